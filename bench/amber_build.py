@@ -21,6 +21,7 @@ from typing import Any
 
 import duckdb
 
+from measured import parsed
 from whichone.benchmarks.relations import Account
 from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema, write_table
@@ -28,7 +29,7 @@ from whichone.knowledge import knowledge_tables
 from whichone.knowledge.engines import PageRow, look_on_pages
 from whichone.papers.amber.alignment import align, beginning, value_book
 from whichone.papers.amber.build_amber import opened_pipeline
-from whichone.papers.amber.collection import PAPER, RULES_PUBLISHED, Rules, load_collection
+from whichone.papers.amber.collection import PAPER, RULES_PUBLISHED, AmberRules, load_collection
 from whichone.papers.amber.distinguishing import Pipeline
 from whichone.papers.amber.sets import Facts, _facts, candidate_sets
 
@@ -148,7 +149,7 @@ def alignment(pipeline: Pipeline) -> tuple[Facts, int]:
     return _facts(candidates, book, account), len(candidates)
 
 
-def measured(kb: Folder, rules: Rules, given: argparse.Namespace) -> dict[str, Any]:
+def measured(kb: Folder, rules: AmberRules, given: argparse.Namespace) -> dict[str, Any]:
     grouping: list[Pair] = []
     steps: list[Pair] = []
     tokenising: list[Pair] = []
@@ -177,7 +178,7 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=0, help="words a page; 0: no alignment part")
     parser.add_argument("--memory", default="3GB")
     parser.add_argument("--rounds", type=int, default=3)
-    given = parser.parse_args()
+    given = parsed(parser, small="--entities 2000 --words 20 --rounds 1 --memory 500MB")
     result: dict[str, Any] = {"entities": given.entities}
     with tempfile.TemporaryDirectory() as folder:
         kb = make_knowledge_base(Path(folder), given.entities, given.memory, given.words)

@@ -15,16 +15,15 @@ import bz2
 import gzip
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from measured import parsed, timed
 from whichone.world.compile import KILT, VIEWS, WIKIDATA
 from whichone.world.invent import Invention, write_invented
 
@@ -45,18 +44,6 @@ with bz2.open(sys.argv[1] + "/{VIEWS}") as file:
     for line in file:
         line.split()
 """
-
-
-def spent() -> float:
-    """CPU seconds of all commands that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def timed(work: Callable[[], None]) -> Pair:
-    wall, before = time.perf_counter(), spent()
-    work()
-    return time.perf_counter() - wall, spent() - before
 
 
 def whichone(*arguments: str | Path) -> list[str]:
@@ -94,8 +81,9 @@ def build_and_export(folder: Path, rules: str, corpus: str) -> None:
     chains = []
     for name in COLLECTIONS:
         bench, out = folder / f"bench-{name}", folder / f"out-{name}"
-        shutil.rmtree(bench, ignore_errors=True)
-        chosen = ("--collection", name, "--rules", rules, "--corpus", corpus)
+        for place in (bench, out):
+            shutil.rmtree(place, ignore_errors=True)
+        chosen = ("--collection", name, "--rules", rules, "--pages", corpus)
         chains.append(
             [
                 whichone("build", "amber", folder / "kb", bench, *chosen),
@@ -115,7 +103,7 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=90)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pages", choices=["gz", "bz2"], default="gz")
-    given = parser.parse_args()
+    given = parsed(parser, small="--entities 1500 --words 30 --rounds 1")
     invention = Invention(entities=given.entities, seed=1, ambiguity=0.9, words=given.words)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

@@ -11,17 +11,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from peak_memory import measure
+from measured import cpu_spent, measure, parsed, timed
 
 WORDS = 100
 VOCABULARY = 1_000_000
@@ -73,11 +71,6 @@ def write_corpus(count: int, place: Path) -> None:
     save_corpus(place, pa.RecordBatchReader.from_batches(PASSAGES.schema, batches()))
 
 
-def cpu() -> float:
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
-
-
 def build_ours(corpus: Path, folder: Path) -> None:
     from whichone.corpus.corpus import Corpus
     from whichone.retrieval.bm25 import Bm25
@@ -92,10 +85,10 @@ def search_ours(backend: str, folder: Path, asked: list[str]) -> float:
     retriever = Bm25.open(folder, backend=backend)
     questions = [Question(id=str(n), text=text) for n, text in enumerate(asked)]
     list(retriever.search(questions[:5], 100))  # compiled, mapped
-    started = cpu()
+    started = cpu_spent()
     for _ in retriever.search(questions, 100):
         pass
-    return cpu() - started
+    return cpu_spent() - started
 
 
 def build_tantivy(corpus: Path, folder: Path) -> None:
@@ -122,18 +115,17 @@ def search_tantivy(folder: Path, asked: list[str]) -> float:
     searcher = index.searcher()
     for text in asked[:5]:
         searcher.search(index.parse_query(text, ["text"]), 100)
-    started = cpu()
+    started = cpu_spent()
     for text in asked:
         hits = searcher.search(index.parse_query(text, ["text"]), 100).hits
         [(score, searcher.doc(address)["id"]) for score, address in hits]
-    return cpu() - started
+    return cpu_spent() - started
 
 
 def work(system: str, step: str, corpus: Path, folder: Path, asked: list[str]) -> dict[str, float]:
-    started = cpu()
     if step == "build":
-        (build_tantivy if system == "tantivy" else build_ours)(corpus, folder)
-        return {"seconds": cpu() - started}
+        build = build_tantivy if system == "tantivy" else build_ours
+        return {"seconds": timed(lambda: build(corpus, folder))[1]}
     if system == "tantivy":
         return {"seconds": search_tantivy(folder, asked)}
     return {"seconds": search_ours(system.removeprefix("whichone-"), folder, asked)}
@@ -145,7 +137,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--place", type=Path, help="where the corpus and the indexes are written")
     parser.add_argument("--step", nargs=2, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parsed(parser, small="--passages 3000 --queries 20")
     asked = queries(options.queries)
     if options.step:
         system, step = options.step

@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from growth import need_benchmark, need_corpus
+from measured import parsed
 
 GROUPS = Path("/sys/fs/cgroup")
 FIRST = ("memory.limit_in_bytes", "memory.max_usage_in_bytes")
@@ -138,7 +139,7 @@ def main() -> None:
     )
     parser.add_argument("--place", type=Path, required=True)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given = parsed(parser, small="--passages 2000 --width 32 --limit 600 --place {place}")
     if given.inside:
         ask(given.place, given.width)
         return

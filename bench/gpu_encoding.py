@@ -24,6 +24,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
+from measured import parsed
 from whichone.retrieval.dense import sentence
 from whichone.retrieval.dense.sentence import Tokeniser
 
@@ -57,8 +58,7 @@ def model_alone(model: sentence.PackedModel, held: sentence.Tokenised) -> float:
     batches = []
     for rows, width in sentence.batches(held.lengths):
         ids, lengths = sentence.padded(held, rows, width, model._pad)
-        firsts = None if held.firsts is None else sentence._to(held.firsts[rows], device)
-        batches.append((sentence._to(ids, device), sentence._to(lengths, device), firsts))
+        batches.append((sentence._to(ids, device), sentence._to(lengths, device)))
     with torch.inference_mode():
         for turn in range(3):
             if turn == 1:
@@ -136,7 +136,9 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--dpr", action="store_true")
     parser.add_argument("--layers", type=int, default=12, help="of DPR")
-    options = parser.parse_args()
+    options = parsed(
+        parser, small="{model} --passages 200 --place {place} --device cpu --precision float32"
+    )
     options.place.mkdir(parents=True, exist_ok=True)
     os.environ["INVENTED_VOCABULARY"] = f"{options.model}/vocab.txt"
     os.environ.setdefault("WHICHONE_CACHE", str(options.place / "cache"))

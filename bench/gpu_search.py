@@ -15,6 +15,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
+from measured import parsed, skip
 from whichone.retrieval.dense import exact_search
 
 
@@ -68,8 +69,10 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=10_000)
     parser.add_argument("--k", type=int, default=100)
     parser.add_argument("--groups", default="32,64,128")
-    options = parser.parse_args()
+    options = parsed(parser, small="")
     if not torch.cuda.is_available():
+        if options.small:
+            skip("no GPU")
         raise SystemExit("this benchmark needs a GPU")
     torch.manual_seed(0)
     square = torch.randn((8192, 8192), dtype=torch.bfloat16, device="cuda")

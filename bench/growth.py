@@ -37,7 +37,7 @@ from invented import (
     word,
 )
 from invented_originals import need_fever, need_trex, need_zsre
-from peak_memory import Usage, measure
+from measured import Usage, measure, parsed
 from report_size import write_answers, write_benchmark, write_run
 
 WHOLE = 22_000_000
@@ -512,9 +512,9 @@ def reader_examples(place: Path, size: int) -> None:
 
     files = tuple(map(str, train_files(place, size, SMALL)))
     plan = Plan(sources=files, corpus=Corpus(folder=str(need_small(place))))
-    for part in reading_queries(plan, 0, place / "work").parts:
+    for part in reading_queries(plan, 0, place / "work")[0]:
         work = default_index_folder(part.benchmark.corpus)
-        print(len(reading_examples(part.benchmark, part.queries, "seq2seq", work)[0]))
+        print(len(reading_examples(part.benchmark, part.records, "seq2seq", work)[0]))
 
 
 def train_files(place: Path, records: int, size: int) -> list[Path]:
@@ -563,7 +563,7 @@ def main() -> None:
     parser.add_argument("--only", help=f"between semicolons or commas: {', '.join(COMMANDS)}")
     parser.add_argument("--place", type=Path, required=True)
     parser.add_argument("--inside", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parsed(parser, small="--only corpus,score --sizes 300,600,900 --place {place}")
     sizes = [int(size) for size in options.sizes.split(",")] if options.sizes else None
     place = options.place.resolve()
     place.mkdir(parents=True, exist_ok=True)

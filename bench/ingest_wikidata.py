@@ -10,15 +10,14 @@ and Python's own bz2 module, decompressing only, for gzip and zstd on one core.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from measured import measure, parsed, skip
 from wikidata_like import write
 
 _DECOMPRESS = """
@@ -40,41 +39,12 @@ class Measured:
         self.memory = max(self.memory, memory)
 
 
-def tree_memory(process: int) -> int:
-    """Resident bytes of a process and all below it, shared pages counted once each."""
-    total, open_ones = 0, [process]
-    while open_ones:
-        one = open_ones.pop()
-        try:
-            rollup = Path(f"/proc/{one}/smaps_rollup").read_text()
-            children = Path(f"/proc/{one}/task/{one}/children").read_text().split()
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            continue
-        total += next((int(r.split()[1]) for r in rollup.splitlines() if r.startswith("Pss:")), 0)
-        open_ones.extend(map(int, children))
-    return total * 1024
-
-
-def run(command: Sequence[str], cores: int) -> tuple[float, float, int]:
-    """CPU seconds of the command and its children, wall seconds, peak memory."""
-    allowed = sorted(os.sched_getaffinity(0))[:cores]
-    before, began, peak = os.times(), time.perf_counter(), 0
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: os.sched_setaffinity(0, allowed),
-    )
-    while process.poll() is None:
-        peak = max(peak, tree_memory(process.pid))
-        time.sleep(0.4)
-    after = os.times()
-    if process.returncode:
-        raise SystemExit(f"failed: {' '.join(command)}")
-    cpu = (
-        after.children_user + after.children_system - before.children_user - before.children_system
-    )
-    return cpu, time.perf_counter() - began, peak
+def run(command: Sequence[str], cores: int) -> tuple[float, float, float]:
+    """CPU and wall seconds of the command and all that it starts, peak memory in MB."""
+    used = measure(command, cores=cores)
+    if used.code:
+        raise SystemExit(f"failed: {' '.join(command)}\n{used.output[-2000:]}")
+    return used.cpu, used.wall, used.peak
 
 
 def ingest(dump: Path, kb: Path, workers: int, properties: str, memory: str) -> list[str]:
@@ -91,9 +61,12 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--memory", default="500MB")
     parser.add_argument("--folder", type=Path, help="keep the dumps here")
-    options = parser.parse_args()
+    options = parsed(parser, small="--megabytes 2 --repeats 1")
+    absent = [tool for tool in ("lbzip2", "gzip", "zstd") if shutil.which(tool) is None]
+    if absent and options.small:
+        skip(f"{absent[0]} is not installed")
     with tempfile.TemporaryDirectory() as temporary:
-        measure(options, options.folder or Path(temporary))
+        compare(options, options.folder or Path(temporary))
 
 
 def prepared(folder: Path, megabytes: int) -> Path:
@@ -106,7 +79,7 @@ def prepared(folder: Path, megabytes: int) -> Path:
     return plain
 
 
-def measure(options: argparse.Namespace, folder: Path) -> None:
+def compare(options: argparse.Namespace, folder: Path) -> None:
     plain = prepared(folder, options.megabytes)
     bz2, gz, zst = (plain.with_name(f"{plain.name}.{s}") for s in ("bz2", "gz", "zst"))
     cores, kb, memory = options.workers, folder / "kb", options.memory
@@ -131,7 +104,7 @@ def measure(options: argparse.Namespace, folder: Path) -> None:
         if not name.startswith("ingest"):
             yardstick = found.cpu
         ratio = found.cpu / yardstick
-        print(f"{name:34}{found.cpu:8.1f}{found.wall:8.1f}{ratio:8.2f}{found.memory / 1e6:7.0f}")
+        print(f"{name:34}{found.cpu:8.1f}{found.wall:8.1f}{ratio:8.2f}{found.memory:7.0f}")
 
 
 if __name__ == "__main__":

@@ -2,24 +2,39 @@
 
     python bench/intervals.py
     python bench/intervals.py --trials 4000 --clusters 8,20 --methods jackknife-t,log-odds
+    python bench/intervals.py --pilots builtin/amber,builtin/entityquestions --clusters 10,20,50
 
 Clusters are names, values are a system's results on the questions about a name. Sizes are unequal (log-normal:
 half of the clusters have three questions or fewer, some have sixty). At strength 0 they say nothing about the
 values; at 0.5 and 1 larger clusters are easier (informative sizes). Four worlds: results right or wrong with
 clusters that share a difficulty; results equal within a cluster; differences of two systems; differences that
 only one cluster in ten has at all. The truth is the mean over all questions of 2 million clusters.
+
+--pilots draws names from the published runs instead and asks `power` how many it takes to see .05, for every pair of
+systems that differ: how often its interval contains the number that all names give, and what power a study reaches
+that takes as many names as the number or as the interval's upper end says.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
+from measured import parsed
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.measures.comparison import names_needed
 from whichone.measures.intervals import degrees_of_freedom, sums_interval, t_quantile
+from whichone.measures.measure import parse_measures
+from whichone.measures.scores import Scores, score_run
+from whichone.runs.run import Run
 
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
@@ -131,6 +146,45 @@ METHODS: dict[str, Callable[[Floats, Floats, Interval], Interval]] = {
 }
 
 
+def pilots(benchmark: str, size: int, trials: int, seed: int) -> str:
+    """One row: names drawn with replacement from real runs, as `power` sees them."""
+    base, (acc,) = Benchmark.open(benchmark), parse_measures(["acc@1"])
+    place = Path(__file__).parent / "published" / benchmark.rpartition("/")[2]
+    runs = [Run.open(path) for path in sorted(place.iterdir())]
+    scores = [score_run(run, base, [acc]) for run in runs]
+    _, numbers = np.unique(scores[0].clusters, return_inverse=True)
+    members = [np.flatnonzero(numbers == n) for n in range(numbers.max() + 1)]
+    generator, normal = np.random.default_rng([seed, size]), NormalDist()
+    pairs = held = 0
+    reached: tuple[list[float], list[float]] = ([], [])
+    for a, b in combinations(scores, 2):
+        (truth,) = names_needed([a, b], acc, 0.05)
+        if truth.spread == 0:
+            continue
+        pairs += 1
+        for _ in range(trials):
+            drawn = [members[n] for n in generator.integers(0, len(members), size)]
+            rows = np.concatenate(drawn)
+            queries = [
+                replace(base.queries[int(row)], name_set=f"{n}")
+                for n, rows_of_name in enumerate(drawn) for row in rows_of_name
+            ]  # fmt: skip
+            pair = [
+                Scores(s.system, s.benchmark, queries, [acc], {"acc@1": s.values["acc@1"][rows]})
+                for s in (a, b)
+            ]
+            (found,) = names_needed(pair, acc, 0.05)
+            most = found.most if found.most is not None else found.names
+            held += (found.fewest or 0) <= truth.names <= most
+            for names, powers in zip((found.names, most), reached, strict=True):
+                powers.append(normal.cdf(0.05 * math.sqrt(names) / truth.spread - 1.96))
+    enough = np.mean(np.array(reached[1]) >= 0.795)
+    return (
+        f"| {benchmark} | {pairs} | {size} | {held / (pairs * trials):.3f} | {np.mean(reached[0]):.2f} "
+        f"| {np.mean(reached[1]):.2f} | {enough:.3f} |"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -138,8 +192,20 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--clusters", default="8,10,20,50,100")
     parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument(
+        "--pilots", default="", help="benchmarks whose published runs are drawn from"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
+    options = parsed(parser, small="--trials 20 --clusters 8")
+    if options.pilots:
+        print(
+            "| benchmark | pairs | names in the pilot | interval holds | power by the number | power by its upper end | of which .80 or more |"
+        )
+        print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+        for benchmark in options.pilots.split(","):
+            for size in map(int, options.clusters.split(",")):
+                print(pilots(benchmark, size, options.trials, options.seed), flush=True)
+        return
     methods = options.methods.split(",")
     print("| world | strength | truth | clusters |", " | ".join(methods), "|")
     print("| --- | ---: | ---: | ---: |", " | ".join("---:" for _ in methods), "|")

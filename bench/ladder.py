@@ -2,7 +2,7 @@
 
     python bench/ladder.py prepare ../shared artefacts/ladder           # questions, lists to learn from
     python bench/ladder.py vectors artefacts/ladder --models .models    # every encoder over the corpora; best on a GPU
-    whichone experiment docs/experiments/ladder.toml
+    whichone experiment docs/experiments/ladder.toml --allow bench.bearers.ranked:Ranked
     python bench/ladder.py cost artefacts/ladder --models .models       # CPU time of the rows that a GPU ranked
     python bench/ladder.py section artefacts/ladder                     # tables and paired tests, as Markdown
 
@@ -16,6 +16,8 @@ import argparse
 import sys
 from pathlib import Path
 from typing import Any
+
+from measured import parsed
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
@@ -31,7 +33,7 @@ def main() -> None:
     parser.add_argument("places", nargs="+", type=Path, metavar="[SHARED] WORK")
     parser.add_argument("--models", type=Path, default=Path(".models"))
     parser.add_argument("--only", default="", help="vectors: encoders, between commas")
-    options = parser.parse_args()
+    options = parsed(parser, small="prepare {shared} {place}")
     work = options.places[-1]
     if options.stage == "prepare":
         from bearers.data import prepare

@@ -19,6 +19,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from measured import parsed
+
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = "bench/published"
 INVENTORS = "inventors"
@@ -254,16 +256,21 @@ def main() -> None:
     parser.add_argument("--only", help="systems, with commas between")
     parser.add_argument("--benchmarks", default=",".join(BENCHMARKS))
     parser.add_argument("--page", action="store_true", help="make no runs")
-    arguments = parser.parse_args()
-    for benchmark in () if arguments.page else arguments.benchmarks.split(","):
+    parser.add_argument("--into", type=Path, help="a folder of its own for runs and page")
+    given = parsed(parser, small="--benchmarks ambigdocs --only bm25 --into {place}")
+    if given.into:
+        global PLACE
+        PLACE = os.path.relpath(given.into, ROOT)
+    for benchmark in () if given.page else given.benchmarks.split(","):
         if not at_hand(benchmark):
             print(f"{benchmark} is not here: see docs/leaderboard.md", file=sys.stderr)
             continue
-        wanted = arguments.only.split(",") if arguments.only else list(SYSTEMS)
+        wanted = given.only.split(",") if given.only else list(SYSTEMS)
         for system in wanted:
             if system in systems_of(benchmark):
                 make(benchmark, system)
-    (ROOT / "docs" / "leaderboard.md").write_text(page())
+    target = given.into / "leaderboard.md" if given.into else ROOT / "docs" / "leaderboard.md"
+    target.write_text(page())
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from measured import parsed
+
 FIRST = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 SECOND = "en.wiki.xml.bz2"
 OTHERS = {"Q1148740", "Q371938", "Q7569089", "Q31305", "Q49111", "Q63537266"}
@@ -85,7 +87,7 @@ def main() -> None:
     )
     parser.add_argument("shared", type=Path)
     parser.add_argument("work", type=Path)
-    options = parser.parse_args()
+    options = parsed(parser, small="{shared}/data {place}")
     options.work.mkdir(parents=True, exist_ok=True)
     dumps = options.shared / "dumps"
     _, first, titles = dump_pages(dumps / FIRST)

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from measured import parsed
 from whichone.files.folder import Folder
 from whichone.files.tables import connect, tables_sql
 from whichone.knowledge import lookup_build
@@ -164,7 +165,7 @@ def main() -> None:
     parser.add_argument("--asked", type=int, default=500)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--folder", type=Path, help="keep the knowledge base here")
-    options = parser.parse_args()
+    options = parsed(parser, small="--names 3000 --asked 20")
     rng = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as scratch:
         path = options.folder or Path(scratch) / "kb"

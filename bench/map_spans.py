@@ -12,19 +12,26 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import time
 from collections.abc import Callable
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
+from measured import parsed
 from whichone.papers.kilt.spans import (
-    exhaustive,
     match_answer,
     page_tokens,
     search,
     tokenize,
     words_and_marks,
 )
+
+sys.path.insert(
+    0, str(Path(__file__).resolve().parents[1] / "tests" / "papers" / "kilt" / "mapping")
+)
+from test_mapping_spans import exhaustive
 
 
 def invented_page(rng: random.Random, words: list[str], totals: list[float]) -> list[str]:
@@ -53,10 +60,10 @@ def timed(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pages", type=int, default=6)
     parser.add_argument("--seed", type=int, default=7)
-    arguments = parser.parse_args()
+    arguments = parsed(parser, small="--pages 1")
     rng = random.Random(arguments.seed)
     words = [f"w{n}" for n in range(20_000)]
     totals = list(accumulate(1 / (n + 1) for n in range(len(words))))

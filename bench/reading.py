@@ -1,6 +1,7 @@
 """What reading costs beside the model: the client beside bare calls, the runner beside the bare reader.
 
     python bench/reading.py --questions 2000
+    python bench/reading.py --batches 256 --device cuda
 
 A server on loopback answers after a fixed wait, so that everything above it is ours. The questions are
 invented, with five passages each; times are wall time for calls, CPU time for the rest.
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import httpx
 
+from measured import parsed
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.chat.replies import CallCache
@@ -25,7 +27,7 @@ from whichone.files.pools import in_order
 from whichone.measures.answer_measures import answer_scores
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_answers
-from whichone.records import Answer, Output, Passage, Provenance, Query, ReadingTask
+from whichone.records import Answer, Output, Passage, Provenance, Query, Question, ReadingTask
 from whichone.runs.read import run_reader
 from whichone.runs.shown import Setting, Shows
 
@@ -179,13 +181,92 @@ def reading(folder: Path, number: int) -> None:
     print(f"  five measures in a table   {scored * 1e6 / number:8.1f} µs a question")
 
 
+def batches(folder: Path, device: str, number: int) -> None:
+    """Readers of random weights, question by question and with the batches that questions share."""
+    import torch
+    import transformers
+
+    from whichone.reading.claims import ClaimChecker
+    from whichone.reading.extractive import DprReader, Extractive
+    from whichone.reading.seq2seq import SequenceToSequence
+
+    words = [f"w{n}" for n in range(2_000)]
+    marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "|", "?"]
+    tokenizer = transformers.BertTokenizerFast(vocab={w: n for n, w in enumerate([*marks, *words])})
+    sizes = {
+        "vocab_size": len(tokenizer), "hidden_size": 256, "num_hidden_layers": 4,
+        "num_attention_heads": 4, "intermediate_size": 1_024,
+    }  # fmt: skip
+    names = ("SUPPORTS", "REFUTES", "NEUTRAL")
+    labels = {"id2label": dict(enumerate(names)), "label2id": {n: i for i, n in enumerate(names)}}
+    bart = transformers.BartConfig(
+        vocab_size=len(tokenizer), d_model=256, encoder_layers=4, decoder_layers=4,
+        encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=1_024,
+        decoder_ffn_dim=1_024, pad_token_id=0, bos_token_id=2, eos_token_id=3,
+        decoder_start_token_id=2, forced_eos_token_id=3,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    built = {
+        "extractive": transformers.BertForQuestionAnswering(transformers.BertConfig(**sizes)),
+        "dpr-reader": transformers.DPRReader(transformers.DPRConfig(**sizes)),
+        "claims": transformers.BertForSequenceClassification(
+            transformers.BertConfig(**sizes, **labels)
+        ),
+        "seq2seq": transformers.BartForConditionalGeneration(bart),
+    }
+    for name, model in built.items():
+        model.save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    given = {"device": device, "batch": 64}
+    readers = {
+        "extractive": Extractive(folder / "extractive", **given),
+        "dpr-reader": DprReader.over(None, str(folder / "dpr-reader"), **given),
+        "claims": ClaimChecker(folder / "claims", **given),
+        "seq2seq": SequenceToSequence(folder / "seq2seq", longest=8, **given),
+    }
+    tasks = [
+        ReadingTask(
+            question=Question(id=str(n), text=" ".join(words[n % 900 : n % 900 + 9]) + " ?"),
+            passages=tuple(
+                Passage(
+                    id=f"p{i}",
+                    page=f"p{i}",
+                    title=words[i],
+                    text=" ".join(words[n + i : n + i + 40 + 9 * i]),
+                )
+                for i in range(3)
+            ),
+        )
+        for n in range(number)
+    ]
+    print(f"{number} questions with 3 passages of 40 to 58 words on {device}, questions a second")
+    for name, reader in readers.items():
+        list(reader.read(tasks[:4]))
+        began = time.perf_counter()
+        alone = [answer for task in tasks for answer in reader.read([task])]
+        middle = time.perf_counter()
+        together = list(reader.read(tasks))
+        ended = time.perf_counter()
+        same = sum(a.text == b.text for a, b in zip(alone, together, strict=True))
+        one, many = number / (middle - began), number / (ended - middle)
+        print(
+            f"  {name:<11} one by one {one:8.1f}, together {many:8.1f}: {many / one:4.1f} times; {same} the same"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=2000)
     parser.add_argument("--calls", type=int, default=640)
     parser.add_argument("--concurrency", type=int, default=16)
     parser.add_argument("--wait", type=float, default=0.2)
-    given = parser.parse_args()
+    parser.add_argument("--batches", type=int, metavar="N", help="only readers on N questions")
+    parser.add_argument("--device", default="cpu")
+    given = parsed(parser, small="--questions 40 --calls 32 --concurrency 8 --wait 0.01")
+    if given.batches:
+        with tempfile.TemporaryDirectory() as place:
+            batches(Path(place), given.device, given.batches)
+        return
     process, url = serve_in_process(given.wait)
     with tempfile.TemporaryDirectory() as place:
         calls(url, given.calls, given.concurrency, given.wait, Path(place))

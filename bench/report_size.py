@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from invented import asked_pages, page_id, page_name, question, reader
-from peak_memory import measure
+from measured import measure, parsed
 
 DEEP = 20
 
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--systems", type=int, default=5)
     parser.add_argument("--passages", type=int, default=600_000)
     parser.add_argument("--place", type=Path, help="a folder that is kept")
-    options = parser.parse_args()
+    options = parsed(parser, small="--queries 300 --systems 2 --passages 1200")
     with tempfile.TemporaryDirectory() as temporary:
         place = options.place or Path(temporary)
         place.mkdir(parents=True, exist_ok=True)

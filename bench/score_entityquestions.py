@@ -15,10 +15,11 @@ import itertools
 import json
 import os
 import random
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from measured import measure, parsed
 
 TOKEN_MATCHERS = ("dpr", "entityquestions", "string-title", "dpr-title")
 OTHERS = ("dpr-kilt", "dpr-regex", "substring")
@@ -33,13 +34,13 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--file", type=Path, help="score this file instead of a generated one")
-    arguments = parser.parse_args()
+    given = parsed(parser, small="--questions 20 --passages 5 --rounds 1")
     with tempfile.TemporaryDirectory() as folder:
-        path = arguments.file or Path(folder) / "results.json"
-        if arguments.file is None:
-            generate(path, arguments.questions, arguments.passages, arguments.words)
+        path = given.file or Path(folder) / "results.json"
+        if given.file is None:
+            generate(path, given.questions, given.passages, given.words)
         print(f"{path.stat().st_size / 1e6:.0f} MB, {len(os.sched_getaffinity(0))} cores")
-        compare(path, arguments.rounds)
+        compare(path, given.rounds)
 
 
 def compare(path: Path, rounds: int) -> None:
@@ -51,7 +52,7 @@ def compare(path: Path, rounds: int) -> None:
     rounds_of: dict[str, list[tuple[float, float, float]]] = {name: [] for name in commands}
     for _ in range(rounds):
         for name, command in commands.items():
-            rounds_of[name].append(measure(command))
+            rounds_of[name].append(measured(command))
     best = {
         name: [min(column) for column in zip(*runs, strict=True)]
         for name, runs in rounds_of.items()
@@ -72,22 +73,12 @@ def compare(path: Path, rounds: int) -> None:
     print(f"(budget {REFERENCE_MEMORY_MB // 2})")
 
 
-def measure(command: list[str]) -> tuple[float, float, float]:
+def measured(command: list[str]) -> tuple[float, float, float]:
     """Wall seconds, CPU seconds and peak megabytes of a process and its workers together."""
-    report = (
-        "import resource, subprocess, sys, time;"
-        "started = time.perf_counter();"
-        "code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL);"
-        "used = resource.getrusage(resource.RUSAGE_CHILDREN);"
-        "print(time.perf_counter() - started, used.ru_utime + used.ru_stime, used.ru_maxrss);"
-        "sys.exit(code)"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", report, *command], capture_output=True, text=True, check=True
-    )
-    wall, cpu, kilobytes = map(float, run.stdout.split())
-    processes = 1 if "-c" in command else 1 + len(os.sched_getaffinity(0))
-    return wall, cpu, kilobytes / 1024 * processes
+    used = measure(command)
+    if used.code:
+        sys.exit(f"{command} failed\n{used.output[-2000:]}")
+    return used.wall, used.cpu, used.peak
 
 
 def generate(path: Path, questions: int, passages: int, words: int, seed: int = 1) -> None:

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import NamedTuple
+
+from measured import measure, parsed
 
 WORDS = ("the a of in city river king queen album song film team war north new first music").split()  # noqa: SIM905
 PASS = """
@@ -97,14 +96,10 @@ def write_files(folder: Path, records: int, depth: int) -> list[str]:
 
 
 def run(command: list[str]) -> Cost:
-    started = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.perf_counter() - started
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{command} failed")
-    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024)
+    used = measure(command)
+    if used.code:
+        raise SystemExit(f"{command} failed\n{used.output[-2000:]}")
+    return Cost(used.wall, used.cpu, used.peak * 2**20)
 
 
 def best(costs: list[Cost]) -> Cost:
@@ -119,7 +114,7 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--files", nargs=2, metavar=("GOLD", "GUESS"), help="score these instead")
-    options = parser.parse_args()
+    options = parsed(parser, small="--records 200 --depth 10 --rounds 1")
     with tempfile.TemporaryDirectory() as folder:
         files = options.files or write_files(Path(folder), options.records, options.depth)
         gold, guess = files

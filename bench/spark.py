@@ -16,11 +16,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
 from amber_build import make_knowledge_base
+from measured import measure, parsed
 from wikidata_like import write
 
 ENGINES = ("duckdb", "spark")
@@ -70,36 +70,11 @@ def compared(rows: list[int], spent: dict[str, list[tuple[float, float]]]) -> di
 
 
 def run(command: list[str], cores: int) -> tuple[float, float]:
-    """CPU and wall seconds of a command; Java is no child that its parent waits for."""
-    allowed, began = sorted(os.sched_getaffinity(0))[:cores], time.perf_counter()
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: os.sched_setaffinity(0, allowed),
-    )
-    spent: dict[int, float] = {}
-    while process.poll() is None:
-        spent |= cpu_below(process.pid)
-        time.sleep(0.1)
-    if process.returncode:
-        raise SystemExit(f"failed: {' '.join(command)}")
-    return sum(spent.values()), time.perf_counter() - began
-
-
-def cpu_below(process: int) -> dict[int, float]:
-    """CPU seconds of a process and of each one below it."""
-    found, tick, waiting = {}, os.sysconf("SC_CLK_TCK"), [process]
-    while waiting:
-        one = waiting.pop()
-        try:
-            fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
-            for task in Path(f"/proc/{one}/task").iterdir():
-                waiting += map(int, (task / "children").read_text().split())
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        found[one] = (int(fields[11]) + int(fields[12])) / tick
-    return found
+    """CPU and wall seconds of a command and all that it starts, Java too."""
+    used = measure(command, cores=cores)
+    if used.code:
+        raise SystemExit(f"failed: {' '.join(command)}\n{used.output[-2000:]}")
+    return used.cpu, used.wall
 
 
 def measured(
@@ -136,7 +111,7 @@ def main() -> None:
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--only", choices=("reading", "relational"))
-    given = parser.parse_args()
+    given = parsed(parser, small="--only relational --entities 300 600 --repeats 1")
     result: dict[str, Any] = {"cores": given.cores}
     with tempfile.TemporaryDirectory() as place:
         folder, cores = Path(place), given.cores

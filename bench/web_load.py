@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from measured import parsed
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.papers.ambigdocs.category_campaign import AskedBearer, CategoryTask
 from whichone.records import Output, Passage, Provenance, Query
@@ -54,8 +55,8 @@ def made_tasks(kind: str, count: int) -> list[Any]:
     ]  # fmt: skip
 
 
-def prepare(folder: Path, database_url: str, people: int, clicks: int, kind: str) -> list[str]:
-    """A benchmark, a campaign with a task for every click, and a token for everybody."""
+def prepare(folder: Path, database_url: str, people: int, clicks: int, kind: str) -> dict[str, str]:
+    """A benchmark, a campaign with a task for every click, and a token for everybody, by pseudonym."""
     passages = [
         Passage(
             id=f"wiki:{n}#0", page=f"wiki:{n}", title=f"Page {n}", text=f"Word {n} and more. " * 30
@@ -72,7 +73,7 @@ def prepare(folder: Path, database_url: str, people: int, clicks: int, kind: str
     links = Links(database, Tokens(secret_in(folder / "secret")))
     scope = f"campaign:{CAMPAIGN}"
     created = links.create_all("annotator", [f"p{n}" for n in range(people)], scope, 86_400)
-    tokens = [links.token(link) for link in created]
+    tokens = {link.person: links.token(link) for link in created}
     database.close()
     return tokens
 
@@ -143,8 +144,8 @@ def print_times(what: str, seconds: list[float]) -> None:
     print(f"{what:38} n={len(seconds):6,}  p50 {p50:6.1f}  p95 {p95:6.1f}  p99 {p99:6.1f}  max {top:6.1f} ms")  # fmt: skip
 
 
-async def load(tokens: list[str], port: int, clicks: int) -> list[Annotator]:
-    people = [Annotator(f"p{n}", token, port) for n, token in enumerate(tokens)]
+async def load(tokens: dict[str, str], port: int, clicks: int) -> list[Annotator]:
+    people = [Annotator(person, token, port) for person, token in tokens.items()]
     await asyncio.gather(*(one.connect() for one in people))
     start = time.perf_counter()
     await asyncio.gather(*(one.work(clicks) for one in people))
@@ -179,7 +180,7 @@ def main() -> None:
     options.add_argument("--database", default=None)
     options.add_argument("--postgres", action="store_true")
     options.add_argument("--kind", choices=("evidence", "categories"), default="evidence")
-    given = options.parse_args()
+    given = parsed(options, small="--people 4 --clicks 2")
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         if given.postgres:

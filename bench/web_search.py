@@ -30,6 +30,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pyarrow as pa
 
+from measured import parsed
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import KIND, QUERIES, SETS
 from whichone.corpus.corpus import PASSAGES
@@ -38,6 +39,8 @@ from whichone.files.folder import Folder
 from whichone.retrieval.indexes import adopt_folder
 from whichone.runs.run import FAILURES, RANKINGS, TIMING
 from whichone.runs.run import KIND as RUN
+from whichone.web.storage import open_database
+from whichone.web.web_site import Links, Tokens, secret_in
 
 _SYLLABLES = [
     a + b + c
@@ -151,9 +154,14 @@ class Server:
             found.bind(("127.0.0.1", 0))
             self.port = int(found.getsockname()[1])
         command = [sys.executable, "-m", "whichone", "serve", str(folder), "--port", str(self.port)]
-        database = cache / f"web-{self.port}.sqlite"
+        database, secret = cache / f"web-{self.port}.sqlite", cache / "secret"
+        opened = open_database(str(database))
+        links = Links(opened, Tokens(secret_in(secret)))
+        self.headers = {"Authorization": f"Bearer {links.token(links.create('admin'))}"}
+        opened.close()
         environment = {**os.environ, "WHICHONE_CACHE": str(cache)}
-        self.process = subprocess.Popen([*command, "--database", str(database)], env=environment)
+        command += ["--database", str(database), "--secret", str(secret)]
+        self.process = subprocess.Popen(command, env=environment)
         for _ in range(300):
             with contextlib.suppress(OSError):
                 socket.create_connection(("127.0.0.1", self.port), 0.2).close()
@@ -163,7 +171,7 @@ class Server:
 
     def get(self, path: str) -> bytes:
         while True:
-            self.line.request("GET", path)
+            self.line.request("GET", path, headers=self.headers)
             answer = self.line.getresponse()
             content = answer.read()
             if answer.status != 503:  # being indexed
@@ -268,7 +276,7 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=20)
     options.add_argument("--each", type=int, default=100)
     options.add_argument("--work", type=Path, default=None)
-    given = options.parse_args()
+    given = parsed(options, small="--names 500 --queries 300 --runs 2 --each 2")
     with contextlib.ExitStack() as stack:
         temporary = given.work or Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder, cache = temporary / "served", temporary / "cache"

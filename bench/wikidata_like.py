@@ -13,6 +13,8 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+from measured import parsed
+
 LANGUAGES = [
     "en",
     "de",
@@ -253,5 +255,5 @@ if __name__ == "__main__":
     parser.add_argument("path", type=Path)
     parser.add_argument("bytes", type=float)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    given = parsed(parser, small="{place}/dump.json 100000")
     write(given.path, int(given.bytes), given.seed)

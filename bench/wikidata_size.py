@@ -27,7 +27,7 @@ from typing import Any
 import duckdb
 
 from amber_build import write_invented
-from peak_memory import measure
+from measured import measure, parsed
 from whichone.files.folder import Folder
 from whichone.knowledge import knowledge_tables
 
@@ -203,7 +203,7 @@ def main() -> None:
     parser.add_argument("--builders", nargs="*", choices=tuple(BUILDERS), default=tuple(BUILDERS))
     parser.add_argument("--show", action="store_true", help="what was measured, as a table")
     parser.add_argument("--inside", help=argparse.SUPPRESS)
-    given = parser.parse_args()
+    given = parsed(parser, small="--entities 3000 --memory 500MB --place {place} --builders amber")
     if given.show:
         show(given.place)
         return

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import mwparserfromhell
 
+from measured import parsed
 from whichone.files.lines import open_binary
-from whichone.knowledge.formats.wiki_site import Site, read_site
+from whichone.knowledge.formats.wiki_site import WikiSite, read_site
 from whichone.knowledge.formats.wikipedia import RawPage, page_elements, raw_page, read_part
 from whichone.knowledge.formats.wikitext import parse_wikitext, strip_wikitext
 
@@ -51,7 +52,7 @@ def pages_of(elements: Sequence[bytes]) -> list[RawPage]:
 
 def bench(files: Sequence[Path]) -> None:
     elements: list[bytes] = []
-    site = Site()
+    site = WikiSite()
     for file in files:
         with open_binary(file) as stream:
             site = read_site(stream.read(1 << 18), file=str(file))
@@ -104,7 +105,7 @@ def bench(files: Sequence[Path]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("dumps", nargs="+", type=Path)
-    bench(parser.parse_args().dumps)
+    bench(parsed(parser, small="{shared}/data/dumps/en.wiki.xml.bz2").dumps)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 import tomllib
@@ -25,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from measured import cpu_spent, parsed, run
 from wikipedia_expected import Expected, Sizes, expected
 
 SOURCES = {
@@ -186,10 +186,10 @@ def run_step(step: Step, journal: Journal, call: Callable[..., int]) -> bool:
     same = before.get("words") == list(step.words) and not before.get("done")
     spent = before.get("seconds", 0.0) if same else 0.0
     journal.write(step.name, words=list(step.words), done=False, seconds=spent, problem="")
-    began, cpu = time.monotonic(), os.times().children_user + os.times().children_system
+    began, cpu = time.monotonic(), cpu_spent()
     code = call(step.words)
     seconds = round(spent + time.monotonic() - began, 1)
-    used = round(os.times().children_user + os.times().children_system - cpu, 1)
+    used = round(cpu_spent() - cpu, 1)
     counts, disk = counts_of(step.makes), disk_of(step.makes)
     made = content(step.makes) if step.makes is not None else None
     problem = f"exit code {code}" if code else ""
@@ -216,7 +216,7 @@ def shown(values: Expected) -> str:
 
 
 def whichone(words: tuple[str, ...]) -> int:
-    return subprocess.run([sys.executable, "-m", "whichone", *words]).returncode
+    return run([sys.executable, "-m", "whichone", *words])
 
 
 def run_plan(plan: Plan, *, only_expect: bool, call: Callable[..., int] = whichone) -> int:
@@ -276,7 +276,7 @@ def main() -> None:
     parser.add_argument(
         "--expect", action="store_true", help="print what each step will take, and stop"
     )
-    given = parser.parse_args()
+    given = parsed(parser, small="{world} {place} --memory 500MB")
     dumps = find_dumps(given.dumps)
     if not dumps["pages"] and not dumps["catalogue"]:
         sys.exit(f"{given.dumps} has no pages: {' or '.join(SOURCES['pages'])}")

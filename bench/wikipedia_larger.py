@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from measured import parsed
+
 HERE = Path(__file__).resolve().parent / "larger"
 WORD = r"[A-ZÀ-ÞĀ-Ž](?:[\w'’-]*\w)?"
 SMALL = "de|van|von|der|den|la|le|del|di|da|dos|bin|al|ibn|af"
@@ -197,7 +199,7 @@ def main() -> None:
     parser.add_argument("work", type=Path)
     parser.add_argument("--sample", type=int, help="print the facts of so many pages, and stop")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
-    given = parser.parse_args()
+    given = parsed(parser, small="{shared}/data/wikipedia-48k/passages.jsonl.gz {place} --sample 3")
     pages = pages_of(given.passages)
     if given.sample:
         rows = [r for r in rows_of(pages) if r["type"] != "page"]

@@ -25,7 +25,7 @@ from typing import Any
 import pyarrow as pa
 
 from invented import PER_PAGE, SHARD, ShardWriter, asked_pages, page_id, question
-from peak_memory import measure
+from measured import measure, parsed
 from whichone.protocols import Retriever
 
 STEPS = ("texts", "corpus", "bm25", "ask-bm25", "namesake", "ask-namesake", "ask-bm25-numpy")
@@ -165,9 +165,8 @@ def open_index(name: str, place: Path) -> Retriever:
 def ask(name: str, place: Path, passages: int, most: float = 90) -> dict[str, object]:
     """Questions one at a time, as a service gets them, for at most `most` seconds after the first ten.
 
-    Files that were opened are compared with their checksums beside the first questions; what is measured comes after.
+    What is read is compared with its checksums by the first questions; what is measured comes after.
     """
-    from whichone.files.manifest import await_checks
     from whichone.records import Question, page_of
 
     opened = time.perf_counter()
@@ -177,9 +176,6 @@ def ask(name: str, place: Path, passages: int, most: float = 90) -> dict[str, ob
     asked = asked_pages(QUESTIONS, pages)
     questions = [Question(id=str(page), text=question(page, pages)) for page in asked]
     list(retriever.search(questions[-10:], 100))
-    compared = time.perf_counter()
-    await_checks()
-    compared = time.perf_counter() - compared
     began, cpu, right = time.perf_counter(), [], 0
     for page, item in zip(asked, questions, strict=True):
         used = time.process_time()
@@ -192,7 +188,6 @@ def ask(name: str, place: Path, passages: int, most: float = 90) -> dict[str, ob
     middle, late = (sorted(cpu)[int(share * (len(cpu) - 1))] for share in (0.5, 0.95))
     result: dict[str, object] = {
         "seconds to open": round(opened, 2),
-        "seconds to compare": round(compared, 1),
         "questions": len(cpu),
         "questions per second": round(len(cpu) / wall, 1),
         "CPU ms p50": round(middle, 1),
@@ -278,7 +273,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=570, help="for this call, all its steps")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--model", help="a folder with an encoder: dense is measured instead")
-    options = parser.parse_args()
+    options = parsed(parser, small="all --passages 3000 --place {place}")
     steps = STEPS
     if options.model:
         steps = DENSE

@@ -111,8 +111,10 @@ def pages() -> dict[str, str]:
     for kind in ("measures", "retrievers", "readers", "exports"):
         rows = listed(kind)
         if rows:
-            names += [f"## {kind.capitalize()}", "", "| name | what |", "| --- | --- |"]
-            names += [f"| `{row['name']}` | {row['what']} |" for row in rows]
+            named = [{**row, "name": f"`{row['name']}`"} for row in rows]
+            names += [f"## {kind.capitalize()}", "", f"| {' | '.join(rows[0])} |"]
+            names += [f"| {' | '.join('---' for _ in rows[0])} |"]
+            names += [f"| {' | '.join(row.values())} |" for row in named]
             names.append("")
     return {
         "commands.md": "\n".join(lines),

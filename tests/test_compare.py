@@ -29,7 +29,7 @@ def test_folders_and_runs(folders: list[Path]) -> None:
     assert found[0].difference.low < 1
     names = {q.name_set for q in whichone.Benchmark.open("builtin/amber").queries}
     assert f"95 % intervals by name set in {len(names)} clusters" in str(found)
-    assert "b higher/equal/lower" in str(found)
+    assert "b better/equal/worse" in str(found)
     assert found.to_arrow().num_rows == 1
     opened = [whichone.Run.open(folder) for folder in folders]
     again = whichone.compare(*opened, measures=["acc@1"], by=["role"])

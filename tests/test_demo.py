@@ -56,7 +56,14 @@ def test_the_document(undisturbed: Path) -> None:
             for figures in tasks.values():
                 assert set(figures) == FIGURES
                 for figure in figures.values():
-                    assert set(figure) == {"value", "low", "high", "n", "clusters", "kind"}
+                    assert set(figure) - {"shallow"} == {
+                        "value",
+                        "low",
+                        "high",
+                        "n",
+                        "clusters",
+                        "kind",
+                    }
                     assert 0 <= figure["low"] <= figure["value"] <= figure["high"] <= 1
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
+
+from click.testing import CliRunner
 
 import whichone
+from whichone.cli import whichone as commands
 
 HEAVY = (
     "torch",
@@ -54,3 +58,20 @@ def test_nothing_heavy_at_import() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_scoring_a_builtin_benchmark_reads_no_dumps(tmp_path: Path) -> None:
+    """The readers of dumps, dense search and the world are for those who build, once."""
+    run = str(tmp_path / "run")
+    runner = CliRunner()
+    asked = runner.invoke(commands, ["retrieve", "builtin/ambigdocs", run, "-k", "5"])
+    assert asked.exit_code == 0, asked.output
+    code = (
+        "import sys\n"
+        "from whichone.cli import whichone\n"
+        f"whichone.main(['score', {run!r}], standalone_mode=False)\n"
+        "rooms = ('knowledge.formats', 'world', 'retrieval.dense', 'agents', 'report', 'reading')\n"
+        "print(sorted(m for m in sys.modules if m.startswith(tuple(f'whichone.{r}' for r in rooms))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def leaderboard() -> ModuleType:
+    sys.path.append(str(ROOT / "bench"))  # its programs share a module
     spec = importlib.util.spec_from_file_location("leaderboard", ROOT / "bench" / "leaderboard.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

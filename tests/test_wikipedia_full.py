@@ -29,7 +29,7 @@ def program(monkeypatch: pytest.MonkeyPatch) -> Any:
 def dumps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An invented world under the names that Wikimedia gives its files."""
     folder = tmp_path_factory.mktemp("dumps")
-    typed = ["world", "--entities", "400", "--ambiguity", "0.8", str(folder / "world")]
+    typed = ["world", "--entities", "700", "--ambiguity", "0.8", str(folder / "world")]
     CliRunner().invoke(whichone, typed, catch_exceptions=False)
     for name, called in (
         ("pages-articles.xml.bz2", "enwiki-20260101-pages-articles1.xml-p1p1000.bz2"),

@@ -17,7 +17,7 @@ def prepare(shared: Path, work: Path) -> None:
     """`train.jsonl.gz`, and for each benchmark its questions with candidates and its passages."""
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.training.examples import ExampleMaker
-    from whichone.training.held_out import check_leaks, name_of, share_of, without_leaks
+    from whichone.training.held_out import HeldOutKeys, Leaks, name_of, share_of, without
 
     work.mkdir(parents=True, exist_ok=True)
     whole = benchmark_48k(shared, work / "whole")
@@ -42,8 +42,7 @@ def prepare(shared: Path, work: Path) -> None:
         q for q in amber.queries if q.task in ("qa", "sf") and share_of(name_of(q)) >= HELD_OUT
     ]
     made += ExampleMaker(amber, work / "indexes-amber").examples(built)[0]
-    examples = without_leaks(made, [*tests["48k"], *tests["amber"]])
-    check_leaks(examples, [*tests["48k"], *tests["amber"]])
+    examples = without(made, Leaks(made, [HeldOutKeys([*tests["48k"], *tests["amber"]])]))
     lists = (
         {
             "q": e.question,

@@ -36,7 +36,7 @@ def test_queries(benchmark: Any) -> list[Any]:
 def prepare(shared: Path, work: Path) -> None:
     """Everything that trainings need, as a few small files that can be carried to another machine."""
     from whichone.training.examples import ExampleMaker, write_examples
-    from whichone.training.held_out import check_leaks, without_leaks
+    from whichone.training.held_out import HeldOutKeys, Leaks, without
 
     work.mkdir(parents=True, exist_ok=True)
     benchmark = benchmark_48k(shared, work / "benchmark")
@@ -58,8 +58,7 @@ def prepare(shared: Path, work: Path) -> None:
         made = maker.examples(train + found if kind == "train" else found)[0]
         if kind == "train":
             made += builtin_examples(work)
-        examples = without_leaks(made, test)
-        check_leaks(examples, test)
+        examples = without(made, Leaks(made, [HeldOutKeys(test)]))
         write_examples(work / f"{kind}.jsonl.gz", examples)
         shared_names = sum(any(n.kind == "namesake" for n in e.negatives) for e in examples)
         print(kind, len(examples), "examples,", shared_names, "with namesakes")

@@ -72,27 +72,28 @@ def _open(work: Path, checkpoint: str) -> None:
     """What every job of a worker needs, read once."""
     import torch
 
-    from whichone.retrieval.dense.sentence import Tokenised
-    from whichone.training.examples import read_examples
-    from whichone.training.train_encoders import Start, Towers
-    from whichone.training.trainer import quiet_libraries
+    from whichone.retrieval.dense.sentence import Tokeniser, fast_rules
+    from whichone.training.encoder_trainings import Towers
+    from whichone.training.examples import each_example
+    from whichone.training.trainer import Start, quiet_libraries
 
     quiet_libraries()
     torch.set_float32_matmul_precision("high")
     device = "cuda" if torch.cuda.is_available() else "cpu"
     passages, questions = read(work / "passages.jsonl.gz"), read(work / "questions.jsonl.gz")
     tokenizer = Towers.load(Start(checkpoint), "both", 256, "cpu").questions.module.tokenizer
+    tokeniser = Tokeniser(fast_rules(tokenizer) or "", 256)
     texts = [f"{p['title']} {p['text']}".strip() for p in passages]
     _held.update(
         work=work,
         start=Start(checkpoint),
         device=device,
         texts=texts,
-        passages=Tokenised.of(texts, tokenizer, 256),
+        passages=tokeniser.tokenised([""] * len(texts), texts),
         questions=questions,
-        asked=Tokenised.of([q["text"] for q in questions], tokenizer, 256),
+        asked=tokeniser.tokenised([""] * len(questions), [q["text"] for q in questions]),
         sets=read(work / "sets.jsonl.gz"),
-        examples={k: read_examples(work / f"{k}.jsonl.gz") for k in ("train", "similar")},
+        examples={k: list(each_example(work / f"{k}.jsonl.gz")) for k in ("train", "similar")},
     )
 
 
@@ -130,7 +131,8 @@ def examples_of(name: str, seed: int) -> tuple[list[Any], list[Any]]:
 
 
 def train(name: str, seed: int) -> tuple[Path, dict[str, Any]]:
-    from whichone.training.train_encoders import BiEncoderTraining, train_per_relation
+    from whichone.training.encoder_trainings import BiEncoderTraining
+    from whichone.training.train_encoders import train_per_relation
 
     learn, watch = examples_of(name, seed)
     folder = _held["work"] / "models" / f"{name}-{seed}"
@@ -146,13 +148,15 @@ def train(name: str, seed: int) -> tuple[Path, dict[str, Any]]:
     trained = training.run()
     told = {"examples": len(learn), "losses": trained.losses, "held_out": trained.held_out}
     if per:
-        parts = train_per_relation(training, learn, watch, folder, _held["start"], _held["device"])
+        parts = train_per_relation(
+            training.settings, learn, watch, folder, _held["start"], _held["device"]
+        )
         told["relations"] = {relation: part["examples"] for relation, part in parts.items()}
     return folder / "best", told
 
 
 def search_folder(folder: Path) -> tuple[Any, dict[str, float]]:
-    from whichone.training.train_encoders import Start
+    from whichone.training.trainer import Start
 
     if not (folder / "relations").exists():
         return search(Start(str(folder)))
@@ -175,11 +179,12 @@ def search(start: Any, questions: Any = None) -> tuple[Any, dict[str, float]]:
 
     from whichone.retrieval.dense import sentence
     from whichone.retrieval.dense.exact_search import exact_top_k
-    from whichone.training.train_encoders import Towers
+    from whichone.training.encoder_trainings import Towers
 
     device = _held["device"]
     towers = Towers.load(start, "both", 256, device)
-    towers.eval()
+    for tower in (towers.questions, towers.passages):
+        tower.module.eval()
     with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
         size = sentence.TOKENS if device == "cuda" else 1 << 13
         inner = towers.passages.module[0].auto_model
@@ -209,8 +214,9 @@ def space(vectors: Any) -> dict[str, float]:
 def rerank(name: str, seed: int) -> tuple[tuple[Any, dict[str, float]], dict[str, Any]]:
     """Train a re-ranker, then put what BM25 found into its order."""
     import torch
+    from sentence_transformers import CrossEncoder
 
-    from whichone.training.train_encoders import CrossEncoderTraining, PairScorer
+    from whichone.training.encoder_trainings import CrossEncoderTraining
 
     learn, watch = examples_of(name, seed)
     folder = _held["work"] / "models" / f"{name}-{seed}"
@@ -218,15 +224,10 @@ def rerank(name: str, seed: int) -> tuple[tuple[Any, dict[str, float]], dict[str
     trained = CrossEncoderTraining(
         _held["start"], learn, watch, folder, settings_of(name, seed), device=device
     ).run()
-    scorer = PairScorer.load(str(folder / "best"), 256, device)
-    scorer.eval()
+    scorer = CrossEncoder(str(folder / "best"), device=device, max_length=256)
     pairs = [(q["text"], _held["texts"][i]) for q in _held["questions"] for i in q["bm25"]]
-    order = np.argsort([len(text) for _, text in pairs], kind="stable")
-    scores = np.zeros(len(pairs), np.float32)
-    with torch.no_grad(), torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
-        for at in range(0, len(order), 1024):
-            here = order[at : at + 1024]
-            scores[here] = scorer.scores([pairs[i] for i in here]).cpu().numpy()
+    with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+        scores = scorer.predict(pairs, batch_size=1024, show_progress_bar=False)
     candidates = np.array([q["bm25"] for q in _held["questions"]])
     best = np.argsort(-scores.reshape(candidates.shape), axis=1, kind="stable")
     told = {"examples": len(learn), "losses": trained.losses, "held_out": trained.held_out}

@@ -44,11 +44,11 @@ from whichone.measures.summary import (
 )
 from whichone.measures.summary import COLUMNS as SUMMARY_COLUMNS
 from whichone.records import Question, Ranking
-from whichone.runs.agent_runner import RecordTable, SimulatedUser, run_agent, trace_of
+from whichone.runs.agent_runner import RecordTable, SimulatedUser, run_agent
 from whichone.runs.provenance import Returns
 from whichone.runs.read import as_reader, run_reader
 from whichone.runs.retrieve import as_retriever
-from whichone.runs.run import Answers, Run
+from whichone.runs.run import Answers, Run, trace_of
 from whichone.runs.runner import run_retriever
 from whichone.runs.shown import Setting
 
@@ -277,7 +277,7 @@ class Result:
                 "system": row.system,
                 **row.place,
                 "figure": name,
-                **row.values[name].brief(),
+                **msgspec.structs.asdict(row.values[name]),
             }
             for row in self.rows
             for name in SUMMARY_COLUMNS
@@ -377,6 +377,7 @@ def evaluate(
             opened,
             run or Path(temporary) / "run",
             k=k,
+            pages=True,
             name=str(name or getattr(retriever, "name", type(retriever).__name__)),
             returns=returns,
             on_error=on_error,

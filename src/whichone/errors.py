@@ -9,7 +9,7 @@
     │   └── NewerFormat         written by a newer whichone
     └── Missing             4   a package, program, model or file that is needed is not there
 
-The number is the exit code of the command line.
+The number is the exit code of the command line; 70 is that of anything else, with its trace in a log.
 """
 
 from __future__ import annotations

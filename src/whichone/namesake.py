@@ -238,7 +238,7 @@ class Namesake:
         """Index passages: a corpus, records with id, title and text, a pandas or an Arrow table.
 
         A record's `entity` says whom it is about (several passages may be about one), `page` which passages
-        belong together; further fields can be filtered by. `names` are records too, or a file of
+        of one entity belong together; further fields can be filtered by. `names` are records too, or a file of
         records: `id` (an entity, page or passage), `name`, `aliases`, and attributes such as company or
         city; or a mapping from names to ids. `language` ("de", "fr", "es"; else English) is that of the
         passages. The index is temporary until it is saved.
@@ -346,19 +346,27 @@ class Namesake:
         if k < 0:
             raise UsageError(f"k is {k}: ask for at least one passage")
         with self._lock:
+            readings = self._retriever.readings(questions, k, filter)
+            return [self._hits(reading.rows, reading.scores, filter) for reading in readings]
+
+    def by_words(self, text: str, k: int = 5) -> list[Hit]:
+        """What the question's words alone bring (BM25), as a search that knows no names would."""
+        with self._lock:
             index = self._retriever.index
-            answers = []
-            for reading in self._retriever.readings(questions, k, filter):
-                hits = []
-                for row, score in zip(reading.rows, reading.scores, strict=True):
-                    passage, raw = index.pages.passage(row)
-                    record = {"entity": passage.entity, "page": passage.page, "fields": raw}
-                    if filter and not passes(filter, record):
-                        continue  # a value whose hash is that of another value
-                    fields = msgspec.json.decode(raw) if raw else {}
-                    hits.append(Hit(passage, score, fields))
-                answers.append(hits)
-            return answers
+            rows, scores = index.lexical.best(text, k, index.whole)
+            return self._hits(rows.tolist(), scores.tolist(), None)
+
+    def _hits(
+        self, rows: Iterable[int], scores: Iterable[float], filter: Mapping[str, Any] | None
+    ) -> list[Hit]:
+        hits = []
+        for row, score in zip(rows, scores, strict=True):
+            passage, raw = self._retriever.index.pages.passage(row)
+            record = {"entity": passage.entity, "page": passage.page, "fields": raw}
+            if filter and not passes(filter, record):
+                continue  # a value whose hash is that of another value
+            hits.append(Hit(passage, score, msgspec.json.decode(raw) if raw else {}))
+        return hits
 
     def resolve(
         self, text: str, *, answer: str = "", filter: Mapping[str, Any] | None = None

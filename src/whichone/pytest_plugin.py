@@ -16,11 +16,12 @@ def namesake_gate(tmp_path: Path) -> Callable[..., Any]:
     Budgets are those of `whichone check`: max_confusion, max_tail_gap, min_accuracy, ..., in `budgets` or as
     arguments of their own (`max_confusion=0.2`). `strict` fails
     on undecided ones too. `baseline` is the folder of an older run, or a search to compare with.
-    `floor=False` leaves out the comparison with BM25 over the same corpus.
+    `floor=False` leaves out the comparison with BM25 over the same corpus; `margin` is how much worse is accepted.
     """
     from whichone.api import evaluate
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.measures.gate import Budgets, gate_run
+    from whichone.measures.budgets import Budgets
+    from whichone.measures.gate import MARGIN, gate_run
     from whichone.runs.run import Run
 
     def gate(
@@ -31,6 +32,7 @@ def namesake_gate(tmp_path: Path) -> Callable[..., Any]:
         baseline: Any = None,
         floor: bool = True,
         strict: bool = False,
+        margin: float = MARGIN,
         **options: Any,
     ) -> Any:
         named = {n: options.pop(n) for n in list(options) if n.startswith(("max_", "min_"))}
@@ -44,7 +46,9 @@ def namesake_gate(tmp_path: Path) -> Callable[..., Any]:
             evaluate(baseline, opened, run=tmp_path / "baseline", **options)
             old = Run.open(tmp_path / "baseline")
         run = Run.open(tmp_path / "run")
-        report = gate_run(run, opened, wanted, baseline=old, floor=floor, strict=strict)
+        report = gate_run(
+            run, opened, wanted, baseline=old, floor=floor, strict=strict, margin=margin
+        )
         if report.exit_code:
             lines = [f"{c.name}: {c.message}" for c in report.checks if c.verdict != "passed"]
             lines += [f"  {mistake}" for mistake in report.worst]

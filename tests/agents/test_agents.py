@@ -12,8 +12,8 @@ from whichone.agents.toolbox import ToolCallingAgent
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.errors import BadInput, UsageError
 from whichone.report.show import show
-from whichone.runs.agent_runner import SimulatedUser, run_agent, trace_of
-from whichone.runs.run import Answers
+from whichone.runs.agent_runner import SimulatedUser, run_agent
+from whichone.runs.run import Answers, trace_of
 
 BIRTHPLACE = "qa:vennick-rower:birthplace"
 

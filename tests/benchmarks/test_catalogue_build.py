@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
 from pathlib import Path
 
@@ -22,14 +23,16 @@ from whichone.benchmarks.catalogue_questions import (
 )
 from whichone.cli import whichone as command
 from whichone.errors import BadInput, UsageError
+from whichone.files.folder import Folder
 from whichone.knowledge.formats.catalogue import CatalogueSource
 from whichone.knowledge.ingest import ingest
+from whichone.knowledge.knowledge_tables import KIND, language_asked
 from whichone.measures.gate import Budgets, gate_folder
 from whichone.measures.scores import score_folder
 from whichone.measures.summary import asking, risk_coverage
 from whichone.report.report import make_report
-from whichone.runs.agent_runner import RecordTable, run_agent, trace_of
-from whichone.runs.run import Answers
+from whichone.runs.agent_runner import RecordTable, run_agent
+from whichone.runs.run import Answers, trace_of
 
 CITIES = ("Leeds", "Turin", "Oslo", "Porto", "Ghent", "Cork")
 DEPARTMENTS = ("Payroll", "Legal", "Sales", "Design", "Stock", "Press")
@@ -199,3 +202,151 @@ def test_the_commands(kb, tmp_path) -> None:
     assert [c.tool for c in trace.calls] == ["search", "act"]
     failed = run.invoke(command, ["work", bench, out, "--agent", "gess"])
     assert isinstance(failed.exception, UsageError)
+
+
+def test_documents_that_state_the_value_are_marked(tmp_path) -> None:
+    """Two people with two documents each, of which one says where the desk is; one of them has none that does."""
+    rows = [
+        {"id": n, "name": "Ada Park", "city": c, "desk": f"D{n}"} for n, c in enumerate(CITIES[:2])
+    ]
+    texts = {
+        "a": (0, "Her desk is D0, in Leeds."),
+        "b": (0, "She likes tea."),
+        "c": (1, "He is in Turin."),
+    }
+    (tmp_path / "staff.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "docs.jsonl").write_text(
+        "\n".join(
+            json.dumps({"id": key, "title": "Ada Park", "text": text, "of": of})
+            for key, (of, text) in texts.items()
+        )
+    )
+    (tmp_path / "staff.toml").write_text(
+        'name = "staff"\nfile = "staff.jsonl"\ntype = "employee"\n[columns]\nid = "id"\nname = "name"\n'
+        '[documents]\nfile = "docs.jsonl"\n'
+        '[documents.columns]\nid = "id"\nowner = "of"\ntitle = "title"\ntext = "text"\n'
+        '[attributes.city]\ncolumn = "city"\n[attributes.desk]\ncolumn = "desk"\n'
+    )
+    ingest(tmp_path / "kb", [CatalogueSource(tmp_path / "staff.toml")])
+    made = build_catalogue(tmp_path / "kb", tmp_path / "bench")
+    desks = {q.answers()[0]: q for q in made.queries if q.attributes["property_label"] == "desk"}
+    assert {v: q.attributes["value_stated"] for v, q in desks.items()} == {"D0": True, "D1": False}
+    marks = [e.attributes["value_stated"] for g in desks["D0"].outputs[0].provenance for e in g]
+    assert sorted(marks) == [False, True]
+    assert made.folder.manifest.parameters["gold_is"] == "entity"
+    assert "whether it states the answer" in made.card
+
+
+def test_german_texts_whose_language_nobody_gave_are_not_asked_about_in_english(tmp_path) -> None:
+    rows = [
+        {"id": n, "name": f"Uwe {'ABCDE'[n // 2]}", "stadt": CITIES[n % 6],
+         "text": f"Uwe wohnt in {CITIES[n % 6]} und das Haus ist alt, aber der Garten ist sehr schön."}
+        for n in range(10)
+    ]  # fmt: skip
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "p.toml").write_text(
+        'name = "p"\nfile = "p.jsonl"\ntype = "person"\n[columns]\nid = "id"\nname = "name"\n'
+        'text = "text"\n[attributes.stadt]\ncolumn = "stadt"\n'
+    )
+    ingest(tmp_path / "kb", [CatalogueSource(tmp_path / "p.toml")])
+    with pytest.raises(UsageError, match="in 'de'"):
+        build_catalogue(tmp_path / "kb", tmp_path / "b", CatalogueOptions())
+    opened = Folder.open(tmp_path / "kb", KIND)
+    with pytest.raises(UsageError, match="in 'de'"):
+        language_asked(opened)
+    assert language_asked(opened, "en") == "en"
+
+
+@pytest.fixture(scope="module")
+def players(tmp_path_factory) -> Path:
+    """Sixty players of thirty names: one was born in the decade in which the other first played."""
+    folder = tmp_path_factory.mktemp("players")
+    rows = []
+    for n in range(30):
+        name = f"{NAMES[n % 8].split()[0]} {NAMES[n // 8].split()[1]}"
+        for k, (birth, debut, games) in enumerate(((1871, 1894, 40 + n), (1893, 1915, 900 + n))):
+            row = {
+                "id": f"{n}-{k}",
+                "name": name,
+                "born": str(birth),
+                "debut": str(debut),
+                "games": games,
+            }
+            rows.append(
+                {**row, "text": f"{name}, born {birth}, debut {debut}, {games} games, no. {n}{k}."}
+            )
+    (folder / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "p.toml").write_text(
+        'name = "players"\nfile = "p.jsonl"\ntype = "player"\n'
+        '[columns]\nid = "id"\nname = "name"\ntext = "text"\n'
+        '[attributes.born]\ncolumn = "born"\nkind = "time"\n'
+        '[attributes.debut]\ncolumn = "debut"\nkind = "time"\n'
+        '[attributes.games]\ncolumn = "games"\nkind = "quantity"\n'
+    )
+    ingest(folder / "kb", [CatalogueSource(folder / "p.toml")])
+    return folder / "kb"
+
+
+def test_a_description_fits_one_bearer_however_it_is_read(players, tmp_path) -> None:
+    made = build_catalogue(players, tmp_path / "b", CatalogueOptions())
+    decades = [q for q in made.queries if "1890s" in q.input]
+    assert decades
+    assert all("born in the" in q.input or "debut in the" in q.input for q in decades)
+
+
+def test_quantities_are_asked_for_as_people_would(players, tmp_path) -> None:
+    made = build_catalogue(players, tmp_path / "b", CatalogueOptions())
+    texts = [q.input for q in made.queries]
+    assert any("with the fewest games" in text for text in texts)
+    assert not any("lowest games" in text or "largest games" in text for text in texts)
+    asked = [q.input for q in made.queries if q.relation and q.relation.endswith("games")]
+    assert asked and all("how many games" in text.lower() for text in asked)
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "asked"),
+    [
+        ("bats", CatalogueValue("left"), 'recorded as "bats"'),
+        ("based in", CatalogueValue("Leeds"), 'under "based in"'),
+        ("died", CatalogueValue("1903"), 'recorded as "died"'),
+        ("died", CatalogueValue("1903", "time", 1903.0), "When did Bo Lind die?"),
+        ("games played", CatalogueValue("900", "quantity", 900.0), "How many games played does"),
+        ("desk", CatalogueValue("D4"), "the desk of"),
+    ],
+)
+def test_labels_that_are_no_noun_are_asked_for_and_said_in_whole_sentences(label, value, asked):
+    wordings = load_wordings()
+    texts = [wordings.question(label, value, random.Random(n)) for n in range(40)]
+    filled = {fill(text, who="Bo Lind", label=label) for text in texts}
+    assert any(asked in text for text in filled)
+    assert not any(f"the {label} of" in t for t in filled if label != "desk")
+    claims = {wordings.claim(label, random.Random(n)) for n in range(40)}
+    said = wordings.saying(label)
+    if value.kind != "quantity" and label != "desk":
+        assert not any("whose $label" in t or "the $label" in t for t in (*said.texts, *claims))
+
+
+def test_counted_things_are_about_so_many(players, tmp_path) -> None:
+    made = build_catalogue(players, tmp_path / "b", CatalogueOptions())
+    about = [q.input for q in made.queries if "about 900 games" in q.input]
+    assert about
+    assert not any("a games of" in q.input for q in made.queries)
+
+
+def test_a_limit_spreads_over_the_names(players, tmp_path) -> None:
+    made = build_catalogue(players, tmp_path / "b", CatalogueOptions(limit=35))
+    counts = Counter(q.name_set for q in made.queries)
+    assert (len(made.queries), len(counts), max(counts.values())) == (35, 30, 2)
+
+
+def test_the_card_says_what_bm25_solves_and_harder_questions_are_offered(
+    players, tmp_path, capsys
+) -> None:
+    made = build_catalogue(players, tmp_path / "b", CatalogueOptions())
+    assert "BM25's first page is right" in made.card
+    shares = made.folder.manifest.counts["bm25"]
+    assert set(shares) == set(made.folder.manifest.counts["wordings"])
+    assert shares["said"] > 0.9
+    assert "--harder" in capsys.readouterr().err
+    harder = build_catalogue(players, tmp_path / "h", CatalogueOptions(harder=True))
+    assert "said" not in {q.attributes["wording"] for q in harder.queries}

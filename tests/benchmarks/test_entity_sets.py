@@ -10,6 +10,7 @@ from whichone.benchmarks.questions import QuestionFields, import_questions
 from whichone.corpus.passage_files import PassageFields
 from whichone.measures.scores import score_folder
 from whichone.records import Ranking
+from whichone.report.report import make_report
 from whichone.runs.runner import run_retriever
 
 DOCUMENTS = [
@@ -39,9 +40,10 @@ def bench(tmp_path):
 
 def test_every_document_of_the_entity_is_right(bench, tmp_path) -> None:
     one, two = bench.queries
-    assert one.gold_pages() == {"corpus:Ticket 1", "corpus:Ticket 2"}
-    assert two.gold_pages() == {"corpus:Ticket 3"}
-    assert bench.other_pages(one) == {"corpus:Ticket 3"}
+    assert (one.gold_pages(), two.gold_pages()) == ({"corpus:c1"}, {"corpus:c2"})
+    assert bench.other_pages(one) == {"corpus:c2"}
+    pages = {p.source_id: p.page for p in bench.passage_records()}
+    assert pages == {"t1": "corpus:c1", "t2": "corpus:c1", "t3": "corpus:c2", "faq": "corpus:FAQ"}
     (names,) = bench.sets
     assert (names.name, [b.entity for b in names.bearers]) == ("Ada Park", ["c1", "c2"])
 
@@ -80,3 +82,37 @@ def test_entities_without_documents_of_their_own_have_the_gold_of_their_question
     )
     assert [q.attributes["shared_name"] for q in made.queries] == [True, True]
     assert made.other_pages(made.queries[0]) == {"corpus:Ticket 3"}
+
+
+def test_gold_is_the_documents_that_are_named_else_the_entity(tmp_path) -> None:
+    """Each document a page: with --gold its document alone, without all of the customer's, and the card says which."""
+    (tmp_path / "d.jsonl").write_text("\n".join(map(json.dumps, DOCUMENTS)))
+    fields = QuestionFields(name="name", entity="who", gold="gold")
+    pages = PassageFields(page="id", entity="customer")
+    for gold, expected, is_, said in (
+        (["t2"], {"corpus:t2"}, "documents", "Gold is a page that was named"),
+        ([], {"corpus:t1", "corpus:t2"}, "entity", "Gold is a page about the right bearer"),
+    ):
+        (tmp_path / "q.jsonl").write_text(json.dumps({**QUESTIONS[0], "gold": gold}))
+        made = import_questions(
+            tmp_path / "q.jsonl",
+            tmp_path / "d.jsonl",
+            tmp_path / is_,
+            fields=fields,
+            passage_fields=pages,
+        )
+        assert made.queries[0].gold_pages() == expected
+        assert made.folder.manifest.parameters["gold_is"] == is_
+        assert said in made.card
+
+
+def test_the_report_says_what_gold_is(bench, tmp_path) -> None:
+    class First:
+        def search(self, questions, k):
+            return [Ranking(question=q.id, passages=("t1", "t3")) for q in questions]
+
+    run_retriever(First(), bench, tmp_path / "run", k=2, name="first")
+    (page, *_) = make_report([tmp_path / "run"], tmp_path / "report.html")
+    text = page.read_text("utf-8")
+    assert "Gold: a page about the right bearer, whether it states the answer" in text
+    assert "a page that answers the question" not in text

@@ -6,6 +6,7 @@ import hashlib
 import http.server
 import json
 import threading
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -233,6 +234,24 @@ def test_a_lie_about_the_size_shows_without_a_published_size(
 ) -> None:
     with pytest.raises(Missing, match="without anything new"):
         get(server, tmp_path / "file.bin", "lies", size=None, sha=None)
+
+
+def test_a_wheel_comes_by_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "some_data-1.0-py3-none-any.whl"
+    (tmp_path / "index").mkdir()
+    with zipfile.ZipFile(tmp_path / "index" / name, "w") as wheel:
+        metadata = "Metadata-Version: 2.1\nName: some-data\nVersion: 1.0\n"
+        wheel.writestr("some_data-1.0.dist-info/METADATA", metadata)
+        wheel.writestr("some_data-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    sha256 = hashlib.sha256((tmp_path / "index" / name).read_bytes()).hexdigest()
+    wanted = Wanted(addresses=["pip:some-data==1.0"], sha256=sha256)
+    assert fetch_file(wanted, tmp_path / name).verified
+    with pytest.raises(Missing, match=r"pip does not give other\.whl: pip gave some_data"):
+        fetch_file(wanted, tmp_path / "other.whl")
+    with pytest.raises(Missing, match="pip does not give"):
+        fetch_file(Wanted(addresses=["pip:some-data==2.0"]), tmp_path / "more.whl")
 
 
 def test_without_a_checksum_it_is_not_verified_but_remembered(

@@ -39,4 +39,5 @@ def test_cards_of_the_builtin_benchmarks(name: str) -> None:
 @pytest.mark.parametrize("form", ["amber", "beir", "kilt", "trec"])
 def test_exports_hold_the_card(tmp_path: Path, form: str) -> None:
     export("builtin/amber", tmp_path / "out", form)
-    assert (tmp_path / "out" / "CARD.md").read_text() == Benchmark.open("builtin/amber").card
+    card = (tmp_path / "out" / "CARD.md").read_text()
+    assert card.startswith(Benchmark.open("builtin/amber").card)  # trec adds what its files are of

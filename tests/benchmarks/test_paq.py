@@ -56,7 +56,7 @@ def test_one_question_of_each_passage_that_has_three(
     sizes = {p: sum(q.attributes["split"] == p for q in bench.queries) for p in ("train", "dev")}
     assert sizes["train"] == 14 and sizes["dev"] == 3
     taken = taken_queries(str(tmp_path / "bench"), bench, Plan(sources=()), 0)
-    train, other = taken.examples, taken.test
+    train, other = taken.records, taken.test
     assert len(train) == 14
     pages = [{p for q in part for p in q.gold_pages()} for part in (train, other)]
     assert not pages[0] & pages[1]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from whichone.benchmarks.relations import LANGUAGES, published_relations, spoken_relations
+from whichone.cli import whichone as command
 from whichone.errors import UsageError
 
 BEFORE = {
@@ -44,3 +47,33 @@ def test_a_language_without_questions_is_refused() -> None:
     with pytest.raises(UsageError, match="no questions in 'it'"):
         spoken_relations("it")
     assert spoken_relations("de-AT") == spoken_relations("de")
+
+
+@pytest.fixture(scope="module")
+def german(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A knowledge base of German dumps."""
+    place = tmp_path_factory.mktemp("german")
+    run = CliRunner().invoke
+    made = run(command, ["world", "--entities", "40", "--seed", "3", "--language", "de", str(place / "w")])  # fmt: skip
+    assert made.exit_code == 0, made.output
+    dumps = ["--wikidata", str(place / "w/wikidata.json.bz2"), "--pages", str(place / "w/pages-articles.xml.bz2")]  # fmt: skip
+    made = run(command, ["ingest", *dumps, "--language", "de", str(place / "kb")])
+    assert made.exit_code == 0, made.output
+    return place / "kb"
+
+
+@pytest.mark.parametrize("builder", [("amber", "--collection", "human"), ("entityquestions",), ("ambigdocs",)])  # fmt: skip
+def test_nothing_english_is_made_in_silence(
+    german: Path, tmp_path: Path, builder: tuple[str, ...]
+) -> None:
+    name, *options = builder
+    words = ["build", name, str(german), str(tmp_path / "out"), *options]
+    done = CliRunner().invoke(command, words)
+    assert done.exit_code != 0
+    assert isinstance(done.exception, UsageError)
+    assert "are in 'de'" in str(done.exception)
+    assert "--language de" in str(done.exception)
+    assert "--language en" in str(done.exception)
+    assert not (tmp_path / "out").exists()
+    said = CliRunner().invoke(command, [*words, "--language", "de"])
+    assert "was not given" not in said.output + str(said.exception)

@@ -9,6 +9,7 @@ import pytest
 from whichone.benchmarks import benchmark_tables
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import BadInput
+from whichone.files import tables
 from whichone.records import Bearer, NameSet, Output, Passage, Query
 
 
@@ -35,7 +36,7 @@ def saved(place: Path, count: int) -> dict[str, str]:
         sets=(name_set(n) for n in range(count)),
         passages=[Passage(id="p:0#0", page="p:0", title="P", text="t")],
     )
-    assert [q.id for q in benchmark.each_query()] == [f"q{n}" for n in range(count)]
+    assert [q.id for q in benchmark.queries] == [f"q{n}" for n in range(count)]
     assert benchmark.query_count == count
     assert benchmark.corpus.language == "de"
     ids = [s.id for s in benchmark.sets]
@@ -47,7 +48,7 @@ def saved(place: Path, count: int) -> dict[str, str]:
 def test_blocks_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = saved(tmp_path / "whole", 300)
     monkeypatch.setattr(benchmark_tables, "BLOCK", 7)
-    monkeypatch.setattr(benchmark_tables, "SETS_AT_ONCE", 50)
+    monkeypatch.setattr(tables, "SORTED_IN_MEMORY", 50)
     assert saved(tmp_path / "blocks", 300) == whole
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,3 +104,60 @@ def test_an_input_that_ends_too_early_is_no_interruption() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 3
     assert "ended too early: Compressed file ended" in done.stderr
+
+
+def _after(program: str, words: list[str], **more: Any) -> subprocess.CompletedProcess[str]:
+    """A command in a process in which `program` has run before."""
+    text = f"{program}\nfrom whichone.cli import run\nrun()\n"
+    return subprocess.run(
+        [sys.executable, "-c", text, *words], capture_output=True, text=True, check=False, **more
+    )
+
+
+def test_what_nobody_expected_is_one_line_and_a_log(tmp_path: Path) -> None:
+    broken = (
+        "import whichone.cli.folder_commands as commands\n"
+        "def listed(kind): raise ZeroDivisionError('api_key=very-secret-9 was divided\\nby nothing')\n"
+        "commands.listed = listed\n"
+    )
+    done = _after(broken, ["list", "measures"], env={**os.environ, "WHICHONE_CACHE": str(tmp_path)})
+    assert done.returncode == 70
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("whichone: unexpected ZeroDivisionError: api_key=*** was divided by")
+    (log,) = (tmp_path / "logs").iterdir()
+    assert line.endswith(f"the trace is in {log}")
+    text = log.read_text()
+    assert text.startswith("whichone list measures\n") and "Traceback" in text
+    assert "in listed" in text and "very-secret-9" not in text
+
+
+def test_a_thread_that_fails_says_one_line(tmp_path: Path) -> None:
+    program = (
+        "import threading, whichone.cli.folder_commands as commands\n"
+        "def listed(kind):\n"
+        "    thread = threading.Thread(target=lambda: [][0])\n"
+        "    thread.start()\n"
+        "    thread.join()\n"
+        "    return []\n"
+        "commands.listed = listed\n"
+    )
+    done = _after(
+        program, ["list", "measures"], env={**os.environ, "WHICHONE_CACHE": str(tmp_path)}
+    )
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("whichone: unexpected IndexError: list index out of range; the trace")
+
+
+def test_memory_that_is_used_up_is_said_as_such(tmp_path: Path) -> None:
+    program = (
+        "import sys, whichone.cli.folder_commands as commands\n"
+        "import numpy as np, pyarrow as pa\n"
+        "def listed(kind):\n"
+        "    if kind == 'measures': np.zeros(1 << 44)\n"
+        "    raise OSError(12, 'Cannot allocate memory')\n"
+        "commands.listed = listed\n"
+    )
+    for kind in ("measures", "readers"):
+        done = _after(program, ["list", kind])
+        assert done.returncode == 3
+        assert done.stderr.startswith("whichone: the memory is used up: "), done.stderr

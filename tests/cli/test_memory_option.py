@@ -37,7 +37,7 @@ properties = ["maker"]
     [
         ("lots", 2, "'lots' is no amount of memory such as 4GB"),
         ("4", 2, "'4' is no amount of memory such as 4GB"),
-        ("1KB", 3, "whichone: the bound on memory is too small"),
+        ("1KB", 3, "the bound on memory is too small"),
     ],
 )
 def test_a_wrong_amount_is_told(tmp_path: Path, amount: str, code: int, said: str) -> None:

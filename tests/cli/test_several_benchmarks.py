@@ -274,6 +274,7 @@ def test_the_explorer_filters_by_benchmark(place: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     key = Benchmark.open(place / "amber").folder.content_hash[:12]
     with TestClient(make_app(settings)) as client:
+        client.cookies.set("whichone", client.app.state.site.local.token)  # type: ignore[attr-defined]
         assert "amber-human+amber-nonhuman" in client.get("/").text
         page = client.get(f"/b/{key}/queries").text
         assert '<select name="benchmark">' in page and "bm25" in page
@@ -285,6 +286,7 @@ def test_the_explorer_filters_by_benchmark(place: Path, tmp_path: Path) -> None:
         cache=tmp_path / "cache", hosts=("testserver",), login=False,
     )  # fmt: skip
     with TestClient(make_app(given)) as client:
+        client.cookies.set("whichone", client.app.state.site.local.token)  # type: ignore[attr-defined]
         assert "EntityQuestions+own" in client.get("/").text
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -198,9 +199,9 @@ def test_texts_are_opened_when_a_passage_is_asked_for(
     files: list[str] = []
     opened = MappedTable.open
 
-    def noted(path: Path) -> MappedTable:
+    def noted(path: Path, compare: Any = None) -> MappedTable:
         files.append(path.name)
-        return opened(path)
+        return opened(path, compare)
 
     monkeypatch.setattr(MappedTable, "open", noted)
     corpus = Corpus.open(tmp_path / "corpus")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from whichone.benchmarks.by_name import builtin_knowledge_base
-from whichone.corpus.cut import Cut, CutPages, cut_batches, cut_on_workers
+from whichone.corpus.cut import Cut, cut_batches, cut_group, cut_on_workers
 from whichone.corpus.page_names import names_of_pages
 from whichone.files import tables
 from whichone.files.folder import Folder
@@ -30,7 +31,7 @@ def test_the_same_passages(kb: Folder, some: bool) -> None:
     cut, read = Cut(size=20), []
     with opened_engine("duckdb", kb, memory="1GB") as engine:
         engine.release()
-        work = CutPages(cut, only, "article")
+        work = partial(cut_group, cut, only, "article")
         batches = list(cut_on_workers(engine, kb, work, read.append))
         left = list(engine.scratch.iterdir())
     rows = [row for batch in batches for row in batch.to_pylist()]
@@ -56,6 +57,6 @@ def test_the_same_names(kb: Folder) -> None:
 
 def test_a_group_without_pages_that_are_wanted(kb: Folder, tmp_path: Path) -> None:
     with opened_engine("duckdb", kb, memory="1GB") as engine:
-        work = CutPages(Cut(), frozenset(), None)
+        work = partial(cut_group, Cut(), frozenset(), None)
         batches = list(cut_on_workers(engine, kb, work, lambda read: None))
     assert sum(batch.num_rows for batch in batches) == 0

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from whichone.corpus.passage_files import PassageFields, read_documents, read_passages
+from whichone.corpus.passage_files import PassageFields, read_documents
 from whichone.errors import BadInput
+from whichone.files.document_formats import read_document
+from whichone.files.lines import read_json, read_lines, read_text
 from whichone.report.audit import audit, in_words
 
 MARKDOWN = """---
@@ -67,7 +70,7 @@ def test_every_kind_of_document(folder: Path) -> None:
 
 
 def test_the_owner_may_be_the_folder(folder: Path) -> None:
-    owners = {p.page: p.entity for p in read_passages(folder, PassageFields(entity="path"))}
+    owners = {p.page: p.entity for p in read_documents(folder, entity="path")}
     assert owners["corpus:ada-1"] == "people"
     assert owners["corpus:bo.docx"] is None
 
@@ -127,3 +130,28 @@ def test_documents_of_one_owner_share_no_name(tmp_path: Path) -> None:
     assert audit(tmp_path / "p.jsonl", fields=fields).shared == 0
     plain = PassageFields(page="page")
     assert audit(tmp_path / "p.jsonl", fields=plain).shared == 1
+
+
+def test_a_word_document_that_unpacks_to_much_more_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "bomb.docx"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("word/document.xml", b"<w>" + b"a" * (100 << 20) + b"</w>")
+    assert file.stat().st_size < 1 << 20
+    with pytest.raises(BadInput, match=r"document\.xml in it unpacks to 104,857,607 bytes"):
+        read_document(file)
+
+
+def test_a_pipe_is_refused_before_it_is_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.txt")  # nobody writes to it: opening it would never return
+    for read in (read_text, read_json, lambda file: list(read_lines(file)), read_document):
+        with pytest.raises(BadInput, match="this is a pipe, not a file"):
+            read(tmp_path / "x.txt")
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="this system has no /dev/zero")
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/full"])
+def test_an_endless_file_is_refused(device: str, tmp_path: Path) -> None:
+    (tmp_path / "x.txt").symlink_to(device)
+    for read in (read_text, read_json, lambda file: list(read_lines(file)), read_document):
+        with pytest.raises(BadInput, match="this is a device, not a file"):
+            read(tmp_path / "x.txt")

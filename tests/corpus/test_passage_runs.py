@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from whichone.corpus import save
+from whichone.corpus import passage_files
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.make import make_corpus
-from whichone.corpus.passage_files import PassageFields, read_passages
+from whichone.corpus.passage_files import PassageFields, PassageLayout, read_records
 from whichone.errors import BadInput
-from whichone.records import Passage
+from whichone.records import Passage, passage_id
 
 
 def write_tsv(file: Path, count: int) -> Path:
@@ -25,15 +25,30 @@ def write_tsv(file: Path, count: int) -> Path:
 
 
 def plain(file: Path, fields: PassageFields | None = None) -> list[Passage]:
-    passages = read_passages(file, fields or PassageFields())
+    layout, passages = PassageLayout.of(file, fields or PassageFields()), []
+    counts: dict[str, int] = {}
+    for line, record in read_records(file):
+        read = layout.passage(record, line)
+        n = counts[read.page] = counts.get(read.page, -1) + 1
+        place = passage_id(read.page, n)
+        passages.append(
+            Passage(
+                id=place,
+                page=read.page,
+                title=read.title,
+                text=read.text,
+                source_id=read.own,
+                entity=read.entity,
+            )
+        )
     return sorted(passages, key=lambda p: (p.page, int(p.id.rpartition("#")[2])))
 
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(save, "PASSAGE_RUNS_BLOCK", 1_000)
-    monkeypatch.setattr(save, "_RECORDS", 30)
-    monkeypatch.setattr(save, "available_cores", lambda: 1)
+    monkeypatch.setattr(passage_files, "PASSAGE_RUNS_BLOCK", 1_000)
+    monkeypatch.setattr(passage_files, "_RECORDS", 30)
+    monkeypatch.setattr(passage_files, "available_cores", lambda: 1)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -65,8 +80,8 @@ def test_other_files_in_many_blocks(tmp_path: Path, ending: str) -> None:
 def test_all_cores_read_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_tsv(tmp_path / "psgs.tsv", 150)
     whole = make_corpus(file, tmp_path / "whole")
-    monkeypatch.setattr(save, "PASSAGE_RUNS_BLOCK", 2_000)
-    monkeypatch.setattr(save, "available_cores", lambda: 2)
+    monkeypatch.setattr(passage_files, "PASSAGE_RUNS_BLOCK", 2_000)
+    monkeypatch.setattr(passage_files, "available_cores", lambda: 2)
     assert make_corpus(file, tmp_path / "parts").hash == whole.hash
 
 
@@ -91,7 +106,7 @@ def test_errors_name_the_line(tmp_path: Path) -> None:
 def test_a_killed_reading_is_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_tsv(tmp_path / "psgs.tsv", 200)
     calls = 0
-    make = save.write_run
+    make = passage_files.write_mapped
 
     def counted(path: Path, *rest: object) -> int:
         nonlocal calls
@@ -100,7 +115,7 @@ def test_a_killed_reading_is_continued(tmp_path: Path, monkeypatch: pytest.Monke
             raise KeyboardInterrupt
         return make(path, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(save, "write_run", counted)
+    monkeypatch.setattr(passage_files, "write_mapped", counted)
     with pytest.raises(KeyboardInterrupt):
         make_corpus(file, tmp_path / "corpus")
     runs = len(list((tmp_path / "corpus" / ".partial").glob(".passages-*.arrow")))

@@ -23,7 +23,6 @@ OTHERWISE = {
     "experiment": "the place of each cell is named by the hash of its inputs and options",
     "fetch": "files are checked by their published hash",
     "list": "prints",
-    "migrate": "turns folders in place; nothing is left to do the second time",
     "power": "prints",
     "reproduce": "prints; refuses a folder that is there",
     "score": "prints; --per-query is written anew each time",
@@ -35,7 +34,6 @@ OTHERWISE = {
 ELSEWHERE = {
     "build inventors": "needs the published archive",
     "build paq": "needs the published files; tests/benchmarks/test_paq.py",
-    "import longmemeval": "tests/papers/longmemeval",
     "train": "models; tests/training",
 }
 """Commands of the same decorator whose inputs the stage does not have."""

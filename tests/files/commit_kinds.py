@@ -190,43 +190,18 @@ def report(place: Path) -> None:
 
 
 def learned(place: Path) -> None:
-    """A training of one weight: a checkpoint, then the model over an older one."""
-    import torch
+    """A training: what it is, the model over an older one, and the account of it."""
+    from whichone.training.trainer import begun_in, save_model, write_account
 
-    from whichone.training.trainer import Progress, load, save, save_model
+    def save(folder: Path) -> None:
+        folder.mkdir(parents=True)
+        for number in range(2):
+            (folder / f"weights-{number}").write_bytes(bytes([number] * 4))
 
-    class Weight:
-        def __init__(self) -> None:
-            self.module = torch.nn.Linear(1, 1)
-
-        def state(self) -> dict[str, Any]:
-            return dict(self.module.state_dict())
-
-        def load_state(self, state: dict[str, Any]) -> None:
-            self.module.load_state_dict(state)
-
-        def save(self, folder: Path) -> None:
-            folder.mkdir(parents=True)
-            for number in range(2):
-                (folder / f"weights-{number}").write_bytes(
-                    self.module.weight.detach().numpy().tobytes()
-                )
-
-    torch.manual_seed(0)
-    place.mkdir(exist_ok=True)
-    model: Any = Weight()
-    optimizer = torch.optim.SGD(model.module.parameters(), lr=0.5)
-    scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
-    at = load(place, {"model": "weight"}, model, optimizer, scheduler) or Progress()
-    while at.total < 2:
-        optimizer.zero_grad()
-        model.module(torch.ones(1, 1)).sum().backward()
-        optimizer.step()
-        scheduler.step()
-        at.total += 1
-        save(place, {"model": "weight"}, at, model, optimizer, scheduler)
-    save_model(model, place / "best")
-    save_model(model, place / "best")
+    begun_in(place, {"model": "weight"})
+    save_model(save, place / "best")
+    save_model(save, place / "best")
+    write_account(place, {"model": "weight"})
 
 
 def model_of(place: Path) -> str:

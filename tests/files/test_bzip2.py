@@ -7,12 +7,16 @@ import os
 import random
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from whichone.errors import BadInput
 from whichone.files import compressed
 from whichone.files.compressed import block_openings, read_blocks
+from whichone.files.lines import read_lines
+from whichone.files.parts import plan_parts, read_part
 
 
 def noise(size: int, seed: int = 0) -> bytes:
@@ -141,3 +145,36 @@ def test_a_cut_off_file_says_so_in_its_last_block(tmp_path: Path) -> None:
     found = list(read_blocks(path))
     assert [b.data is None for b in found] == [False] * 9 + [True]
     assert found[-1].cut_off
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda data: data[:-1], "its end is missing"),
+        (lambda data: data[:-3], "its end is missing"),
+        (lambda data: data + b"more", "other bytes after its end"),
+        (lambda data: data + b"\0", "other bytes after its end"),
+        (lambda data: data + bytes(200), "is cut off"),
+    ],
+)
+def test_a_file_that_is_short_or_longer_is_refused(
+    tmp_path: Path, change: Callable[[bytes], bytes], problem: str
+) -> None:
+    """By the reader of parts, as `ingest` has it, and by that of lines, as `corpus` has it."""
+    file = tmp_path / "x.bz2"
+    whole = bz2.compress(b"".join(b"%d\n" % n for n in range(300_000)), 1)
+    for data, expected in (
+        (whole, None),
+        (whole + bz2.compress(b""), None),
+        (change(whole), problem),
+    ):
+        file.write_bytes(data)
+        chunks = [c for part in plan_parts(file) for c in read_part(file, part)]
+        problems = [c.problem for c in chunks if c.problem]
+        assert len(problems) == (expected is not None)
+        if expected is None:
+            assert sum(1 for _ in read_lines(file)) == 300_000
+            continue
+        assert expected in problems[0]
+        with pytest.raises(BadInput, match=r"x\.bz2"):
+            list(read_lines(file))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import threading
 import zlib
 from pathlib import Path
 
@@ -12,11 +11,15 @@ import pytest
 from click.testing import CliRunner
 
 from whichone.cli import whichone
+from whichone.corpus.corpus import Corpus
+from whichone.corpus.save import save_corpus
 from whichone.errors import BrokenFolder, WhichoneError
-from whichone.files import manifest
+from whichone.files import manifest, mapped
 from whichone.files.folder import Folder, verify_folder, verify_folders
 from whichone.files.manifest import MANIFEST, FileEntry
 from whichone.files.tables import TableSchema
+from whichone.records import Passage, Question
+from whichone.retrieval.bm25 import Bm25
 
 TWO = TableSchema("two", pa.schema([("n", pa.int64()), ("word", pa.string())]), ("n",))
 
@@ -93,18 +96,76 @@ def test_a_block_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert read == [0]
 
 
-def test_a_large_file_is_compared_before_the_next_commit(
+def test_a_large_file_is_compared_whole_before_it_is_used(
     small_blocks: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(manifest, "AT_ONCE", 100)
     folder = make(tmp_path / "f")
     flip(tmp_path / "f/plain.bin", 130)  # in neither the first nor the last block
-    folder.path("plain.bin")
     with pytest.raises(BrokenFolder, match=r"bytes 128 to 191"):
-        make(tmp_path / "made-of-it")
-    assert not (tmp_path / "made-of-it").exists()
-    manifest._beside.clear()
-    assert all(t.daemon for t in threading.enumerate() if t.name.startswith("checksums"))
+        folder.path("plain.bin")
+
+
+def test_a_large_mapped_table_is_compared_by_the_batch_that_is_read(
+    small_blocks: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "AT_ONCE", 100)
+    monkeypatch.setattr(mapped, "BATCH", 16)
+    words = [f"word {n:04}" for n in range(160)]
+    table = pa.table({"word": words})
+    with Folder.create(tmp_path / "f", "thing") as folder:
+        mapped.write_mapped(folder.partial / "w.arrow", table.to_batches(), table.schema)
+        folder.adopt("w.arrow")
+        folder.commit()
+    file = tmp_path / "f/w.arrow"
+    flip(file, file.read_bytes().index(b"word 0085") + 6)  # "word 0085" becomes "word 0185"
+
+    def opened() -> mapped.MappedTable:
+        folder = Folder.open(tmp_path / "f", "thing")
+        return mapped.MappedTable.open(*folder.path_by_block("w.arrow"))
+
+    unread = opened()
+    for row in (0, 64, 111, 159):
+        assert unread.string(row, "word") == unread.value(row, "word") == words[row]
+    for read in (
+        lambda t: t.string(85, "word"),
+        lambda t: t.value(85, "word"),
+        lambda t: t.take([3, 85], ["word"]),
+        lambda t: t.slice(60, 40, ["word"]),
+        lambda t: t.table(),
+        lambda t: list(t.batches()),
+    ):
+        with pytest.raises(BrokenFolder, match=r"w\.arrow is damaged"):
+            read(opened())
+
+
+def test_large_postings_are_compared_by_the_lists_that_are_read(
+    small_blocks: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "AT_ONCE", 100)
+    monkeypatch.setattr(manifest, "BLOCK", 16)
+    texts = [f"common term{n % 7} rare{n}" for n in range(40)]
+    save_corpus(
+        tmp_path / "c",
+        [Passage(id=f"p{n}", page=f"p{n}", title="", text=text) for n, text in enumerate(texts)],
+    )
+    Bm25.build(Corpus.open(tmp_path / "c"), tmp_path / "i")
+    words = [f"rare{n}" for n in range(40)]
+    asked = [Question(id=word, text=word) for word in words]
+    whole = [list(Bm25.open(tmp_path / "i").search([q], 3)) for q in asked]
+    flip(tmp_path / "i/postings.npy", 128 + 4 * 20)
+    answers: list[object] = []
+    for question in asked:
+        try:
+            answers.append(list(Bm25.open(tmp_path / "i").search([question], 3)))
+        except BrokenFolder as error:
+            assert "postings.npy is damaged" in str(error)
+            answers.append(None)
+    damaged = [n for n, answer in enumerate(answers) if answer is None]
+    assert 0 < len(damaged) < 20
+    assert [a for a in answers if a is not None] == [
+        w for n, w in enumerate(whole) if n not in damaged
+    ]
 
 
 def test_folders_without_checksums_of_blocks_open(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from whichone.corpus.passage_files import PassageFields, read_passages
+from whichone.corpus.passage_files import read_records
 from whichone.errors import BadInput
 from whichone.files.lines import open_binary, read_json, read_json_lines, read_lines
 from whichone.files.parts import beginning
@@ -38,7 +38,7 @@ def test_the_whole_file_is_read(how: str, tmp_path: Path) -> None:
         assert stream.read(10) == LINES[:10]
         assert stream.read() == LINES[10:]
     assert beginning(file, 100) == LINES[:100]
-    assert sum(1 for _ in read_passages(file, PassageFields())) == 20_000
+    assert sum(1 for _ in read_records(file)) == 20_000
 
 
 @pytest.mark.parametrize("how", PACKED)
@@ -49,7 +49,7 @@ def test_a_file_that_is_cut_off_is_an_error(how: str, share: float, tmp_path: Pa
     for read in (
         lambda: list(read_lines(file)),
         lambda: list(read_json_lines(file)),
-        lambda: list(read_passages(file, PassageFields())),
+        lambda: list(read_records(file)),
         lambda: read_json(file),
         lambda: open_binary(file).read(),
     ):

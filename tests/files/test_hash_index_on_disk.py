@@ -32,6 +32,6 @@ def test_written_piece_by_piece_it_is_the_same(
 
 def test_an_index_of_nothing(tmp_path: Path) -> None:
     HashIndex.write(tmp_path, "none", [])
-    index = HashIndex.open(tmp_path, "none")
+    index = HashIndex.open(tmp_path.joinpath, "none")
     assert len(index) == 0
     assert index.rows("anything").tolist() == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 import traceback
 from collections.abc import Iterator
@@ -15,6 +16,17 @@ from seeds import Seed
 
 from whichone.cli import whichone
 from whichone.errors import WhichoneError
+
+LONGEST = 120
+"""Seconds after which a command counts as hanging."""
+
+
+class Hangs(Exception):
+    pass
+
+
+def _too_long(number: int, frame: object) -> None:
+    raise Hangs(f"no end after {LONGEST} seconds")
 
 
 def damaged(seed: Seed, place: Path, number: int) -> str | None:
@@ -29,7 +41,7 @@ def damaged(seed: Seed, place: Path, number: int) -> str | None:
         targets = _targets(seed, work)
         target = targets[number % len(targets)]
         target.write_bytes(mutated(number, target.read_bytes()))
-        return _problem(seed, work)
+        return ended(seed, work)
 
 
 def _targets(seed: Seed, work: Path) -> list[Path]:
@@ -42,16 +54,20 @@ def _targets(seed: Seed, work: Path) -> list[Path]:
     return [work / name for name in seed.files]
 
 
-def _problem(seed: Seed, work: Path) -> str | None:
+def ended(seed: Seed, work: Path) -> str | None:
+    """What went wrong beyond an error with a message, of a command in the folder `work`."""
     import os
 
     before = Path.cwd()
     os.chdir(work)
+    signal.signal(signal.SIGALRM, _too_long)
+    signal.alarm(LONGEST)
     try:
         result = CliRunner(env={"WHICHONE_CACHE": str(work / "cache")}).invoke(
             whichone, seed.words, standalone_mode=False
         )
     finally:
+        signal.alarm(0)
         os.chdir(before)
     error = result.exception
     if error is None or isinstance(error, WhichoneError | click.ClickException | SystemExit):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import bz2
+import functools
 import json
+import socket
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +48,6 @@ RAMDOCS = [
      "documents": [{"text": "Jo Mill is a nurse.", "type": "correct", "answer": "Oslo"}],
      "gold_answers": ["Oslo"], "wrong_answers": []}
 ]  # fmt: skip
-LONGMEMEVAL = [
-    {"question_id": "1", "question_type": "single", "question": "Which one?", "answer": "Oslo",
-     "haystack_session_ids": ["s1"], "answer_session_ids": ["s1"],
-     "haystack_sessions": [[{"role": "user", "content": "I saw Jo", "has_answer": True}]]}
-]  # fmt: skip
 AMBER = [
     {"name": "Jo Mill", "qids": {
         f"Q{n}": {"is_head": n == 0, "popularity": 3.0 - n,
@@ -70,6 +68,29 @@ text = "text"
 [attributes.city]
 column = "city"
 """
+TRADES = """
+[attributes.trade]
+column = "trade"
+"""
+PEOPLE = b"""id,name,views,text,city,trade
+1,Jo Mill,9,Jo is a nurse,Oslo,nurse
+2,Jo Mill,1,Jo is a baker,Turin,baker
+3,Al Gray,9,Al is a pilot,Rome,pilot
+4,Al Gray,1,Al is a tailor,Bern,tailor
+"""
+EXPERIMENT = b"""
+benchmarks = ["bench"]
+limit = 2
+[[retriever]]
+retriever = "bm25"
+k = 3
+options = { k1 = 1.2 }
+[[reader]]
+reader = "kb-lookup"
+[[setting]]
+passages = "gold"
+depth = 2
+"""
 DPR = [
     {"question": q["question"], "answers": q["answers"],
      "ctxs": [{"id": "p0", "title": "t", "text": "Oslo", "score": "1.5", "has_answer": True}]}
@@ -85,6 +106,7 @@ class Seed:
     words: list[str]
     files: dict[str, bytes] = field(default_factory=dict)
     folder: str | None = None  # a finished folder, every file of which is damaged in turn
+    code: int = 0  # of the undamaged input
 
 
 def lines(records: list[Any]) -> bytes:
@@ -114,9 +136,50 @@ def prepare(place: Path) -> None:
         }[file]  # fmt: skip
         result = CliRunner().invoke(whichone, words)
         assert result.exit_code == 0, (result.output, result.exception)
-    words = ["retrieve", "bench", "run", "--retriever", "bm25", "-k", "3"]
+    for out, retriever, options in (
+        ("index", "bm25", []),
+        ("names", "namesake", ["-o", "encoder=none"]),
+    ):
+        words = ["index", "bench", out, "--retriever", retriever, *options]
+        assert CliRunner().invoke(whichone, words).exit_code == 0
     cache = {"WHICHONE_CACHE": str(place / "cache")}
-    assert CliRunner(env=cache).invoke(whichone, words).exit_code == 0
+    for bench, run, retriever in (
+        ("bench", "run", "bm25"),
+        ("builtin/amber", "pilot", "bm25"),
+        ("builtin/amber", "pilot2", "tfidf"),
+    ):
+        words = ["retrieve", bench, run, "--retriever", retriever, "-k", "3"]
+        assert CliRunner(env=cache).invoke(whichone, words).exit_code == 0
+    (place / "people.csv").write_bytes(PEOPLE)
+    (place / "people.toml").write_text(CATALOGUE + TRADES)
+    words = ["ingest", "--catalogue", "people.toml", "--workers", "1", "people"]
+    assert CliRunner().invoke(whichone, words).exit_code == 0
+    for file in ("people.csv", "people.toml"):  # a seed has files of these names
+        (place / file).unlink()
+    _encoder(place / "tiny")
+
+
+def _encoder(place: Path) -> None:
+    """A tiny one to train; nothing where there is no library for it."""
+    try:
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer import modules as models
+        from transformers import BertConfig, BertModel
+    except ImportError:
+        return
+    from tiny_bert import bert
+
+    BertModel(BertConfig(**bert(place / "bert"))).save_pretrained(place / "bert")
+    words = models.Transformer(str(place / "bert"), max_seq_length=32)
+    SentenceTransformer(modules=[words, models.Pooling(32)], device="cpu").save_pretrained(
+        str(place / "encoder"), create_model_card=False
+    )
+
+
+@functools.cache
+def _taken() -> socket.socket:
+    """A port at which no other server can listen, so that `serve` ends."""
+    return socket.create_server(("127.0.0.1", 0))
 
 
 def seeds(place: Path) -> list[Seed]:
@@ -132,6 +195,14 @@ def seeds(place: Path) -> list[Seed]:
         {"id": q["id"], "output": [{"provenance": [{"wikipedia_id": f"corpus:{q['gold']}"}]}]}
         for q in QUESTIONS
     ]
+    learned = [
+        {**q, "positive_ctxs": [PASSAGES[n]], "hard_negative_ctxs": [PASSAGES[n - 1]]}
+        for n, q in enumerate(QUESTIONS)
+    ]
+    package = resources.files("whichone")
+    wordings = package.joinpath("benchmarks/catalogue_wordings.toml").read_bytes()
+    collection = package.joinpath("papers/amber/collections/human.toml").read_bytes()
+    port = str(_taken().getsockname()[1])
     open_file = {"question": "Which?", "answer": ["Oslo"]}
     return [
         Seed("questions jsonl", ["import", "questions", "F.jsonl", "OUT", *asked, *own],
@@ -163,7 +234,6 @@ def seeds(place: Path) -> list[Seed]:
              {"P19.dev.json": document([{"question": "Which?", "answers": ["Oslo"]}])}),
         Seed("popqa tsv", ["import", "popqa", "F.tsv", "OUT", *asked], {"F.tsv": table([POPQA], "\t")}),
         Seed("popqa jsonl", ["import", "popqa", "F.jsonl", "OUT", *asked], {"F.jsonl": lines([POPQA])}),
-        Seed("longmemeval", ["import", "longmemeval", "F.json", "OUT"], {"F.json": document(LONGMEMEVAL)}),
         *(Seed(f"run {form}", ["import", "run", "F", "OUT", "--benchmark", "bench", "--format", form],
                {"F": data}) for form, data in (
             ("trec", trec), ("kilt", lines(guess)), ("dpr", document(DPR)))),
@@ -193,9 +263,46 @@ def seeds(place: Path) -> list[Seed]:
               "people.csv": b"id,name,views,text,city\n1,Jo Mill,9,Jo is a nurse,Oslo\n2,Jo Mill,1,b,c\n"}),
         Seed("map", ["map", "F.jsonl", "kb", "OUT.jsonl", "--json"],
              {"F.jsonl": lines([{"input": "Which?", "answer": "Oslo", "evidence": "Jo is a nurse"}])}),
+        Seed("experiment", ["experiment", "F.toml", "--dry-run", "--json"], {"F.toml": EXPERIMENT}),
+        Seed("audit records", ["audit", "F.jsonl", "--json"], {"F.jsonl": lines(PASSAGES)}),
+        Seed("audit log", ["audit", "passages.jsonl", "--log", "F.txt", "--json"],
+             {"F.txt": b"Where was Jo Mill born?\nWho is Jo Mill?\n"}),
+        Seed("documents", ["corpus", "docs", "OUT"],
+             {"docs/a.md": b"---\ntitle: Jo Mill\n---\n# Jo Mill\n\nJo Mill is a nurse.\n",
+              "docs/b.html": b"<title>Jo Mill</title><p>Jo Mill is a pilot.",
+              "docs/c.txt": b"Jo Mill is a baker.\n"}),
+        Seed("hotpotqa", ["map", "F.json", "kb", "OUT.jsonl", "--original", "hotpotqa"],
+             {"F.json": document([{"_id": "1", "question": "Q?", "answer": "A", "type": "x", "level": "y",
+              "context": [["Jo Mill", ["Jo Mill is a nurse."]]], "supporting_facts": [["Jo Mill", 0]]}])}),
+        Seed("eli5", ["map", "F.jsonl", "kb", "OUT.jsonl", "--original", "eli5"],
+             {"F.jsonl": lines([{"q_id": "1", "title": "Q?", "answers": {"text": ["A"], "score": [1]},
+              "evidence": [{"title": "Jo Mill", "text": "Jo Mill is a nurse."}]}])}),
+        Seed("report", ["report", "run", "OUT.html"], folder="run"),
+        Seed("check", ["check", "run", "--json", "--max-confusion", "1", "--no-floor"], folder="run", code=1),
+        Seed("compare", ["compare", "run", "run", "--json"], folder="run"),
+        Seed("export beir", ["export", "bench", "OUT", "--format", "beir"], folder="bench"),
+        Seed("export trec", ["export", "bench", "OUT", "--format", "trec"], folder="bench"),
+        Seed("reproduce", ["reproduce", "run", "--json"], folder="run"),
+        Seed("search", ["search", "index", "Where was Jo Mill born?", "--json"], folder="index"),
+        Seed("search names", ["search", "names", "Where was Jo Mill born?", "--json"], folder="names"),
         Seed("benchmark folder", ["show", "bench", "--json"], folder="bench"),
         Seed("run folder", ["score", "run", "--json"], folder="run"),
         Seed("knowledge base folder", ["show", "kb", "Jo Mill", "--json"], folder="kb"),
+        Seed("verify", ["verify", "bench", "--json"], folder="bench"),
+        Seed("power", ["power", "pilot", "pilot2", "--difference", "0.3", "--json"], folder="pilot"),
+        Seed("work", ["work", "bench", "OUT", "--agent", "guess", "--json"], folder="bench"),
+        Seed("serve", ["serve", "run", "--port", port, "--database", "web.sqlite"], folder="run", code=3),
+        Seed("build small", ["build", "small", "bench", "run", "OUT", "-k", "2"], folder="run"),
+        Seed("build splits", ["build", "splits", "bench", "OUT"], folder="bench", code=1),
+        Seed("build catalogue", ["build", "catalogue", "people", "OUT"], folder="people"),
+        Seed("wordings", ["build", "catalogue", "people", "OUT", "--wordings", "F.toml"],
+             {"F.toml": wordings}),
+        Seed("collection", ["build", "amber", "kb", "OUT", "--collection", "F.toml",
+             "--popularity", "sitelinks"], {"F.toml": collection}),
+        Seed("world", ["world", "world", "--entities", "12", "--seed", "1", "--json"], folder="world"),
+        Seed("train", ["train", "retriever", "F.json", "OUT", "--checkpoint", "tiny/encoder",
+             "--negatives", "given", "--epochs", "1", "--batch", "2", "--held-out", "0",
+             "--device", "cpu", "--json"], {"F.json": document(learned)}),
         Seed("index folder", ["retrieve", "bench", "OUT", "--retriever", "bm25"], folder="cache"),
     ]  # fmt: skip
 

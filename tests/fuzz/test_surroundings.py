@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import resource
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from seeds import prepare
 
@@ -124,3 +126,131 @@ def test_own_code_that_cannot_be_imported_is_named(place: Path, tmp_path: Path) 
         assert done.returncode == 3, done.stderr
         assert said in done.stderr
         assert "Traceback" not in done.stderr
+
+
+SMALL_DISK = """
+mount -t tmpfs -o size={size} none {place} && cd {around} && exec {python} -m whichone {words}
+"""
+
+
+@pytest.mark.parametrize("command", ["retrieve", "import", "ingest", "index", "name index"])
+@pytest.mark.parametrize("size", ["8k", "32k", "256k"])
+def test_the_disk_that_is_full_is_named(
+    command: str, size: str, place: Path, tmp_path: Path
+) -> None:
+    """A small disk of its own, which the output is on, and nothing else."""
+    if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this system lets no user mount a disk of their own")
+    small = tmp_path / "small"
+    small.mkdir()
+    (small / ".keep").touch()
+    for item in place.iterdir():
+        (tmp_path / item.name).symlink_to(item)
+    commands = {
+        **COMMANDS,
+        "ingest": [*COMMANDS["ingest"][:-1], "--wikidata", "world/wikidata.json.bz2", "OUT"],
+        "index": ["index", "bench", "OUT", "--retriever", "bm25"],
+        "name index": ["index", "bench", "OUT", "--retriever", "namesake", "-o", "encoder=none"],
+    }
+    words = shlex.join("small/out" if word == "OUT" else word for word in commands[command])
+    script = SMALL_DISK.format(
+        size=size, place=small, around=tmp_path, python=sys.executable, words=words
+    )
+    done = subprocess.run(
+        ["unshare", "-Urm", "sh", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "WHICHONE_CACHE": str(tmp_path / "new-cache")},
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    if done.returncode:
+        assert done.returncode == 3, done.stderr
+        assert "the disk is full" in done.stderr
+        assert (
+            f"bytes are free in {small}" in done.stderr or "bytes are free in small" in done.stderr
+        )
+    else:
+        assert size != "8k", "everything fitted"
+
+
+def _typed(words: list[str | bytes], around: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "whichone", *words],
+        cwd=around,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        env={**os.environ, "WHICHONE_CACHE": str(around / "new-cache")},
+    )
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "index"])
+def test_a_colon_or_bytes_in_an_output_path(command: str, place: Path, tmp_path: Path) -> None:
+    """A colon works everywhere; what is not UTF-8 is refused before any work."""
+    for item in place.iterdir():
+        (tmp_path / item.name).symlink_to(item)
+    (tmp_path / "reading.py").write_text("def answer(question, passages):\n    return 'x'\n")
+    words = COMMANDS.get(command, ["index", "bench", "OUT", "--retriever", "bm25"])
+    done = _typed([word.replace("OUT", "a:b") for word in words], tmp_path)
+    assert done.returncode == 0, done.stderr
+    named = [word.encode().replace(b"OUT", b"b\xffd") for word in words]
+    refused = _typed(list(named), tmp_path)
+    assert refused.returncode == 2, refused.stderr
+    assert "is not UTF-8" in refused.stderr
+    assert not any(
+        path.name.startswith("b") and path.name[1:2] == "\udcff" for path in tmp_path.iterdir()
+    )
+
+
+DEEP = "a = " + "[" * 5000 + "]" * 5000
+HOTPOT = '[{"_id": "1", "question": "Q", "answer": "A", "context": [["T", "one text"]], "supporting_facts": [["T", 0]]}]'
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "words"),
+    [
+        ("log.txt", "Wo ist Jürgen?".encode("latin-1"), ["audit", "passages.jsonl", "--log", "F"]),
+        ("deep.toml", DEEP.encode(), ["experiment", "F"]),
+        ("huge.toml", b"seed = 1" + b"0" * 30, ["experiment", "F"]),
+        ("longer.toml", b"seed = 1" + b"0" * 9000, ["experiment", "F"]),
+        ("latin.toml", "name = 'Jürgen'".encode("latin-1"), ["experiment", "F"]),
+        ("deep.toml", DEEP.encode(), ["ingest", "--catalogue", "F", "OUT"]),
+        ("deep.toml", DEEP.encode(), ["build", "amber", "kb", "OUT", "--collection", "F"]),
+        ("deep.toml", DEEP.encode(), ["build", "catalogue", "kb", "OUT", "--wordings", "F"]),
+        ("hotpot.json", HOTPOT.encode(), ["map", "F", "kb", "OUT.jsonl", "--original", "hotpotqa"]),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(
+    file: str, content: bytes, words: list[str], place: Path, tmp_path: Path
+) -> None:
+    for item in place.iterdir():
+        (tmp_path / item.name).symlink_to(item)
+    (tmp_path / file).write_bytes(content)
+    done = _typed([file if word == "F" else word for word in words], tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert file in done.stderr
+
+
+def test_vectors_of_objects_are_named(place: Path, tmp_path: Path) -> None:
+    from whichone.errors import BadInput
+    from whichone.retrieval.dense.vectors import _published_blocks
+
+    objects, ragged = tmp_path / "objects.npz", tmp_path / "ragged.npz"
+    np.savez(objects, ids=np.array(["a", None], object), vectors=np.ones((2, 4)))
+    np.savez(ragged, ids=np.array(["a"]), vectors=np.ones((2, 4)))
+    for file, message in ((objects, "Object arrays"), (ragged, "1 ids, but vectors of the shape")):
+        with pytest.raises(BadInput, match=message) as caught:
+            list(_published_blocks(file))
+        assert caught.value.file == str(file)
+
+
+def test_a_system_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
+    from whichone.errors import BadInput
+    from whichone.papers.kilt.kilt_file_tables import open_system
+
+    (tmp_path / "system.toml").write_bytes("name = 'Jürgen'".encode("latin-1"))
+    with pytest.raises(BadInput, match="not UTF-8") as caught:
+        open_system(tmp_path)
+    assert caught.value.file == str(tmp_path / "system.toml")

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from whichone.files.folder import Folder
-from whichone.knowledge.ingest import Options, chosen_sources, ingest
+from whichone.knowledge.ingest import chosen_sources, ingest
 from whichone.knowledge.knowledge_tables import KIND
+from whichone.knowledge.options import Options
 
 
 @pytest.mark.parametrize("order", [("wikidata", "pages", "views"), ("views", "pages", "wikidata")])

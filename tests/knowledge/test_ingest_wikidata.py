@@ -17,8 +17,9 @@ from whichone.errors import BadInput, LockedFolder, UsageError
 from whichone.files import parts
 from whichone.files.folder import Folder, file_hash
 from whichone.knowledge.formats.wikidata import WikidataDump
-from whichone.knowledge.ingest import Options, ingest, select
+from whichone.knowledge.ingest import ingest, select
 from whichone.knowledge.knowledge_tables import KIND
+from whichone.knowledge.options import Options
 
 
 def claim(value: str) -> dict[str, Any]:
@@ -179,7 +180,7 @@ def test_bad_records_stop_the_run_with_their_place_or_are_listed(tmp_path: Path)
     at = path.read_bytes().index(b'{"type":"item","id":"Q1"\n'[:-1] + b",\n")
     with pytest.raises(BadInput, match=f"w.json: not a Wikidata entity: .*at byte {at}"):
         take_in(path, tmp_path / "kb")
-    folder = take_in(path, tmp_path / "kb", skip_bad=True)
+    folder = take_in(path, tmp_path / "kb", on_error="skip")
     listed = [json.loads(text) for text in folder.path("bad.jsonl").read_text().splitlines()]
     assert [record["byte"] for record in listed] == [at]
     assert folder.manifest.sources[0]["counts"]["refused"] == 1
@@ -190,9 +191,9 @@ def test_too_many_bad_records_fail_all_the_same(tmp_path: Path) -> None:
     path = tmp_path / "w.json"
     path.write_bytes(dump(line("Q1", "x", "P1"), b"{}"))
     with pytest.raises(BadInput, match="1 of 2 records could not be read"):
-        take_in(path, tmp_path / "kb", skip_bad=True)
+        take_in(path, tmp_path / "kb", on_error="skip")
     assert (tmp_path / "kb/.partial/bad.jsonl").read_bytes().count(b"\n") == 1
-    take_in(path, tmp_path / "kb", skip_bad=True, bad_share=0.5)
+    take_in(path, tmp_path / "kb", on_error="skip", bad_share=0.5)
 
 
 def test_a_damaged_block_stops_the_run_and_can_be_skipped(tmp_path: Path) -> None:
@@ -204,7 +205,7 @@ def test_a_damaged_block_stops_the_run_and_can_be_skipped(tmp_path: Path) -> Non
         BadInput, match=r"the bzip2 block that opens at this byte is damaged \(at byte"
     ):
         take_in(path, tmp_path / "kb")
-    folder = take_in(path, tmp_path / "kb", skip_bad=True, bad_share=0.01)
+    folder = take_in(path, tmp_path / "kb", on_error="skip", bad_share=0.01)
     assert 0 < len(column(folder, "entities", "entity")) < 2_000
 
 
@@ -255,7 +256,7 @@ def test_what_is_there_is_not_taken_in_twice_nor_thrown_away(tmp_path: Path) -> 
         take_in(other, tmp_path / "kb")
     path.write_bytes(many(30) + b"{}\n")
     with pytest.raises(BadInput):
-        take_in(path, tmp_path / "half", skip_bad=True)
+        take_in(path, tmp_path / "half", on_error="skip")
     with pytest.raises(UsageError, match=r"unfinished work on w\.json"):
         take_in(other, tmp_path / "half")
     take_in(other, tmp_path / "half", restart=True)
@@ -290,14 +291,14 @@ def test_repacking_gives_the_same_lines_and_the_same_knowledge_base(
     data = many(600)
     path = tmp_path / "w.json.bz2"
     path.write_bytes(bz2.compress(data, 1))
-    first = take_in(path, tmp_path / "a", repack=True, workers=2)
+    first = take_in(path, tmp_path / "a", repack="zst", workers=2)
     repacked = tmp_path / "w.json.zst"
     with repacked.open("rb") as raw:
         reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
         assert reader.read() == data
     assert take_in(repacked, tmp_path / "b").content_hash == first.content_hash
     with pytest.raises(UsageError, match="there already"):
-        take_in(path, tmp_path / "c", repack=True)
+        take_in(path, tmp_path / "c", repack="zst")
 
 
 @pytest.mark.parametrize("case", ["p01_human", "p03_human_small"])
@@ -365,3 +366,18 @@ def test_a_dump_without_pages_in_the_wiki_is_told(
     ingest(tmp_path / "all", [WikidataDump(file, select(["de"], without_page=True))])
     ingest(tmp_path / "en", [WikidataDump(file, select(["en"]))])
     assert "none of its" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("field", ["claims", "labels", "aliases"])
+def test_an_empty_map_may_be_a_list_but_none_of_nulls(field: str, tmp_path: Path) -> None:
+    """Some dumps write an empty map as []; [null] is neither."""
+    whole = json.loads(line("Q1", "Jo Mill", "Jo Mill", P31="Q5"))
+    path = tmp_path / "w.json"
+    for written in ([], [None]):
+        first = json.dumps({**whole, field: written}).encode()
+        path.write_bytes(dump(first, line("Q2", "Al", "Al")))
+        if not written:
+            take_in(path, tmp_path / "kb")
+            continue
+        with pytest.raises(BadInput, match=rf"length <= 0 - at `\$\.{field}`.*at byte 2"):
+            take_in(path, tmp_path / "other")

@@ -175,6 +175,8 @@ def test_a_lookup_that_cannot_be_made_is_an_error_and_leaves_nothing(
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(lookup_build, "_copy", full)
-    with pytest.raises(BadInput, match=r"lookup\.sqlite cannot be made: database or disk is full"):
+    with pytest.raises(
+        BadInput, match=r"lookup\.sqlite: the disk is full \(database or disk is full\)"
+    ):
         Lookup.open(base)
     assert sorted(base.iterdir()) == before

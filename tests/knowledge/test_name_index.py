@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small_base import small_base
 
 from whichone.knowledge.lookup import NameIndex
-from whichone.knowledge.lookup_build import NAME_HASHES, Pieces, folded, name_hashes, name_steps
+from whichone.knowledge.lookup_build import (
+    NAME_HASHES,
+    Hashes,
+    Pieces,
+    begin,
+    extend,
+    folded,
+    name_steps,
+)
 from whichone.names import name_key
 
 
@@ -71,6 +80,15 @@ def test_a_text_folds_as_a_name_does(text: str) -> None:
     assert [low[a:b] for a, b in Pieces(low).spans] == [
         name_key(text)[a:b] for a, b in Pieces(name_key(text)).spans
     ]
+
+
+def name_hashes(key: str) -> Hashes:
+    """The hashes of a name's beginnings, its own last."""
+    pieces = Pieces(key)
+    hashes = begin(pieces.bare[:1])
+    for n in range(1, len(pieces)):
+        hashes = np.concatenate([hashes, extend(hashes[-1:], pieces.following[n : n + 1])])
+    return hashes
 
 
 @given(st.lists(st.sampled_from(["abe", "Lincoln", "'s", "-", " ", "é", "山"]), max_size=8))

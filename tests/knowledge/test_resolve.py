@@ -16,8 +16,9 @@ from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.knowledge.formats.sources import pages_source
 from whichone.knowledge.formats.wiki_dumps import ViewsFile
-from whichone.knowledge.ingest import Options, ingest
+from whichone.knowledge.ingest import ingest
 from whichone.knowledge.knowledge_tables import KIND
+from whichone.knowledge.options import Options
 
 
 def page(number: int, title: str, text: str, redirect: str = "") -> str:
@@ -146,7 +147,7 @@ def test_a_broken_page_stops_or_is_skipped(tmp_path: Path) -> None:
     broken = dump(tmp_path / "w.xml", [*WORLD, "<page><title>&b;</title><id>9</id></page>"])
     with pytest.raises(BadInput, match=r"not well-formed XML.*at byte \d+"):
         ingest(tmp_path / "kb", [pages_source(broken)])
-    skipping = Options(skip_bad=True, bad_share=0.5)
+    skipping = Options(on_error="skip", bad_share=0.5)
     made = ingest(tmp_path / "kb", [pages_source(broken)], skipping)
     assert made.counts["pages"] == 3
     assert made.sources[0]["counts"]["refused"] == 1

@@ -13,9 +13,11 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.cli.score_commands import gate_junit, gate_markdown
 from whichone.errors import UsageError
-from whichone.measures.gate import Budgets, GateReport, check_budgets, gate_depth, gate_run
+from whichone.measures.budgets import Budgets
+from whichone.measures.gate import GateReport, check_budgets, gate_depth, gate_run
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores
+from whichone.measures.worst import _About, worst_mistakes
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Question, Ranking
 from whichone.runs.retrieve import default_index_folder, make_retriever
 from whichone.runs.runner import run_retriever
@@ -224,3 +226,171 @@ def test_a_search_that_is_better_than_the_floor_is_not_left_undecided() -> None:
     assert better.verdict == "passed"
     same = check_budgets(scores("x", 10, 9), Budgets(), floor=scores("bm25", 10, 8), depth=20)
     assert same.verdict == "undecided"
+
+
+def two_systems(right: int, of: int, **attributes: object) -> tuple[Scores, Scores]:
+    """A search that is right so often, and a floor that always is."""
+    queries = [
+        Query(id=f"q{n}", task="qa", input="?", name_set=f"s{n}", attributes=attributes)
+        for n in range(of)
+    ]
+    measures = parse_measures(["acc@1", "acc@20", "confused@20"])
+    wrong = np.array([float(n >= right) for n in range(of)])
+    values = {"acc@1": 1 - wrong, "acc@20": np.ones(of), "confused@20": wrong}
+    perfect = {"acc@1": np.ones(of), "acc@20": np.ones(of), "confused@20": np.zeros(of)}
+    return Scores("x", "b", queries, measures, values), Scores(
+        "bm25", "b", queries, measures, perfect
+    )
+
+
+def test_a_difference_that_does_not_matter_passes() -> None:
+    """989 of 1,000 against 1,000: the test is sure, and it is 1.1 points."""
+    search, floor = two_systems(989, 1000)
+    assert check_budgets(search, Budgets(), floor=floor, depth=20).verdict == "passed"
+    assert check_budgets(search, Budgets(), baseline=floor).verdict == "passed"
+    told = check_budgets(search, Budgets(), floor=floor, depth=20, margin=0.01)
+    assert told.verdict == "failed" and "0.01 worse allowed" in told.checks[-1].message
+    worse, floor = two_systems(970, 1000)
+    assert check_budgets(worse, Budgets(), floor=floor, depth=20).verdict == "failed"
+    with pytest.raises(UsageError, match="the margin is a fraction"):
+        check_budgets(search, Budgets(), floor=floor, margin=2)
+
+
+def test_what_no_search_can_decide_fails_nobody() -> None:
+    """Half of the questions fit several bearers, and there the search is always wrong."""
+    search, floor = two_systems(100, 200)
+    queries = [
+        Query(
+            **{
+                **{f: getattr(q, f) for f in q.__struct_fields__},
+                "attributes": {"resolvable": "no"},
+            }
+        )
+        if n >= 100
+        else q
+        for n, q in enumerate(search.queries)
+    ]
+    assert check_budgets(search, Budgets(max_confusion=0.1), floor=floor).verdict == "failed"
+    fair = [Scores(s.system, "b", queries, s.measures, s.values) for s in (search, floor)]
+    report = check_budgets(fair[0], Budgets(max_confusion=0.1), floor=fair[1], depth=20)
+    assert report.verdict == "passed" and report.figures["max_confusion"].value == 0
+    assert "100 of 200 questions fit several bearers" in "".join(report.warnings)
+
+
+def test_answers_are_judged_by_whether_they_ask() -> None:
+    measures = parse_measures(["answer_right", "answered_for_namesake", "asked_back", "asked_user"])
+    queries = [
+        Query(
+            id=f"q{n}", task="qa", input="?", name_set=f"s{n}",
+            attributes={"underspecified": True} if n % 2 else {},
+        )
+        for n in range(40)
+    ]  # fmt: skip
+    open_ones = np.array([float(n % 2) for n in range(40)])
+
+    def verdict(asks: float) -> GateReport:
+        values = {
+            "answer_right": 1 - open_ones,
+            "answered_for_namesake": open_ones * (1 - asks),
+            "asked_back": open_ones * asks,
+            "asked_user": np.full(40, np.nan),
+        }
+        scores = Scores("x", "b", queries, measures, values)
+        return check_budgets(scores, Budgets(max_answered_for_namesake=0.2, min_asked=0.5))
+
+    assert verdict(1.0).verdict == "passed" and verdict(1.0).figures["min_asked"].value == 1
+    silent = {check.name: check.verdict for check in verdict(0.0).checks}
+    assert silent == {"max_answered_for_namesake": "passed", "min_asked": "failed"}
+
+
+def test_what_would_have_decided_tells_the_two_apart(tmp_path: Path) -> None:
+    """Not "the", not "Park", not the asked "Turin", not the shared "office": what the one given lacks."""
+    texts = {
+        "1": "Ada Park runs the office of Payroll. She keeps bees. Her desk is in Leeds.",
+        "2": "Ada Park runs the office of Press. She climbs. Her desk is in Turin.",
+    }
+    queries = [
+        Query(
+            id=f"{what}{key}", task="qa", input=text,
+            outputs=(Output(answer=city, provenance=((Provenance(page=f"staff:{key}"),),)),),
+            name="Ada Park", name_set="s", entity=key, relation=what,
+        )
+        for key, city, what, text in (
+            ("2", "Turin", "press", "Where is the desk of the Ada Park who runs the office of Press?"),
+            ("2", "Turin", "city", "Where is the desk of Ada Park in Turin?"),
+        )
+    ]  # fmt: skip
+    bearers = tuple(Bearer(entity=k, label="Note", pages=(f"staff:{k}",)) for k in texts)
+    passages = [
+        Passage(id=f"staff:{k}#0", page=f"staff:{k}", title="Season note 1962", text=text)
+        for k, text in texts.items()
+    ]
+    bench = save_benchmark(
+        tmp_path / "bench", name="b", queries=queries, passages=passages,
+        sets=[NameSet(id="s", name="Ada Park", bearers=bearers)],
+    )  # fmt: skip
+    decided = {}
+    for query in queries:
+        about = _About(bench)
+        decided[query.relation] = about.deciding(query, "staff:1")
+        assert about.described(["staff:1"], "s").startswith("Ada Park")
+        assert "Season note" not in about.described(["staff:2"], "s")
+    assert decided == {"press": '"Press"', "city": '"Press", which the question does not say'}
+
+
+def test_whole_names_decide_and_words_that_ask_do_not(tmp_path: Path) -> None:
+    """Not the "play" of every question; not "Straitsville" or "Louis", which are parts of names."""
+    team, here, there = (
+        "In 1933 Jo Roe played for the St. Louis Cardinals.",
+        "New Straitsville",
+        "New York",
+    )
+    texts = {
+        "1": f"Jo Roe was born in {here}. {team} Fans saw Jo Roe play first base.",
+        "2": f"Jo Roe was born in {there}. He swam.",
+    }
+    queries = [
+        Query(
+            id=f"q{n}", task="qa", input=text, name="Jo Roe", name_set="s", entity="1", relation="plays",
+            outputs=(Output(answer="first base", provenance=((Provenance(page="staff:1"),),)),),
+        )
+        for n, text in enumerate([
+            f"What did the Jo Roe born in {here} play?", "What did the St. Louis Jo Roe play?",
+            *(f"What did Jo Roe play, number {n}?" for n in range(4)),
+        ])
+    ]  # fmt: skip
+    bearers = tuple(Bearer(entity=k, label="Jo Roe", pages=(f"staff:{k}",)) for k in texts)
+    passages = [
+        Passage(id=f"staff:{k}#0", page=f"staff:{k}", title="Jo Roe", text=text)
+        for k, text in texts.items()
+    ]
+    bench = save_benchmark(
+        tmp_path / "bench", name="b", queries=queries, passages=passages,
+        sets=[NameSet(id="s", name="Jo Roe", bearers=bearers)],
+    )  # fmt: skip
+    about = _About(bench)
+    decided = [about.deciding(query, "staff:2") for query in queries[:3]]
+    assert decided == [
+        '"New Straitsville"',
+        '"St. Louis"',
+        '"St. Louis Cardinals", which the question does not say',
+    ]
+
+
+def test_the_worst_mistakes_are_none_that_nobody_could_avoid(tmp_path: Path) -> None:
+    queries = [
+        Query(
+            id=key, task="qa", input="Where is Ada Park?", name="Ada Park", name_set="s", entity=key,
+            outputs=(Output(answer="x", provenance=((Provenance(page=f"staff:{key}"),),)),),
+            attributes={"resolvable": "no"},
+        )
+        for key in "12"
+    ]  # fmt: skip
+    passages = [Passage(id=f"staff:{k}#0", page=f"staff:{k}", title="A", text="t") for k in "12"]
+    bearers = tuple(Bearer(entity=k, pages=(f"staff:{k}",)) for k in "12")
+    bench = save_benchmark(
+        tmp_path / "bench", name="b", queries=queries, passages=passages,
+        sets=[NameSet(id="s", name="Ada Park", bearers=bearers)],
+    )  # fmt: skip
+    run = run_retriever(AlwaysLeeds(), bench, tmp_path / "run", k=2, name="one")
+    assert worst_mistakes(run, bench) == []

@@ -11,14 +11,11 @@ import pytest
 from msgspec.structs import replace
 from tests.measures.test_scores import names
 
-from whichone.benchmarks import benchmark as benchmarks
 from whichone.benchmarks import benchmark_tables
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.benchmark_tables import StoredQueries
 from whichone.errors import BadInput
-from whichone.files import arrow_records
-from whichone.files import arrow_records as sorted_runs
-from whichone.files.arrow_records import KeyedSpool
+from whichone.files import arrow_records, tables
+from whichone.files.arrow_records import KeyedSpool, Selection
 from whichone.measures import intervals
 from whichone.measures.comparison import compare
 from whichone.measures.intervals import cluster_note, interval
@@ -54,10 +51,10 @@ class Sometimes:
 
 
 def few_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (arrow_records, arrow_records, benchmarks, intervals):
+    for module in (arrow_records, intervals):
         monkeypatch.setattr(module, "IN_MEMORY", 8)
     monkeypatch.setattr(run_module, "ROWS_IN_MEMORY", 8)
-    monkeypatch.setattr(sorted_runs, "RUN", 16)
+    monkeypatch.setattr(tables, "SORTED_IN_MEMORY", 16)
 
 
 def scored(folder: Path, place: Path) -> tuple[Benchmark, list[Scores]]:
@@ -71,12 +68,19 @@ def scored(folder: Path, place: Path) -> tuple[Benchmark, list[Scores]]:
     return benchmark, results
 
 
+def in_parts(folder: Path, count: int) -> Benchmark:
+    """The same queries and name sets in row groups of seven: more than are decoded at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "ROW_GROUP", 7)
+        return names(folder, count)
+
+
 def test_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names(tmp_path / "bench", 30)
+    in_parts(tmp_path / "parts", 30)
     _, known = scored(tmp_path / "bench", tmp_path / "known")
     few_in_memory(monkeypatch)
-    benchmark, stored = scored(tmp_path / "bench", tmp_path / "stored")
-    assert isinstance(benchmark.queries, StoredQueries)
+    _, stored = scored(tmp_path / "parts", tmp_path / "stored")
     assert isinstance(Run.open(tmp_path / "stored" / "run0").ranked_pages(), KeyedSpool)
     for file in ("rankings", "failures"):
         first, second = (
@@ -197,17 +201,26 @@ def test_interval_of_many_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     same_estimates({"": known}, {"": interval(values, clusters)})
 
 
-def test_queries_by_their_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = names(tmp_path / "bench", 30).queries
-    few_in_memory(monkeypatch)
-    stored = Benchmark.open(tmp_path / "bench").queries
-    assert [stored[n].id for n in (59, 0, 7)] == ["q59", "q0", "q7"]
-    assert stored[10:20:3] == known[10:20:3]
-    assert stored[-1] == known[-1]
+def test_queries_and_name_sets_by_their_places(tmp_path: Path) -> None:
+    known = names(tmp_path / "bench", 30)
+    stored = in_parts(tmp_path / "parts", 30)
+    places = np.random.default_rng(0).permutation(60)
+    for at_once in (places, np.sort(places), places[:1], places[:0]):
+        chosen = list(Selection(stored.queries, at_once))
+        assert chosen == [known.queries[int(n)] for n in at_once]
+    assert [stored.queries[int(n)].id for n in places] == [f"q{n}" for n in places]
+    assert stored.queries[10:20:3] == known.queries[10:20:3]
+    assert stored.queries[-1] == known.queries[-1]
+    assert list(stored.sets) == list(known.sets)
+    assert len(stored.sets) == 30
+    assert stored.sets_of(stored.queries) == known.sets_of(known.queries)
+    assert stored.sets_of(known.queries[::-1]) == known.sets_of(known.queries)[::-1]
+    assert stored.set_by_id("none") is None
+    assert stored.others_of(stored.queries) == known.others_of(known.queries)
 
 
 def test_report_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names(tmp_path / "bench", 30)
+    in_parts(tmp_path / "bench", 30)
     scored(tmp_path / "bench", tmp_path / "runs")
     runs = [tmp_path / "runs" / "run0", tmp_path / "runs" / "run1"]
     make_report(runs, tmp_path / "known" / "report.html", panels=5)

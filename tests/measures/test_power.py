@@ -47,6 +47,27 @@ def test_the_test_sees_it_at_that_many_names() -> None:
     assert 0.7 < np.mean(seen) < 0.9
 
 
+def test_a_small_pilot_does_not_know_its_own_spread() -> None:
+    """400 pilots of 10 names, pairs won with .3 and lost with .2: the truth is reach^2 * .49 / .15^2."""
+    generator = np.random.default_rng(4)
+    needed = 7.8489 * 0.49 / 0.15**2
+    pilots = generator.choice([1.0, -1.0, 0.0], (400, 10), p=[0.3, 0.2, 0.5])
+    intervals = [
+        names_needed([scores("a", np.zeros(10)), scores("b", pilot)], ACC, 0.15)[0]
+        for pilot in pilots
+    ]
+    covered = [n.fewest <= needed + 1 and needed <= n.most for n in intervals]
+    assert np.mean(covered) > 0.93
+    too_few = [n.names < 0.8 * needed for n in intervals]
+    assert np.mean(too_few) > 0.2 > np.mean([n.most < 0.8 * needed for n in intervals])
+
+
+def test_a_pilot_without_a_difference_promises_nothing() -> None:
+    (found,) = names_needed([scores("a", np.ones(10)), scores("b", np.ones(10))], ACC, 0.05)
+    assert (found.names, found.fewest) == (8, 8)
+    assert found.most > 900  # 1 - 0.025 ** (1 / 10) of all names may still differ, by 1
+
+
 def test_mistakes() -> None:
     a, b = scores("a", np.zeros(4)), scores("b", np.ones(4))
     with pytest.raises(UsageError, match="4 names say too little"):

@@ -12,7 +12,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.cli.score_commands import gate_junit, gate_markdown
 from whichone.errors import BadInput, UsageError
 from whichone.measures.gate import Budgets, check_budgets, tail_gap
-from whichone.measures.intervals import cluster, cluster_rule
+from whichone.measures.intervals import cluster, cluster_rule, number_parts
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, score_run, slice_scores
 from whichone.measures.summary import summarise
@@ -96,7 +96,11 @@ def test_slices(scores: Scores) -> None:
         ({"role": "head"}, 1, 4),
         ({"role": "tail"}, 0, 4),
     ]
-    assert len(slice_scores(scores, ["popularity"])) == 8
+    halves = slice_scores(scores, ["popularity"])
+    assert [(where["popularity"], e["acc@1"].n) for where, e in halves] == [
+        ("head (4 to 7)", 4),
+        ("tail (0 to 3)", 4),
+    ]
     with pytest.raises(UsageError, match="did you mean popularity"):
         slice_scores(scores, ["popularty"])
 
@@ -272,3 +276,54 @@ def test_wrong_use(scores: Scores) -> None:
         check_budgets(scores, Budgets())
     with pytest.raises(UsageError, match="fraction from 0 to 1, not 20"):
         check_budgets(scores, Budgets(max_confusion=20))
+
+
+def _asked(values: list[object]) -> list[Query]:
+    return [query(n, "w:1", "head") for n, _ in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    ("values", "parts", "expected"),
+    [
+        ([5, 1, 4, 2, 3, 6], "", ["head (4 to 6)", "tail (1 to 3)"]),
+        (["5", "1", "1000", "2.5"], "", ["head (5 to 1,000)", "tail (1 to 2.5)"]),  # of a CSV file
+        (["12,000", "7", "1e3", ""], "", ["head (1,000 to 12,000)", "tail (7)", None]),
+        ([*range(1, 9)], "4", [f"{n} of 4 ({2 * n - 1} to {2 * n})" for n in (1, 2, 3, 4)]),
+        ([0, 0, 0, 0, 0, 7, 8, 9, 10, 11, 12], "", ["head (7 to 12)", "tail (0)"]),
+        ([0] * 9 + [1, 2], "", [0, 1, 2]),  # few numbers, each of several queries, but for the last
+        ([1, 2, 3] * 4, "", [1, 2, 3]),
+        ([1, 2, 3] * 4, "2", ["1 of 2 (1)", "2 of 2 (2 to 3)"]),
+        ([1, 2, None, 4], "", ["head (2 to 4)", "tail (1)", None]),
+        ([True, False, True], "", [False, True]),
+        (["1", "two"], "", ["1", "two"]),
+        ([3, 3, 3], "3", ["1 of 1 (3)"]),
+    ],
+)
+def test_slices_by_a_number(values: list[object], parts: str, expected: list[object]) -> None:
+    asked = _asked(values)
+    known = dict(zip([q.id for q in asked], values, strict=True))
+    read = number_parts("n", lambda q: known[q.id], asked, parts)
+    found = {read(q) for q in asked}
+    assert sorted(found, key=lambda v: (v is None, str(v))) == expected
+
+
+def test_a_wrong_number_of_parts(scores: Scores) -> None:
+    for wrong in ("popularity:1", "popularity:x"):
+        with pytest.raises(UsageError, match="is no number of parts"):
+            slice_scores(scores, [wrong])
+    with pytest.raises(UsageError, match=r"collection is no number \('"):
+        slice_scores(scores, ["collection:2"])
+
+
+def test_popularity_of_the_one_who_is_meant(tmp_path: Path) -> None:
+    """Built benchmarks have it in their name sets, not in their queries."""
+    bench = Benchmark.open("builtin/amber")
+    run = run_retriever(Nothing(), bench, tmp_path / "run", k=1, name="nothing")
+    rows = slice_scores(score_run(run, bench, parse_measures(["acc@1"])), ["popularity"])
+    assert [where["popularity"].partition(" ")[0] for where, _ in rows] == ["head", "tail"]
+    assert sum(e["acc@1"].n for _, e in rows) == len(bench.queries)
+
+
+class Nothing:
+    def search(self, questions, k):
+        return [Ranking(question=q.id) for q in questions]

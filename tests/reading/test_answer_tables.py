@@ -91,7 +91,7 @@ def test_in_one_report_with_runs_or_alone(toy, toy_ambigdocs, three, tmp_path):
 
 
 def test_pairs_are_of_one_reader(toy, three, tmp_path):
-    setting = setting_for(toy, "other-bearer")
+    setting = setting_for(toy, passages="other-bearer")
     own = run_reader(as_reader(lambda text: "none"), toy, tmp_path / "t", setting)
     assert gold_and_other([three[0], own]) == []
     assert gold_and_other(three) == [(three[0], three[1])]

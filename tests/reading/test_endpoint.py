@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 import ssl
 import threading
 import time
@@ -285,3 +287,64 @@ def test_certificates_are_those_that_the_environment_names(tmp_path, monkeypatch
     with pytest.raises(ssl.SSLError):
         Endpoint(remote)
     Endpoint(EndpointOptions(url="http://127.0.0.1:1/v1", model="m")).close()
+
+
+ODD_USAGE = (
+    "18446744073709551616",
+    "-5",
+    "NaN",
+    "1e400",
+    "1.5",
+    '"many"',
+    "null",
+    "[]",
+    "9" * 5000,
+)
+
+
+@pytest.mark.parametrize("count", ODD_USAGE)
+@pytest.mark.parametrize("stream", [False, True])
+def test_counts_that_are_none_are_not_known(serve, tmp_path, count: str, stream: bool) -> None:
+    body = (
+        '{"choices": [{"finish_reason": "stop", "logprobs": {"content": [{"logprob": NaN},'
+        ' {"logprob": -Infinity}, {"logprob": -2}]}, "MESSAGE": {"content": "Paris \\ud800"}}],'
+        f' "usage": {{"prompt_tokens": {count}, "completion_tokens": {count}}}}}'
+    ).replace("MESSAGE", "delta" if stream else "message")
+    sent = f"data: {body}\n\ndata: [DONE]\n\n" if stream else body
+    server = serve(lambda body, n: Reply(sent.encode()))
+    cache = tmp_path / "calls.sqlite"
+    for cached in (False, True):
+        with client(server.url, cache=CallCache(cache)) as endpoint:
+            reply = endpoint.complete(ASK, max_tokens=7)
+        assert (reply.text, reply.tokens, reply.prompt_tokens) == ("Paris ?", None, None)
+        assert reply.mean_logprob == -2 and reply.cached == cached
+    assert len(server.requests) == 1
+
+
+def test_what_the_cache_cannot_use_is_asked_again(serve, tmp_path):
+    server = serve(lambda body, n: completion(f"reply {n}"))
+    cache = CallCache(tmp_path / "calls.sqlite")
+    with client(server.url, cache=cache) as endpoint:
+        endpoint.complete(ASK, max_tokens=7)
+    odd = ('{"text": 5}', '{"text": "x", "tokens": -1}', "{", '{"text": "x", "tokens": 1e30}')
+    for n, stored in enumerate(odd, 1):
+        with contextlib.closing(sqlite3.connect(tmp_path / "calls.sqlite")) as database:
+            database.execute("UPDATE calls SET reply = ?", (stored,))
+            database.commit()
+        with client(server.url, cache=CallCache(tmp_path / "calls.sqlite")) as endpoint:
+            assert endpoint.complete(ASK, max_tokens=7).text == f"reply {n}"
+
+
+@pytest.mark.parametrize(
+    "header", ["inf", "nan", "-1", "1e400", "soon", "Mon, 99 Foo 99999 99:99:99 GMT"]
+)
+def test_an_odd_retry_after_waits_within_the_bound(serve, header: str) -> None:
+    server = serve(
+        lambda body, n: (
+            error(429, "slow down", **{"Retry-After": header}) if not n else completion("x")
+        )
+    )
+    waits: list[float] = []
+    with client(server.url, waits) as endpoint:
+        assert endpoint.complete(ASK, max_tokens=7).text == "x"
+    assert len(waits) == 1 and 0 <= waits[0] <= 60

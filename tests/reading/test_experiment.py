@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -140,15 +141,23 @@ def test_killed_it_goes_on_per_question(toy, tmp_path, serve, monkeypatch):
         f'benchmarks = ["{toy.folder.root}"]\n'
         '[[reader]]\nreader = "slow_reader:answer"\n[[setting]]\npassages = "gold"\n'
     )
+    allow = ["slow_reader:answer"]
+    for refused in (run_experiment, dry_run):
+        with pytest.raises(UsageError, match="would run with your rights: slow_reader:answer"):
+            refused(file)
+    assert "slow_reader" not in sys.modules
     with pytest.raises(KeyboardInterrupt):
-        run_experiment(file)
-    (half,) = dry_run(file)
+        run_experiment(file, allow=allow)
+    (half,) = dry_run(file, allow=allow)
     assert (half["status"], half["questions"]) == ("begun", 21 - 8)
     Path("mended").touch()
     import slow_reader
 
     slow_reader.asked.clear()
-    (done,) = run_experiment(file)
+    with pytest.raises(UsageError, match="slow_reader:answer"):
+        run_experiment(file)
+    assert slow_reader.asked == []
+    (done,) = run_experiment(file, allow=allow)
     assert done.status == "done" and len(slow_reader.asked) == 13
 
 
@@ -235,8 +244,8 @@ def test_as_typed(toy, tmp_path, serve):
 @pytest.mark.parametrize(
     ("text", "kind", "told"),
     [
-        ("benchmarks = [", BadInput, "TOML"),
-        ("benchmark = []", BadInput, "no experiment"),
+        ("benchmarks = [", BadInput, "not an experiment: "),
+        ("benchmark = []", BadInput, "not an experiment"),
         ("benchmarks = []", BadInput, "no benchmark"),
         ('benchmarks = ["b"]', BadInput, "neither"),
         ('benchmarks = ["b"]\n[[reader]]\nreader = "llm"', BadInput, r"no \[\[setting\]\]"),
@@ -251,7 +260,7 @@ def test_as_typed(toy, tmp_path, serve):
             r"no \[\[retriever\]\]",
         ),
         ('benchmarks = ["b"]\n' + '[[retriever]]\nretriever = "bm25"\n' * 2, BadInput, "two"),
-        ('benchmarks = ["b"]\n[[retriever]]\nretriver = "bm25"', BadInput, "no experiment"),
+        ('benchmarks = ["b"]\n[[retriever]]\nretriver = "bm25"', BadInput, "not an experiment"),
         (
             'benchmarks = ["b"]\n[[retriever]]\nretriever = "bm25"\nof = ["x"]',
             BadInput,

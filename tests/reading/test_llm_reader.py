@@ -10,6 +10,8 @@ import pytest
 from fake_server import Reply, completion, error
 
 from whichone.errors import BadInput, Missing, UsageError
+from whichone.files.folder import Journal
+from whichone.files.lines import sealed
 from whichone.files.pools import THREAD
 from whichone.reading.llm import Llm
 from whichone.runs.read import read
@@ -158,3 +160,59 @@ def test_options(toy):
             reader="llm",
             options={"endpoint": "http://h/v1", "model": "m", "max_tokens": "many"},
         )
+
+
+def test_one_bad_reply_does_not_wedge_a_run(toy, tmp_path, serve):
+    """Counts, citations and texts that no table can take; then an entry of the journal that none can."""
+
+    def script(body: dict[str, Any], n: int) -> Reply:
+        text = '{"answer": "Eskby", "passages": [1000000000000000000000000, 1]}'
+        odd = {"prompt_tokens": 10**30, "completion_tokens": -1}
+        choice = {
+            "finish_reason": "stop",
+            "message": {"content": text if n % 2 else "x [" + "9" * 5000 + "]"},
+        }
+        return Reply(json.dumps({"choices": [choice], "usage": odd}).encode())
+
+    server = serve(script)
+    made = read_toy(toy, tmp_path, server)
+    assert len(made.answers) == len(toy.queries) and not made.failures
+    assert set(made.folder.table("timing")["tokens"].to_pylist()) == {None}
+
+    down = threading.Event()
+    down.set()
+    stopping = serve(
+        lambda body, n: error(500, "no") if n >= 8 and down.is_set() else reply("Eskby")
+    )
+    with pytest.raises((BadInput, Missing)):
+        read_toy(
+            toy,
+            tmp_path,
+            stopping,
+            place="b",
+            stop_after=3,
+            reader={"concurrency": 1, "cache": "none"},
+        )
+    journal = Journal(tmp_path / "b/.partial/journal.jsonl")
+    header, first, *others = journal.read()
+    assert len(others) > 4
+    first["usage"]["tokens"] = 2**70
+    others[0]["answer"]["text"] = 5
+    journal.path.write_bytes(b"")
+    for entry in (header, first, *others):
+        line = json.dumps(entry).encode()  # msgspec writes no such number
+        with journal.path.open("ab") as file:
+            file.write(sealed(line) + b"\n")
+    down.clear()
+    done = read_toy(toy, tmp_path, stopping, place="b", reader={"concurrency": 1, "cache": "none"})
+    assert len(done.answers) == len(toy.queries) and not done.failures
+
+
+def test_a_plain_prompt_has_plain_answers(toy, tmp_path, serve):
+    """No form is asked for, and the reply is the answer, whatever it looks like."""
+    (tmp_path / "plain.txt").write_text("{question}\n{title} | {text}\nAnswer:")
+    server = serve(lambda body, n: completion('There are two: [1] one. {"answer": "x"}'))
+    made = read_toy(toy, tmp_path, server, reader={"prompt": str(tmp_path / "plain.txt")})
+    assert {a.text for a in made.answers.values()} == {'There are two: [1] one. {"answer": "x"}'}
+    assert all("response_format" not in body for body in server.requests)
+    assert [m["role"] for m in server.requests[-1]["messages"]] == ["user"]

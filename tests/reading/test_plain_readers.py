@@ -124,3 +124,20 @@ def test_no_such_reader(toy):
     with pytest.raises(Missing):
         make_reader("no_such_module:answer", toy, {})
     assert isinstance(make_reader("kb-lookup", toy, {}), KbLookup)
+
+
+def test_inputs_of_kilts_t5() -> None:
+    """As `encode_seq` of KILT's readers/t5/data.py makes them, before its end token, which T5's tokenizer adds."""
+    from whichone.reading.seq2seq import prefixed
+
+    inputs = {
+        "qa": ("who wrote it?", "Question Answering: who wrote it?"),
+        "fc": ("It rained.", "Fact Checking: It rained."),
+        "sf": ("Nike [SEP] country", "Slot Filling: Nike [SEP] country"),
+        "el": ("a [START_ENT] b [END_ENT] c", "Entity Linking: a [START_ENT] b [END_ENT] c"),
+        "dialogue": ("Hello\nWell?", "Dialogue: Hello[SEP]Well?"),
+    }
+    for task, (text, wanted) in inputs.items():
+        assert prefixed("{Task}: ", task, text) == wanted
+    assert prefixed("Relation Extraction: ", "sf", "a [SEP] b") == "Relation Extraction: a [SEP] b"
+    assert prefixed("{task}: ", "dialogue", "a\nb") == "dialogue: a\nb"

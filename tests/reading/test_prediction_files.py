@@ -11,8 +11,9 @@ from click.testing import CliRunner
 from whichone.cli import whichone
 from whichone.errors import BadInput
 from whichone.measures.scores import score_folder
-from whichone.papers.kilt.import_kilt import Plan, import_kilt
-from whichone.runs.predictions import export_kilt, import_answers
+from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt
+from whichone.papers.kilt.kilt_files import export_kilt_answers as export_kilt
+from whichone.runs.predictions import import_answers
 from whichone.runs.read import read
 
 
@@ -102,7 +103,7 @@ def test_as_the_official_kilt_program_scores_them(shared, tmp_path):
         if expected is None:
             continue
         bench = tmp_path / case.name
-        import_kilt([case / "gold.jsonl"], bench, Plan(task="qa"))
+        import_kilt([case / "gold.jsonl"], bench, KiltPlan(task="qa"))
         made = import_answers(
             bench, case / "guess.jsonl", tmp_path / f"{case.name}-answers", on_error="skip"
         )

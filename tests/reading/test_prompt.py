@@ -70,3 +70,42 @@ def test_prompts_that_are_none(text, told):
 def test_no_such_prompt():
     with pytest.raises(Missing, match="did you mean zero-shot"):
         find_prompt("zero-shots")
+
+
+def test_a_plain_text_is_asked_as_it_is_written(tmp_path):
+    """The line about a document comes once for every document; what question and documents say is never filled in."""
+    file = tmp_path / "mine.txt"
+    file.write_text("Be brief. {x}\n---\nQ: {question}\n* {title}: {text}\nA:\n")
+    prompt = find_prompt(str(file))
+    system, user = prompt.messages("ambigdocs", "Which {text}?", PASSAGES)
+    assert system == {"role": "system", "content": "Be brief. {x}"}
+    assert user["content"].splitlines() == [
+        "Q: Which {text}?",
+        "* Brightwater (town): It has 4,120 inhabitants.",
+        "* Price: It costs $5 or ${question}.",
+        "A:",
+    ]
+    assert prompt.plain and not find_prompt("zero-shot").plain
+    file.write_text("Q: {question}\n{title} {text}")
+    assert len(find_prompt(str(file)).messages("qa", "?", [])) == 1
+    file.write_text("Q: {question}")
+    with pytest.raises(BadInput, match=r"a line with \{text\}"):
+        find_prompt(str(file))
+
+
+def test_the_strings_of_a_program(tmp_path):
+    """Its instruction, and a text of examples before the question; the program is not run."""
+    file = tmp_path / "ask.py"
+    file.write_text(
+        "import nothing_of_this_name\nexamples = '''Question: a?\nAnswer: b.\n'''\n"
+        "for n in data:\n    instruction = 'Use the context.'\n"
+    )
+    asked = "Question: Who?\nContext: Price | It costs $5 or ${question}.\nAnswer:"
+    zero = find_prompt(str(file)).messages("ambigdocs", "Who?", PASSAGES[1:])
+    assert [m["content"] for m in zero] == ["Use the context.", asked]
+    few = find_prompt(f"{file}:examples").messages("ambigdocs", "Who?", PASSAGES[1:])
+    assert few[1]["content"] == f"Question: a?\nAnswer: b.\n\n{asked}"
+    with pytest.raises(BadInput, match=r"no text called shots; it has examples, instruction"):
+        find_prompt(f"{file}:shots")
+    with pytest.raises(Missing, match="no prompt"):
+        find_prompt(str(tmp_path / "other.py:examples"))

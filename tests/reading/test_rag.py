@@ -18,7 +18,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 
-from tiny_bart import save_bart  # noqa: E402
+from tiny_bart import save_bart, save_t5  # noqa: E402
 
 from whichone.reading.rag import (  # noqa: E402
     DocumentIndex,
@@ -29,6 +29,8 @@ from whichone.reading.rag_model import (  # noqa: E402
     RagModel,
     by_sequence,
     by_token,
+    decode,
+    log_likelihood,
     sequence_log_likelihood,
     token_log_likelihood,
 )
@@ -119,7 +121,7 @@ def test_a_training_sums_over_documents(
         found = float(made.log_likelihoods([example], 0)[0])
         vector = model.question_vectors([example.question])
         rows = index.best(vector, 3)
-        scores = (index._stored.read(rows[0]) @ vector[0].numpy()).astype(np.float64)
+        scores = (index.vectors(rows[0]) @ vector[0].numpy()).astype(np.float64)
         shares = np.exp(scores) / np.exp(scores).sum()
         target = model.targets([example.target], 60)
         under = []
@@ -198,12 +200,13 @@ def test_trained_saved_opened_and_read(
     """It learns the town of every name; transformers itself opens what was saved."""
     monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
     made = training(parts, bench, tmp_path, marginal, documents=6)
-    made.settings = Settings(batch=2, epochs=20, longest=60, learning_rate=3e-3, warmup=0)
-    for group in made.optimizer.param_groups:
-        group["initial_lr"] = group["lr"] = 3e-3
-    made.scheduler.base_lrs = [3e-3]
+    made.settings = Settings(
+        batch=2, epochs=20, longest=60, learning_rate=3e-3, warmup=0, patience=0
+    )
+    made.held_out = made.examples[:3]
     trained = made.run()
     assert trained.losses[-1] < 0.5 * trained.losses[0]
+    assert 0 <= trained.held_out[0] < max(trained.held_out) <= 1
     place = tmp_path / "out" / "model"
     kind = {"sequence": "RagSequenceForGeneration", "token": "RagTokenForGeneration"}[marginal]
     theirs = getattr(transformers, kind).from_pretrained(place)
@@ -246,7 +249,7 @@ def test_decoding_finds_the_best_of_all_answers(parts: Path) -> None:
         options = Options(beams=size, longest=2, length_penalty=0.0)
         search = by_sequence if marginal == "sequence" else by_token
         with torch.no_grad():
-            score, tokens = search(model, texts, shares, options)
+            ((score, tokens),) = search(model, inputs, shares[None], options)
         ended = {tokens: score} if tokens[-1] == end else {}
         assert not ended or score == pytest.approx(best[0], abs=1e-4)
         assert score >= best[0] - 1e-4
@@ -256,10 +259,173 @@ def test_fast_leaves_out_documents_that_did_not_give_an_answer(parts: Path) -> N
     model = RagModel.join(parts / "questions", parts / "bart", "sequence", "cpu")
     shares = torch.tensor([0.5, 0.5]).log()
     texts = ["name1 / born in town1 // where name1", "name2 / born in town2 // where name1"]
+    inputs = model.inputs(texts)
     with torch.no_grad():
-        thorough, _ = by_sequence(model, texts, shares, Options(beams=2, longest=3))
-        fast, _ = by_sequence(model, texts, shares, Options(beams=2, longest=3, decoding="fast"))
+        ((thorough, _),) = by_sequence(model, inputs, shares[None], Options(beams=2, longest=3))
+        options = Options(beams=2, longest=3, decoding="fast")
+        ((fast, _),) = by_sequence(model, inputs, shares[None], options)
     assert fast <= thorough + 1e-6
+
+
+@pytest.fixture(scope="module")
+def generators(parts: Path) -> Path:
+    """`bart/` and a `t5/` beside it, with weights large enough that documents decide what is written."""
+    save_t5(parts / "t5", WORDS, width=32)
+    for name in ("bart", "t5"):
+        model = transformers.AutoModelForSeq2SeqLM.from_pretrained(parts / name)
+        torch.manual_seed(5)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(torch.randn_like(parameter) * 0.25)
+        model.save_pretrained(parts / f"random-{name}")
+        tokenizer = transformers.AutoTokenizer.from_pretrained(parts / name)
+        tokenizer.save_pretrained(parts / f"random-{name}")
+    return parts
+
+
+QUESTIONS, DOCUMENTS = 4, 3
+
+
+def random_model(parts: Path, generator: str, marginal: Any) -> tuple[Any, list[list[str]], Any]:
+    """A RAG of random weights, the documents of four questions, and their log-probabilities.
+
+    Documents are of different lengths, but T5's: transformers' RAG-Sequence drops its mask there.
+    """
+    model = RagModel.join(parts / "questions", parts / f"random-{generator}", marginal, "cpu")
+    texts = [
+        [
+            model.input_text(
+                NAMES[n],
+                f"born in {TOWNS[n + d]} {'in ' * d * (generator == 'bart')}",
+                f"where {NAMES[n]}",
+            )
+            for d in range(3)
+        ]
+        for n in range(QUESTIONS)
+    ]
+    torch.manual_seed(2)
+    return model, texts, torch.log_softmax(torch.randn(QUESTIONS, DOCUMENTS), 1)
+
+
+@pytest.mark.parametrize("generator", ["bart", "t5"])
+@pytest.mark.parametrize("marginal", ["sequence", "token"])
+def test_likelihoods_and_answers_are_those_of_transformers(
+    generators: Path, generator: str, marginal: str
+) -> None:
+    """Thorough decoding of four questions at once, and both marginals of a given answer.
+
+    T5's answers are all of one length: transformers fills shorter ones with ends, and counts those.
+    """
+    model, texts, shares = random_model(generators, generator, marginal)
+    flat = model.inputs([text for part in texts for text in part])
+    if generator == "t5":
+        model.generator.config.bos_token_id = None  # transformers' classes ask for it
+    names = {"sequence": "RagSequenceForGeneration", "token": "RagTokenForGeneration"}
+    theirs = getattr(transformers, names[marginal])(
+        question_encoder=model.encoder, generator=model.generator
+    ).eval()
+    theirs.config.n_docs = DOCUMENTS  # its generate asks for no other number
+    given = {
+        "context_input_ids": flat["input_ids"], "context_attention_mask": flat["attention_mask"],
+        "doc_scores": shares, "n_docs": DOCUMENTS,
+    }  # fmt: skip
+    start, config = model.generator.config.decoder_start_token_id, model.generator.config
+    with torch.no_grad():
+        targets = model.targets([f"{TOWNS[n]} in {NAMES[n]}" for n in range(QUESTIONS)], 10)
+        begun = torch.cat([torch.full((QUESTIONS, 1), start), targets], 1)
+        loss = theirs(**given, labels=begun).loss
+        tokens = model.token_log_likelihoods(flat, targets.repeat_interleave(DOCUMENTS, 0))
+        own = log_likelihood(
+            marginal,
+            shares,
+            tokens.view(QUESTIONS, DOCUMENTS, -1),
+            torch.ones(targets.shape),  # type: ignore[arg-type]
+        )
+        assert own.tolist() == pytest.approx((-loss).tolist(), abs=1e-4)
+
+        shortest = 2 if generator == "bart" else 6
+        options = Options(beams=3, longest=6, shortest=shortest)
+        if marginal == "token":
+            settings = {**config.to_dict(), "max_length": 7, "min_length": shortest + 1}
+            given["generation_config"] = transformers.GenerationConfig(
+                num_beams=3, max_length=7, min_length=shortest + 1, decoder_start_token_id=start,
+                eos_token_id=config.eos_token_id, pad_token_id=config.pad_token_id,
+                bos_token_id=config.bos_token_id,
+                forced_eos_token_id=settings.get("forced_eos_token_id"),
+            )  # fmt: skip
+        else:
+            given |= {"num_beams": 3, "max_new_tokens": 6, "min_new_tokens": shortest}
+        wanted = theirs.generate(**given)
+    said = model.tokenizer.batch_decode(wanted, skip_special_tokens=True)
+    found = decode(model, texts, shares, options)
+    assert [text for text, _ in found] == [text.strip() for text in said]
+    assert len({text for text, _ in found}) > 1
+    alone = [decode(model, [t], s[None], options)[0] for t, s in zip(texts, shares, strict=True)]
+    assert [text for text, _ in alone] == [text for text, _ in found]
+    assert [score for _, score in alone] == pytest.approx([score for _, score in found], abs=1e-4)
+
+
+def test_fast_decoding_by_hand(generators: Path) -> None:
+    """Each hypothesis is summed over the documents whose own beam has it, and over no other."""
+    model, texts, shares = random_model(generators, "bart", "sequence")
+    options = Options(beams=2, longest=5, decoding="fast")
+    found = decode(model, texts, shares, options)
+    for part, documents, (text, score) in zip(texts, shares, found, strict=True):
+        beams = [
+            model.generator.generate(
+                **model.inputs([one]), num_beams=2, num_return_sequences=2, max_new_tokens=5
+            )[:, 1:].tolist()
+            for one in part
+        ]
+        values: dict[tuple[int, ...], list[Any]] = {}
+        for document, one, results in zip(documents, part, beams, strict=True):
+            for row in results:
+                said = tuple(token for token in row if token != 0)
+                with torch.no_grad():
+                    under = model.token_log_likelihoods(model.inputs([one]), torch.tensor([said]))
+                values.setdefault(said, []).append(document + under.sum())
+        forced = all(said[0] == 2 for said in values)
+        assert not forced
+        sums = {said: float(torch.stack(v).logsumexp(0)) for said, v in values.items()}
+        best = max(sums, key=lambda said: sums[said])
+        assert text == model.tokenizer.decode(list(best), skip_special_tokens=True).strip()
+        assert score == pytest.approx(sums[best], abs=1e-4)
+
+
+def test_tokens_are_decoded_with_a_cache(generators: Path) -> None:
+    model, texts, shares = random_model(generators, "bart", "token")
+    widths: list[int] = []
+    model.generator.get_decoder().register_forward_pre_hook(
+        lambda _, args, given: widths.append(given["input_ids"].shape[1]), with_kwargs=True
+    )
+    decode(model, texts, shares, Options(beams=3, longest=6, shortest=4))
+    assert len(widths) > 3 and set(widths) == {1}
+
+
+@pytest.mark.parametrize(
+    "options", [{"search": "cpu"}, {"index": "faiss-hnsw"}, {"precision": "float32"}]
+)
+def test_a_block_of_questions_is_retrieved_at_once(
+    parts: Path, bench: Benchmark, tmp_path: Path, options: dict[str, str]
+) -> None:
+    """By any of the searches that `dense` has: one search, one read of documents, two batches of answers."""
+    if "index" in options:
+        pytest.importorskip("faiss")
+    side = open_side("passage", parts / "passages")
+    exact = DocumentIndex(bench.corpus, side, tmp_path / "exact")
+    index = DocumentIndex(bench.corpus, side, tmp_path / "other", **options)
+    model = RagModel.join(parts / "questions", parts / "bart", "sequence", "cpu")
+    tasks = [ReadingTask(question=q.question()) for q in bench.queries]
+    wanted = list(Rag(model, exact, documents=3, batch=1, options=Options(longest=4)).read(tasks))
+    calls: list[str] = []
+    for name in ("best", "texts"):
+        own = getattr(index, name)
+        setattr(index, name, lambda *a, own=own, name=name: (calls.append(name), own(*a))[1])
+    reader = Rag(model, index, documents=3, batch=3, options=Options(longest=4))
+    found = list(reader.read(tasks))
+    assert calls == ["best", "texts"]
+    assert [(a.text, a.passages) for a in found] == [(a.text, a.passages) for a in wanted]
+    assert [a.score for a in found] == pytest.approx([a.score for a in wanted], abs=1e-2)
 
 
 def test_what_does_not_fit_is_refused(parts: Path, bench: Benchmark, tmp_path: Path) -> None:

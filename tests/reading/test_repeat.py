@@ -22,7 +22,9 @@ def test_answers_that_differ_are_counted(toy, tmp_path, serve):
 
     server = serve(says)
     options = {**OPTIONS, "endpoint": server.url, "concurrency": 1}
-    made, found = read_repeatedly(toy.folder.root, tmp_path / "a", 2, reader="llm", options=options)
+    made, found = read_repeatedly(
+        toy.folder.root, tmp_path / "a", repeat=2, reader="llm", options=options
+    )
     questions = len(made.answers)
     assert found["times"] == 2
     assert found["questions"] == questions
@@ -35,9 +37,9 @@ def test_answers_that_differ_are_counted(toy, tmp_path, serve):
 
 
 def test_once_counts_nothing(toy, tmp_path):
-    _, found = read_repeatedly(toy.folder.root, tmp_path / "a", 1, reader="kb-lookup")
+    _, found = read_repeatedly(toy.folder.root, tmp_path / "a", repeat=1, reader="kb-lookup")
     assert found == {}
-    _, found = read_repeatedly(toy.folder.root, tmp_path / "b", 3, reader="kb-lookup")
+    _, found = read_repeatedly(toy.folder.root, tmp_path / "b", repeat=3, reader="kb-lookup")
     assert (found["times"], found["differing"]) == (3, 0)
 
 

@@ -109,9 +109,12 @@ def test_a_page_is_its_first_passages(toy, tmp_path):
 
 
 def test_ambigdocs_defaults_and_seeded_order(toy, toy_ambigdocs):
-    setting = setting_for(toy_ambigdocs, "gold")
+    setting = setting_for(toy_ambigdocs, passages="gold")
     assert (setting.depth, setting.shuffled) == (5, True)
-    assert (setting_for(toy, "gold").depth, setting_for(toy, "gold").shuffled) == (20, False)
+    assert (
+        setting_for(toy, passages="gold").depth,
+        setting_for(toy, passages="gold").shuffled,
+    ) == (20, False)
     orders = {
         tuple(
             shown(toy_ambigdocs, "gold", task="ambigdocs", shuffled=True, seed=s)[

@@ -14,16 +14,16 @@ QUERY = Query(id="q", task="qa", input="?", outputs=(Output(answer="a", provenan
 def test_each_question_has_one_of_four_outcomes() -> None:
     others = frozenset({"p:2"})
     assert outcome_of(["p:1", "p:2"], QUERY.gold_pages(), others) == "right"
-    assert outcome_of(["p:9", "p:2", "p:1"], QUERY.gold_pages(), others) == "namesake"
-    assert outcome_of(["p:2"], QUERY.gold_pages(), others) == "namesake"
-    assert outcome_of(["p:9", "p:1", "p:2"], QUERY.gold_pages(), others) == "else"
+    assert outcome_of(["p:9", "p:2", "p:1"], QUERY.gold_pages(), others) == "confused"
+    assert outcome_of(["p:2"], QUERY.gold_pages(), others) == "confused"
+    assert outcome_of(["p:9", "p:1", "p:2"], QUERY.gold_pages(), others) == "later"
     assert outcome_of(["p:9"], QUERY.gold_pages(), others) == "missing"
     assert outcome_of([], QUERY.gold_pages(), others) == "missing"
 
 
 def shares(system: str, right: int, namesake: int) -> Shares:
     rest = 100 - right - namesake
-    counts = {"right": right, "namesake": namesake, "else": rest, "missing": 0}
+    counts = {"right": right, "confused": namesake, "later": rest, "missing": 0}
     return Shares(system, counts, Estimate(right / 100, None, None, 100))  # type: ignore[arg-type]
 
 

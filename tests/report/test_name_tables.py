@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from whichone.benchmarks.bearer_labels import BearerLabels
@@ -11,9 +14,9 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, score_run
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
-from whichone.report.first_screen import clearest_panels, panel_html
+from whichone.report.first_screen import clearest_panels, names_html
 from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
-from whichone.report.report import corpus_section, relation_table, shared_name_table
+from whichone.report.report import breakdown_table, kinds_section, relation_table
 from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
@@ -105,7 +108,7 @@ def test_examples_are_questions_with_answer_and_title(benchmark: Benchmark) -> N
 
 
 def test_shared_and_unique_names_and_relations(benchmark: Benchmark, scores: list[Scores]) -> None:
-    rows = shared_name_table(scores, ["shared_name"]).rows
+    rows = breakdown_table(scores, ["shared_name"], "").rows
     values = {(row[1], row[2]): (row[3].value, row[6].value, row[7]) for row in rows}  # type: ignore[union-attr]
     assert values["shared", "famous"] == (0.5, 0.5, 2)
     assert values["unique", "famous"] == (0, 0, 2)
@@ -113,9 +116,35 @@ def test_shared_and_unique_names_and_relations(benchmark: Benchmark, scores: lis
     rows = relation_table(scores).rows
     assert [(row[0], row[2].value) for row in rows[:2]] == [("P0", 1), ("P1", 0)]  # type: ignore[union-attr]
     assert rows[2] == ("macro", "100.0", "50.0")
-    section = corpus_section(scores, benchmark)
+    section = kinds_section(scores, benchmark)
     # questions with roles are in the tables of name sets already
     assert section is not None and [table.key for table in section.tables] == ["shared-names"]
+
+
+def test_questions_worded_in_several_ways_are_split_by_wording(
+    tmp_path: Path, benchmark: Benchmark
+) -> None:
+    """As `build catalogue` marks its questions, and `build noisy` the names it changed."""
+    marked = [
+        msgspec.structs.replace(
+            q, attributes={**q.attributes, "wording": ("by fact", "by type")[n % 2]}
+        )
+        for n, q in enumerate(benchmark.queries)
+    ]
+    worded = save_benchmark(
+        tmp_path / "worded", name="worded", queries=marked, sets=benchmark.sets,
+        passages=list(benchmark.passage_records()),
+    )  # fmt: skip
+    run = run_retriever(
+        FunctionRetriever(lambda text, k: [next(iter(q.gold_pages())) for q in marked if q.input == text][:k]),
+        worded, tmp_path / "run", k=1, name="knows",
+    )  # fmt: skip
+    measures = parse_measures(["acc@1", "acc@5", "acc@20", "confused@20"])
+    section = kinds_section([score_run(run, worded, measures)], worded)
+    assert section is not None
+    table = next(t for t in section.tables if t.key == "by-wording")
+    assert [(row[1], row[-1]) for row in table.rows] == [("by fact", 2), ("by type", 2)]
+    assert [row[3].value for row in table.rows] == [1, 1]  # type: ignore[union-attr]
 
 
 def test_panels_show_the_most_telling_name_first(
@@ -129,7 +158,11 @@ def test_panels_show_the_most_telling_name_first(
     assert kinds == [["gold", "gold"], ["gold", "namesake"]]
     assert [f.kind for f in panels[0].queries[0][1]] == ["gold", "nothing"]
     assert len(clearest_panels(runs, scores, benchmark, most=1)) == 1
-    page = panel_html(panels[1], BearerLabels(benchmark))
-    assert "<b>Abe Lincoln</b> · 2 bearers · 1 confusions" in page
-    hidden = panel_html(panels[1], BearerLabels(benchmark), number=3, redact=True)
-    assert "<b>name 3</b>" in hidden and "Lincoln" not in hidden
+    page = names_html(panels, BearerLabels(benchmark), [s.system for s in scores])
+    rows = re.findall(
+        r"<b>([^<]*)</b>.*?<td class=\"n\">(\d+)</td><td class=\"n\">(\d+)</td>", page, re.DOTALL
+    )
+    assert rows == [("Her", "2", "0"), ("Abe Lincoln", "2", "1")]
+    assert "2 of 2 right" in page and "1 of 2 right" in page and 'data-filter="names"' in page
+    hidden = names_html(panels, BearerLabels(benchmark), ["a", "b"], redact=True)
+    assert "<b>name 2</b>" in hidden and "Lincoln" not in hidden

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -32,6 +33,23 @@ def test_every_table_and_figure_lies_beside_it(report: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_comes_first(report: Path) -> None:
+    """The headline's name is the one on the first card; confusion and figures before tables of accuracy."""
+    text = report.read_text("utf-8")
+    verdict, card = re.findall(r'class="verdict">([^<]*)<|<article><h3>([^<]*)<', text)[:2]
+    name = re.search(r"the wrong (.*?), or", verdict[0])
+    assert name and name[1].split()[-1] in card[1]
+    headings = re.findall(r"<h2>([^<]*)</h2>", text)
+    assert headings[:3] == ["In short", "Confused", "Found"] and headings[-1] == "Settings"
+    confused = text[text.index("<h2>Confused") : text.index("<h2>Found")]
+    assert confused.index("<figure>") < confused.index("<table")
+    settings = text[text.index("<h2>Settings") :]
+    assert "<td>bm25 k1</td>" in settings and "{&#39;" not in settings and "{'" not in settings
+    assert not re.search(r"<td>[^<]*[0-9a-f]{20}", settings)
+    assert 'title="acc@1: the right page is among the first 1">right first' in text
+
+
+@pytest.mark.slow
 @pytest.mark.chromium
 def test_opened_in_a_browser(report: Path) -> None:
     playwright = pytest.importorskip("playwright.sync_api")
@@ -58,7 +76,12 @@ def test_opened_in_a_browser(report: Path) -> None:
         assert page.locator("figure svg").count() >= 2
         wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0, "a phone has to scroll sideways"
-        page.locator("details.panel summary").first.click()
+        page.get_by_role("heading", name=re.compile("most telling names")).click()
+        page.get_by_label("Filter").fill("lincoln")
+        shown = page.locator("#names > tbody > tr:visible")
+        assert 0 < shown.count() < 30
+        assert "Abe Lincoln" in "".join(shown.all_inner_texts())
+        page.locator("details.panel:visible summary").first.click()
         page.screenshot(path=str(ARTEFACTS / "report-phone.png"))
         page.emulate_media(media="print")
         for gone in ("nav", "div.downloads >> nth=0", "details.panel >> nth=0"):

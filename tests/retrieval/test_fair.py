@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections import Counter
 from pathlib import Path
@@ -23,12 +22,9 @@ from whichone.runs.runner import run_retriever
 SYSTEMS: dict[str, tuple[str, dict[str, Any]]] = {
     "blink": ("blink", {"model": "BLINK", "mentions": "names", "candidates": "4"}),
     "bm25": ("bm25", {}),
-    "bm25s": ("bm25s", {}),
     "dense": ("dense", {"encoder": "MODEL/dense"}),
     "fusion": ("fusion", {"first": "INDEX/bm25,INDEX/longer"}),
     "late": ("late", {"model": "MODEL/late"}),
-    "milvus": ("milvus", {"encoder": "MODEL/dense"}),
-    "qdrant": ("qdrant", {"encoder": "MODEL/dense"}),
     "rerank": ("rerank", {"first": "INDEX/bm25", "model": "MODEL/rerank"}),
     "sparse": ("sparse", {"model": "MODEL/sparse"}),
     "tfidf": ("tfidf", {}),
@@ -51,12 +47,8 @@ NOT_RUN = {
     "llama-index": "an object of the user's",
     "lucene": "an index of the user's",
     "mteb": "a model of the user's",
-    "opensearch": "a server, filled with the passages of a corpus",
-    "pgvector": "a server, filled with the passages of a corpus",
-    "postgres": "a server, filled with the passages of a corpus",
 }
 """Built-in retrievers that are not run here, each with the reason."""
-PACKAGES = {"bm25s": "bm25s", "milvus": "milvus_lite", "qdrant": "qdrant_client"}
 MARKS = WORDS[:8]
 
 
@@ -180,8 +172,6 @@ def test_nonsense_in_a_benchmark_changes_no_ranking(
     name: str,
 ) -> None:
     retriever, options = SYSTEMS[name]
-    if retriever in PACKAGES and importlib.util.find_spec(PACKAGES[retriever]) is None:
-        pytest.skip(f"needs {PACKAGES[retriever]}")
     places = {"KB": amber.folder.root.parent / "kb", "MODEL": models, "INDEX": indexes}
     if retriever == "blink":
         places["BLINK"] = request.getfixturevalue("blink")

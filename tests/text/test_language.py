@@ -17,7 +17,13 @@ from whichone.errors import BadInput, UsageError
 from whichone.records import Output, Passage, Query, Question
 from whichone.retrieval.baselines import TfIdf
 from whichone.retrieval.bm25 import Bm25
-from whichone.text.language import base_code, split_sentences, stemmer_of, stop_words_of
+from whichone.text.language import (
+    base_code,
+    likely_language,
+    split_sentences,
+    stemmer_of,
+    stop_words_of,
+)
 
 
 def test_names_of_analysers() -> None:
@@ -163,3 +169,13 @@ def test_wordings_of_another_language_are_not_filled_up_with_english(tmp_path: P
     file.write_text('[[questions]]\nlabels = ["Land"]\ntexts = ["Wo liegt $who?"]\n')
     with pytest.raises(BadInput, match="no group of"):
         load_wordings(file, "de")
+
+
+def test_the_language_of_a_text_is_seen_only_where_it_is_clear() -> None:
+    german = "Sie wohnt in Linz und das Haus ist alt, aber der Garten ist sehr schön. "
+    spanish = "Ana vive en la ciudad de Lugo y es la directora de un banco. "
+    names = "Desk A of unit B, van der Meer de Vries on the des Moines road. "
+    english = "She was born in Leeds and had a house by the sea with her son. "
+    seen = [likely_language(text * 8) for text in (german, spanish, names, english)]
+    assert seen == ["de", "es", "", "en"]
+    assert likely_language(german) == "", "too few words"

@@ -70,16 +70,20 @@ def mention(n: int, time: int) -> dict:
 
 @pytest.fixture(scope="module")
 def trained(place: Path) -> Path:
-    result = CliRunner().invoke(
-        whichone,
-        ["train", "linker", str(place / "blink-train-kilt.jsonl"), str(place / "out"),
-         "--corpus", str(place / "corpus"), "--checkpoint", str(place / "bert"),
-         "--held-out", str(place / "blink-dev-kilt.jsonl"), "--candidates", "6",
-         "--cross-batch", "8", "--epochs", "10", "--cross-epochs", "12", "--batch", "16",
-         "--learning-rate", "0.003", "--device", "cpu", "--json"],
-    )  # fmt: skip
+    words = [
+        "train", "linker", str(place / "blink-train-kilt.jsonl"), str(place / "out"),
+        "--corpus", str(place / "corpus"), "--checkpoint", str(place / "bert"),
+        "--held-out", str(place / "blink-dev-kilt.jsonl"), "--candidates", "6",
+        "--cross-batch", "8", "--epochs", "10", "--cross-epochs", "12", "--batch", "16",
+        "--learning-rate", "0.003", "--device", "cpu", "--json",
+    ]  # fmt: skip
+    result = CliRunner().invoke(whichone, words)
     assert result.exit_code == 0, result.output
     stages = json.loads(result.stdout)["stages"]
+    held = {p: p.stat().st_mtime_ns for p in (place / "out").rglob("*") if p.is_file()}
+    again = CliRunner().invoke(whichone, words)
+    assert json.loads(again.stdout)["stages"] == stages
+    assert {p: p.stat().st_mtime_ns for p in (place / "out").rglob("*") if p.is_file()} == held
     assert max(stages["bi"]["held_out"]) > 0.8
     assert max(stages["cross"]["held_out"]) > 0.5, "of six by chance one in six"
     return place / "out" / "model"
@@ -151,7 +155,7 @@ def test_the_published_layout(trained: Path, place: Path, tmp_path: Path) -> Non
     )
     said = [MentionText(left="", mention="ada", right="is w4")]
     assert (own.mentions(said) == other.mentions(said)).all()
-    entity = [("ada w24", "ada w24 is w4")]
+    entity = own.entities_ids(["ada w24"], ["ada w24 is w4"])
     assert own.pairs(said[0], entity) == other.pairs(said[0], entity)
     with pytest.raises(BadInput, match="tokenizer"):
         big = transformers.AutoTokenizer.from_pretrained(trained)
@@ -221,7 +225,7 @@ def test_a_mention_is_cut_to_its_context(place: Path) -> None:
     assert cut("w1", "") == [
         "[CLS]", "w1", "[unused0]", "ada", "[unused1]", "[SEP]", *["[PAD]"] * 4,
     ]  # fmt: skip
-    entity = text.entity_ids("ada w20", "w1 w2 w3 w4 w5")
+    (entity,) = text.entities_ids(["ada w20"], ["w1 w2 w3 w4 w5"])
     assert words(entity) == ["[CLS]", "ada", "w20", "[unused2]", "w1", "w2", "w3", "[SEP]"]
 
 
@@ -241,7 +245,7 @@ def test_pairs_are_read_as_released(place: Path) -> None:
 
     blink = new_blink(str(place / "bert"), "cpu")
     mention = MentionText(left="w1", mention="ada", right="")
-    (pair,) = blink.pair_ids(mention, [("ada w20", "w1")])
+    (pair,) = blink.pair_ids(mention, [blink.entity_ids("ada w20", "w1")])
     words = blink.text.tokenizer.convert_ids_to_tokens(pair.tolist())
     assert words[:7] == ["[CLS]", "w1", "[unused0]", "ada", "[unused1]", "[SEP]", "[PAD]"]
     assert words[32:38] == ["ada", "w20", "[unused2]", "w1", "[SEP]", "[PAD]"]

@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from killed import dies_at
 
 from whichone.errors import BadInput, UsageError
 from whichone.records import Passage
-from whichone.training.train_encoders import Start
-from whichone.training.trainer import Settings
+from whichone.training.trainer import Settings, Start
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
 
 
 def training(start: Path, examples: Any, held_out: Any, folder: Path, **changes: Any):
-    from whichone.training.train_encoders import CrossEncoderTraining
+    from whichone.training.encoder_trainings import CrossEncoderTraining
 
     settings = Settings(
         **{"epochs": 3, "batch": 8, "learning_rate": 3e-3, "longest": 24, "every": 2}
@@ -43,37 +43,23 @@ def test_it_learns_resumes_and_re_ranks(
     learn, watch = made_examples(), made_examples(8)
     trained = training(checkpoint, learn, watch, tmp_path / "whole").run()
     assert trained.losses[-1] < trained.losses[0]
-    stopped = training(checkpoint, learn, watch, tmp_path / "parts")
-    real, steps = stopped.loss, 0
-
-    def dies(batch: Any, epoch: int) -> torch.Tensor:
-        nonlocal steps
-        steps += 1
-        if steps == 6:
-            raise KeyboardInterrupt
-        return real(batch, epoch)
-
-    stopped.loss = dies
-    with pytest.raises(KeyboardInterrupt):
-        stopped.run()
+    dies_at(training(checkpoint, learn, watch, tmp_path / "parts"), 6)
     training(checkpoint, learn, watch, tmp_path / "parts").run()
-    whole, parts = weights(tmp_path / "whole" / "last"), weights(tmp_path / "parts" / "last")
+    whole, parts = weights(tmp_path / "whole" / "best"), weights(tmp_path / "parts" / "best")
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
 
-    order = CrossEncoderOrder(str(tmp_path / "whole" / "last"))
+    order = CrossEncoderOrder(str(tmp_path / "whole" / "best"))
     held = [learn[0].positive, learn[0].negatives[0].passage, learn[5].positive]
     passages = [Passage(id=p.page, page=p.page, title=p.title, text=p.text) for p in held]
     places, scores, _ = order.order(learn[0].question, passages)
     assert sorted(places) == [0, 1, 2]
-    scorer = training(tmp_path / "whole" / "last", learn, (), tmp_path / "again").scorer
-    scorer.eval()
-    with torch.no_grad():
-        wanted = scorer.scores([(learn[0].question, p.joined()) for p in held])
+    scorer = training(tmp_path / "whole" / "best", learn, (), tmp_path / "again").model
+    wanted = scorer.predict([(learn[0].question, p.joined()) for p in held])
     assert scores == pytest.approx([float(wanted[n]) for n in places], abs=1e-5)
 
 
 def test_others_are_never_right(made_examples: Any) -> None:
-    from whichone.training.train_encoders import others
+    from whichone.training.encoder_trainings import others
 
     batch = made_examples(4)
     same_page = made_examples(1)[0]
@@ -95,7 +81,7 @@ def test_an_encoder_is_no_re_ranker_and_a_re_ranker_no_encoder(
     """Either would run, and order at random."""
     from whichone.retrieval.dense.encoder import need_encoder
     from whichone.retrieval.rerank import CrossEncoderOrder
-    from whichone.training.train_encoders import Towers
+    from whichone.training.encoder_trainings import Towers
 
     with pytest.raises(BadInput, match="it is a BertModel, which scores no pairs"):
         CrossEncoderOrder(str(checkpoint), device="cpu")

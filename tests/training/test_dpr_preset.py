@@ -17,8 +17,8 @@ from whichone.errors import BadInput, Missing
 from whichone.experiment.plan import read_plan
 from whichone.records import Passage
 from whichone.retrieval.dense.vectors import published_vectors
-from whichone.training.train_encoders import BiEncoderTraining, Start, Towers
-from whichone.training.trainer import preset
+from whichone.training.encoder_trainings import BiEncoderTraining, Towers
+from whichone.training.trainer import Start, preset
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -36,13 +36,13 @@ def plain_bert(tmp_path: Path) -> Path:
 def test_two_towers_from_one_bert(plain_bert: Path) -> None:
     """Closeness is the inner product of first tokens; both begin with BERT's own weights."""
     towers = Towers.load(Start(str(plain_bert)), "both", 32, "cpu", dpr=True)
-    assert not towers.shared and towers.scale == 1.0
+    assert not towers.shared and towers.questions.scale == 1.0
     own = transformers.BertModel.from_pretrained(plain_bert).eval()
     tokens = transformers.AutoTokenizer.from_pretrained(plain_bert)("w1 w2", return_tensors="pt")
-    towers.eval()
     with torch.no_grad():
         first = own(**tokens).last_hidden_state[0, 0]
-        assert torch.allclose(towers.encode_questions(["w1 w2"])[0], first, atol=1e-5)
+        asked = towers.encoded(towers.questions.questions, ["w1 w2"], towers.questions)
+        assert torch.allclose(asked[0], first, atol=1e-5)
     settings = preset("dpr")
     assert (settings.kinds, settings.hard, settings.batch, settings.towers) == (
         ("bm25",),
@@ -120,7 +120,7 @@ def test_vectors_that_would_run_code_are_refused(tmp_path: Path) -> None:
     file.write_bytes(pickle.dumps([("1", Harm())]))
     only = Passage(id="w:1#0", page="w:1", title="t", text="x", source_id="1")
     corpus = save_corpus(tmp_path / "corpus", [only])
-    with pytest.raises(BadInput, match=r"not DPR's passage vectors: it asks for builtins.print"):
+    with pytest.raises(BadInput, match=r"not passage vectors: it asks for builtins.print"):
         published_vectors(corpus, str(file), tmp_path / "work")
 
 

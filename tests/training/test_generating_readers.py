@@ -189,8 +189,7 @@ def test_targets_are_as_long_as_the_task_needs(bart: Path, tmp_path: Path) -> No
     training = ReaderTraining("seq2seq", bart, examples, tmp_path, settings, device="cpu")
     labels = _ENCODE["seq2seq"](training, examples)["labels"]
     assert labels.shape == (2, 82)  # the 80 words between what BERT's tokenizer puts around them
-    assert training.reading.taught is not None
-    assert training.reading.taught.longest == 82
+    assert training.taught.longest == 82
 
 
 def test_a_linked_title_cites_its_own_page(bart: Path) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from killed import dies_at
+from msgspec.structs import replace
 from tiny_bert import bert
 
 from whichone.errors import UsageError
@@ -13,8 +16,8 @@ from whichone.retrieval.late import maxsim
 from whichone.retrieval.sparse import Splade
 from whichone.retrieval.token_vectors import ColbertTokens
 from whichone.training.examples import Example, write_examples
-from whichone.training.train_encoders import Start, train_retriever
-from whichone.training.trainer import Settings
+from whichone.training.train_encoders import train_retriever
+from whichone.training.trainer import Settings, Start
 from whichone.training.training_data import Plan
 
 torch = pytest.importorskip("torch")
@@ -41,7 +44,7 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_all_maxsim_equals_one_at_a_time() -> None:
-    from whichone.training.train_encoders import all_maxsim
+    from whichone.training.encoder_trainings import all_maxsim
 
     generator = torch.Generator().manual_seed(0)
     questions = torch.randn(2, 3, 4, generator=generator)
@@ -77,17 +80,32 @@ def test_a_sparse_model_learns(masked: Path, examples: Path, tmp_path: Path) -> 
         plan, tmp_path / "out", start=start, settings=SETTINGS, kind="sparse", device="cpu"
     )
     assert trained.losses[-1] < trained.losses[0]
-    words, weights = Splade.load(str(tmp_path / "out" / "best"), device="cpu").encode(["w1 w2"])[0]
+    words, weights = Splade(str(tmp_path / "out" / "best"), device="cpu").encode(["w1 w2"])[0]
     assert len(words) == len(weights)
     assert (weights > 0).all()
 
 
-def test_the_regulariser_by_hand() -> None:
-    from whichone.training.train_encoders import flops
+@pytest.mark.parametrize("kind", ["late", "sparse"])
+def test_stopped_and_resumed_gives_the_same_weights(
+    kind: str, checkpoint: Path, masked: Path, made_examples: Any, tmp_path: Path
+) -> None:
+    from safetensors.torch import load_file
 
-    weights = torch.tensor([[1.0, 0.0, 2.0], [3.0, 0.0, 0.0]])
-    assert float(flops(weights)) == pytest.approx(2.0**2 + 0 + 1.0**2)
-    assert float(flops(torch.zeros(2, 3))) == 0
+    from whichone.training import encoder_trainings as made
+
+    def training(folder: str) -> Any:
+        make = made.LateTraining if kind == "late" else made.SparseTraining
+        start = Start(str(checkpoint if kind == "late" else masked))
+        settings = replace(SETTINGS, epochs=2, every=2)
+        return make(start, made_examples(24), made_examples(8), tmp_path / folder, settings)
+
+    training("whole").run()
+    dies_at(training("parts"), 4)
+    training("parts").run()
+    for file in (tmp_path / "whole" / "best").rglob("*.safetensors"):
+        first = load_file(file)
+        second = load_file(tmp_path / "parts" / file.relative_to(tmp_path / "whole"))
+        assert all(torch.equal(first[name], second[name]) for name in first)
 
 
 def test_options_of_bi_encoders_are_refused(

@@ -52,11 +52,16 @@ def call(*arguments: Any) -> str:
 
 
 def test_one_index_for_all_question_encoders(
-    bench: Benchmark, checkpoint: Path, tmp_path: Path
+    bench: Benchmark, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place, out = bench.folder.root, tmp_path / "out"
     start = ["--checkpoint", checkpoint, "--negatives", "bm25", *COMMON]
-    call("train", "retriever", place, out, *start, "--mode", "only-questions", "--per", "relation")
+    words = ["train", "retriever", place, out, *start, "--mode", "only-questions"]
+    call(*words, "--per", "relation")
+    held = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
+    monkeypatch.setattr("whichone.training.trainer.environment", lambda: {"at": "later"})
+    call(*words, "--per", "relation")
+    assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == held
     assert sorted(p.name for p in (out / "best" / "relations").iterdir()) == ["P1", "P2"]
     assert not (out / "relations" / "P1" / "best" / "passages").exists()
     dense = ["--retriever", "dense", "-k", "20"]
@@ -103,8 +108,8 @@ def test_wordings_tell_the_relation(tmp_path: Path) -> None:
 def test_per_relation_needs_a_fixed_index(
     checkpoint: Path, bench: Benchmark, tmp_path: Path
 ) -> None:
-    from whichone.training.train_encoders import Start, train_retriever
-    from whichone.training.trainer import Settings
+    from whichone.training.train_encoders import train_retriever
+    from whichone.training.trainer import Settings, Start
     from whichone.training.training_data import Plan
 
     plan, start = Plan(sources=(str(bench.folder.root),)), Start(str(checkpoint))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -12,9 +13,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
 
-from whichone.training.train_encoders import Start  # noqa: E402
 from whichone.training.trainer import (  # noqa: E402
     Settings,
+    Start,
     signals_wait,
 )
 
@@ -22,7 +23,7 @@ from whichone.training.trainer import (  # noqa: E402
 @pytest.fixture
 def train(checkpoint: Path, made_examples: Any):
     def make(folder: Path, **changes: Any):
-        from whichone.training.train_encoders import BiEncoderTraining
+        from whichone.training.encoder_trainings import BiEncoderTraining
 
         settings = Settings(
             **{"epochs": 2, "batch": 8, "learning_rate": 1e-3, "longest": 16, "patience": 0}
@@ -42,25 +43,24 @@ def weights(folder: Path) -> dict[str, Any]:
     return load_file(next(folder.rglob("model.safetensors")))
 
 
-def progress(folder: Path) -> dict[str, Any]:
-    return dict(torch.load(folder / "checkpoint.pt", weights_only=True)["progress"])
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_in_the_middle_of_a_step(train: Any, tmp_path: Path, number: int) -> None:
+@pytest.mark.parametrize("step", [2, 3])
+def test_a_signal_in_the_middle_of_a_step(
+    train: Any, tmp_path: Path, number: int, step: int
+) -> None:
     """With a checkpoint every million steps, nothing but the signal and the epochs keep the work."""
-    whole = train(tmp_path / "whole", every=10**6)
-    whole.run()
+    whole = train(tmp_path / "whole", every=10**6).run()
     stopped = train(tmp_path / "parts", every=10**6)
-    real = stopped.loss
+    real, steps = stopped.criterion.forward, 0
 
-    def loss(batch: Any, epoch: int) -> Any:
-        found = real(batch, epoch)
-        if stopped.optimizer.state_dict()["state"]:  # from the second step on
+    def loss(*features: Any) -> Any:
+        nonlocal steps
+        steps += 1
+        if steps == step:
             os.kill(os.getpid(), number)
-        return found
+        return real(*features)
 
-    stopped.loss = loss
+    stopped.criterion.forward = loss
 
     def ends(signal_number: int, frame: Any) -> None:
         raise KeyboardInterrupt
@@ -69,30 +69,27 @@ def test_a_signal_in_the_middle_of_a_step(train: Any, tmp_path: Path, number: in
     try:
         with pytest.raises(KeyboardInterrupt):
             stopped.run()
-        assert signal.getsignal(number) is ends
     finally:
         signal.signal(number, before)
-    assert progress(tmp_path / "parts")["total"] == 2
-    train(tmp_path / "parts", every=1).run()
-    first, second = weights(tmp_path / "whole" / "last"), weights(tmp_path / "parts" / "last")
+    kept = tmp_path / "parts" / "checkpoints" / f"checkpoint-{step}"
+    assert json.loads((kept / "trainer_state.json").read_text())["global_step"] == step
+    assert train(tmp_path / "parts", every=1).run() == whole
+    first, second = weights(tmp_path / "whole" / "best"), weights(tmp_path / "parts" / "best")
     assert all(torch.equal(first[key], second[key]) for key in first)
 
 
 def test_a_checkpoint_at_the_end_of_every_epoch(train: Any, tmp_path: Path) -> None:
     training = train(tmp_path / "t", every=10**6)
-    seen = []
-    real = training._look_at_held_out
+    real, seen = training.accuracy, []
 
-    def look(at: Any) -> None:
-        real(at)
-        if (tmp_path / "t" / "checkpoint.pt").exists():
-            seen.append(progress(tmp_path / "t")["epoch"])
+    def accuracy() -> float:
+        places = (tmp_path / "t" / "checkpoints").glob("checkpoint-*")
+        seen.append(sorted(place.name for place in places))
+        return float(real())
 
-    training._look_at_held_out = look
+    training.accuracy = accuracy
     training.run()
-    assert seen == [1]
-    kept = progress(tmp_path / "t")
-    assert (kept["epoch"], kept["step"], len(kept["held_out"])) == (2, 0, 2)
+    assert seen == [[], ["checkpoint-3"]]
 
 
 def test_a_second_signal_does_not_wait() -> None:

@@ -24,11 +24,11 @@ from whichone.training.examples import (
     Example,
     Negative,
     Text,
-    read_dpr,
-    read_examples,
+    each_dpr,
+    each_example,
     write_examples,
 )
-from whichone.training.held_out import check_leaks, split_by_name, without_leaks
+from whichone.training.held_out import HeldOutKeys, Leaks, refuse, without
 from whichone.training.reading_examples import reading_queries
 from whichone.training.trainer import Settings
 from whichone.training.training_data import (
@@ -52,7 +52,7 @@ def query(n: int, name: str, **more: Any) -> Query:
 def test_examples_go_to_disk_and_back(made_examples: Any, tmp_path: Path) -> None:
     write_examples(tmp_path / "e.jsonl.gz", made_examples())
     assert kind_of(tmp_path / "e.jsonl.gz") == "examples"
-    assert read_examples(tmp_path / "e.jsonl.gz") == made_examples()
+    assert list(each_example(tmp_path / "e.jsonl.gz")) == made_examples()
 
 
 def test_dpr_training_files(tmp_path: Path) -> None:
@@ -62,35 +62,45 @@ def test_dpr_training_files(tmp_path: Path) -> None:
         '"hard_negative_ctxs": [{"title": "N", "text": "y"}]}, {"question": "q", "positive_ctxs": []}]'
     )
     assert kind_of(file) == "DPR's json"
-    (found,) = read_dpr(file)
+    (found,) = each_dpr(file)
     assert (found.question, found.name) == ("who's that", "t")
     assert found.negatives == (Negative("given", Text("N", "y", "N")),)
     file.write_text('[{"question": "q"}]')
     with pytest.raises(BadInput, match="record 0 is not one of DPR's"):
-        read_dpr(file)
+        list(each_dpr(file))
 
 
-def test_splits_share_no_name() -> None:
+def test_splits_share_no_name(bench: Benchmark, tmp_path: Path) -> None:
     queries = [query(n, f"Name {n % 40}") for n in range(200)]
-    train_part, test_part = split_by_name(queries, 0.3, seed=1)
-    assert len(train_part) + len(test_part) == 200
-    assert not {q.name for q in train_part} & {q.name for q in test_part}
-    assert 20 < len(test_part) < 120
+    held = save_benchmark(
+        tmp_path / "n", name="n", queries=queries, passages=bench.passage_records(),
+        allow_no_gold=True,
+    )  # fmt: skip
+    place = str(held.folder.root)
+    chosen = taken_queries(place, held, Plan(sources=(place,), held_out=0.3), 1)
+    assert len(chosen.records) + len(chosen.test) == 200
+    assert not {q.name for q in chosen.records} & {q.name for q in chosen.test}
+    assert 20 < len(chosen.test) < 120
 
 
 def test_leaks_are_named() -> None:
     leaky = [
         Example(id="a", question="other", positive=Text("t", "x"), name="name one", gold=("p9",))
     ]
+
+    def leaks(test: Query, **options: bool) -> Leaks:
+        return Leaks(leaky, [HeldOutKeys([test], **options)])
+
     with pytest.raises(BadInput, match="1 names are in both training and test data: name one"):
-        check_leaks(leaky, [query(1, "Name One")])
+        refuse(leaks(query(1, "Name One")))
     with pytest.raises(BadInput, match="gold pages"):
-        check_leaks(leaky, [query(9, "Someone")])
+        refuse(leaks(query(9, "Someone")))
     with pytest.raises(BadInput, match=r"words of names.* are in both.*: one"):
-        check_leaks(leaky, [query(3, "The One")], tokens=True)
-    assert without_leaks(leaky, [query(9, "Someone")]) == []
-    assert without_leaks(leaky, [query(3, "The One")], tokens=True) == []
-    assert without_leaks(leaky, [query(3, "The One")]) == leaky
+        refuse(leaks(query(3, "The One"), tokens=True))
+    assert without(leaky, leaks(query(9, "Someone"))) == []
+    assert without(leaky, leaks(query(3, "The One"), tokens=True)) == []
+    assert without(leaky, leaks(query(3, "The One"))) == leaky
+    assert Leaks([query(1, "Name One")], [HeldOutKeys([query(1, "Name One")])])
 
 
 @pytest.fixture
@@ -119,7 +129,7 @@ def bench(tmp_path: Path) -> Benchmark:
 def test_a_training_split_is_what_is_learned_from(bench: Benchmark, tmp_path: Path) -> None:
     place = str(bench.folder.root)
     chosen = taken_queries(place, bench, Plan(sources=(place,)), 0)
-    train, unseen = chosen.examples, chosen.test
+    train, unseen = chosen.records, chosen.test
     assert [q.id for q in train] == [f"q{n}" for n in range(6)]
     assert len(unseen) == 5
     plan = Plan(sources=(str(bench.folder.root),))
@@ -140,17 +150,23 @@ def test_a_training_split_is_what_is_learned_from(bench: Benchmark, tmp_path: Pa
 def test_sources_take_turns(made_examples: Any) -> None:
     from msgspec.structs import replace
 
-    from whichone.training.trainer import round_robin
+    from whichone.training.trainer import by_source, round_robin
 
     few = [replace(e, source="few") for e in made_examples(3)]
     many = [replace(e, source="many", id=f"m{n}") for n, e in enumerate(made_examples(20))]
-    batches = round_robin([*many, *few], 4, 9, seed=1, epoch=0)
+    examples = [*many, *few]
+
+    def drawn_in(epoch: int) -> list[list[Example]]:
+        rows = round_robin(by_source(examples), 4, 9, seed=1, epoch=epoch)
+        return [[examples[row] for row in batch] for batch in rows]
+
+    batches = drawn_in(0)
     assert [{e.source for e in batch} for batch in batches] == [{"few"}, {"many"}] * 2
     drawn = [e.id for batch in batches[::2] for e in batch]
     assert sorted(map(drawn.count, {e.id for e in few})) in ([2, 3, 3],)
     assert len({e.id for batch in batches[1::2] for e in batch}) == 8
-    assert batches == round_robin([*many, *few], 4, 9, seed=1, epoch=0)
-    assert batches != round_robin([*many, *few], 4, 9, seed=1, epoch=1)
+    assert batches == drawn_in(0)
+    assert batches != drawn_in(1)
 
 
 def corpus_file(bench: Benchmark, tmp_path: Path) -> str:
@@ -227,7 +243,7 @@ def test_a_knowledge_base_and_its_training_facts(tmp_path: Path) -> None:
     """Built of it are EntityQuestions; their training facts, where there are any, are learned from."""
     from whichone.benchmarks.by_name import builtin_benchmark
     from whichone.papers.entityquestions.build_entityquestions import (
-        BuildOptions,
+        EntityQuestionsOptions,
         build_entityquestions,
     )
     from whichone.papers.entityquestions.draw import Sizes
@@ -240,10 +256,10 @@ def test_a_knowledge_base_and_its_training_facts(tmp_path: Path) -> None:
     assert not {e.id for e in data.learn} & {q.id for q in data.never_seen}
     assert any(n.kind == "namesake" for e in data.learn for n in e.negatives)
 
-    few = BuildOptions(sizes=Sizes(test=3, dev=0), train_scope="subjects")
+    few = EntityQuestionsOptions(sizes=Sizes(test=3, dev=0), train_scope="subjects")
     built = build_entityquestions(base, tmp_path / "eq", few)
     chosen = taken_queries(str(tmp_path / "eq"), built.benchmark, Plan(sources=()), 0)
-    train, unseen = chosen.examples, chosen.test
+    train, unseen = chosen.records, chosen.test
     assert len(train) == built.train > 0
     assert all(q.id.startswith("train-") and q.relation and q.gold_pages() for q in train)
     assert len(unseen) == len(built.benchmark.queries)
@@ -267,7 +283,7 @@ def test_the_release_of_no_overlap(shared: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rate", [float("nan"), float("inf"), 0.0, -1.0])
 def test_a_learning_rate_that_is_no_number_is_refused(rate: float) -> None:
-    with pytest.raises(UsageError, match="must be positive"):
+    with pytest.raises(UsageError, match=r"learning_rate"):
         Settings(learning_rate=rate).check()
 
 
@@ -326,7 +342,7 @@ def test_an_imported_file_with_three_splits_teaches_its_training_records_alone(
         )  # fmt: skip
         assert done.exit_code == 0, done.output
         assert "10 records taken (10 dev, 10 test left alone)" in " ".join(done.stderr.split())
-        learned = [e.question for e in read_examples(tmp_path / verb / "examples.jsonl")]
+        learned = [e.question for e in each_example(tmp_path / verb / "examples.jsonl")]
         assert learned
         numbers = [int(q.split("Person")[1].split()[0]) for q in learned]
         assert all(n % 3 == 0 for n in numbers)
@@ -336,11 +352,10 @@ def test_an_imported_file_with_three_splits_teaches_its_training_records_alone(
 
 
 def test_a_reader_takes_training_records_alone(imported: Path, tmp_path: Path) -> None:
-    data = reading_queries(Plan(sources=(str(imported),)), 0, tmp_path / "work")
-    (part,) = data.parts
-    assert len(part.queries) == 10
-    assert {q.attributes["split"] for q in part.queries} == {"train"}
-    assert len(data.never_seen) == 20
+    (part,), unseen = reading_queries(Plan(sources=(str(imported),)), 0, tmp_path / "work")
+    assert len(part.records) == 10
+    assert {q.attributes["split"] for q in part.records} == {"train"}
+    assert len(unseen) == 20
 
 
 def test_records_marked_dev_or_test_are_refused(imported: Path, tmp_path: Path) -> None:
@@ -359,6 +374,15 @@ def test_records_marked_dev_or_test_are_refused(imported: Path, tmp_path: Path) 
     data = training_data(free, SETTINGS, tmp_path / "work")
     assert len(data.learn) + len(data.watch) + len(data.never_seen) == 20
     assert data.never_seen
+
+
+def test_a_dev_set_is_watched_and_not_learned(bench: Benchmark, tmp_path: Path) -> None:
+    place = str(bench.folder.root)
+    plan = Plan(sources=(place,), dev=(place,))
+    data = training_data(plan, SETTINGS, tmp_path / "work")
+    assert [e.id for e in data.learn] == [f"q{n}" for n in range(6)]
+    assert sorted(e.id for e in data.watch) == sorted(f"q{n}" for n in range(11))
+    assert len(data.never_seen) == 5
 
 
 def test_files_of_examples_keep_to_their_marks(made_examples: Any, tmp_path: Path) -> None:

@@ -11,10 +11,9 @@ import psycopg
 import pytest
 from leaderboards import make_board
 from small_benchmark import answer_by, small_benchmark
-from web_server import postgres_server
+from web_server import opened, postgres_server
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.web.app import make_app
 from whichone.web.web_site import Settings
 
 
@@ -38,9 +37,8 @@ def settings(served_folder: Path, tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def client(settings: Settings) -> Iterator[Any]:
-    from starlette.testclient import TestClient
 
-    with TestClient(make_app(settings)) as client:
+    with opened(settings) as client:
         yield client
 
 
@@ -49,14 +47,13 @@ def small_board(
     served_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Any, str]]:
     """A client and the key of a leaderboard, for all submissions of a module that are refused."""
-    from starlette.testclient import TestClient
 
     work = tmp_path_factory.mktemp("board")
     settings = Settings(
         folder=served_folder, database=str(work / "web.sqlite"), cache=work / "cache",
         hosts=("testserver",), login=False,
     )  # fmt: skip
-    with TestClient(make_app(settings)) as client:
+    with opened(settings) as client:
         yield client, make_board(client, client.get("/api/benchmarks").json()[0]["key"])
 
 

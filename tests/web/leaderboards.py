@@ -8,8 +8,10 @@ from typing import Any
 from campaigns import as_person
 
 
-def make_board(client: Any, key: str, *, hidden: bool = False) -> str:
+def make_board(client: Any, key: str, *further: str, hidden: bool = False) -> str:
+    """Over one benchmark, or over a family of several."""
     fields = {"benchmark": key, "title": "Board", "hidden": "yes" if hidden else ""}
+    fields |= {f"family {other}": "yes" for other in further}
     made = client.post("/boards", data=fields, headers=as_person(client, "boss", "admin"))
     assert made.status_code == 200
     return str(client.get("/api/boards").json()[-1]["board"])

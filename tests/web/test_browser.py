@@ -41,7 +41,9 @@ TOLERANCE = 12.0
 
 
 @pytest.fixture(scope="module")
-def place(served_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(
+    served_folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, dict[str, str]]]:
     work = tmp_path_factory.mktemp("browser")
     folder = shutil.copytree(served_folder, work / "served")
     benchmark = ambigdocs_benchmark(folder / "with-answers" / "ambigdocs")
@@ -50,8 +52,13 @@ def place(served_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     for rank, name in enumerate(("perfect", "second")):
         answer_by(staff, folder / "staff-runs" / name, name, rank)
     work_on(staff, folder / "staff-answers" / "asks")
-    with served(folder, str(work / "web.sqlite"), work / "cache") as (_, address):
-        yield address
+    with served(folder, str(work / "web.sqlite"), work / "cache") as (_, address, cookies):
+        yield address, cookies
+
+
+@pytest.fixture(scope="module")
+def place(server: tuple[str, dict[str, str]]) -> str:
+    return server[0]
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +73,13 @@ def tab(place: str) -> Iterator[Page]:
 
 
 @pytest.fixture(params=[1300, 390])
-def page(tab: Page, place: str, request: pytest.FixtureRequest) -> Iterator[Page]:
+def page(
+    tab: Page, server: tuple[str, dict[str, str]], request: pytest.FixtureRequest
+) -> Iterator[Page]:
     """A page that fails the test when it asks another host or when the policy blocks something."""
+    place, cookies = server
     tab.context.clear_cookies()
+    tab.context.add_cookies([{"name": n, "value": v, "url": place} for n, v in cookies.items()])
     tab.set_viewport_size({"width": request.param, "height": 850})
     faults: list[str] = []
     listeners: dict[Any, Callable[[Any], object]] = {
@@ -186,11 +197,12 @@ def test_explorer(page: Page) -> None:
     page.reload()
     assert page.get_by_label("Name", exact=True).input_value() == "zoe on"
     page.get_by_role("link", name="Zoë Önö").click()
-    assert page.locator("svg.figure rect").count() == 3
+    assert page.locator("table.matrix svg.outcomes").count() == 6
+    seen(page, "name-set")
+    page.get_by_text("The queries, one by one").click()
+    page.get_by_role("link", name="Where was Zoë Önö the trombonist from?").click()
     assert page.locator("li.gold").first.is_visible()
     assert page.locator("mark").first.is_visible()
-    seen(page, "name-set")
-    page.get_by_role("link", name="Where was Zoë Önö the trombonist from?").click()
     seen(page, "query")
     page.goto("/")
     page.locator(".cards").get_by_role("link", name="small", exact=True).click()
@@ -204,12 +216,27 @@ def test_explorer(page: Page) -> None:
     seen(page, "compare")
 
 
+def test_the_box(page: Page) -> None:
+    page.goto("/")
+    page.get_by_label("Try it").fill("Who is Kim Park?")
+    page.keyboard.press("Enter")
+    page.get_by_text("It would ask back:").wait_for()
+    page.get_by_label("Your answer").fill("the sprinter")
+    page.get_by_role("button", name="Answer").click()
+    page.locator(".believed li").filter(has_text="Kim Park (sprinter)").first.wait_for()
+    page.goto("/ask?q=Where was Kim Park the trombonist from?")
+    assert page.locator("mark").first.is_visible()
+    seen(page, "ask")
+
+
 def test_agents_and_bearers_of_one_title(page: Page) -> None:
     page.goto("/")
     page.locator(".cards").get_by_role("link", name="Staff of the lab").click()
     page.get_by_role("link", name="Ada Park").click()
+    page.get_by_text("Who they are").click()
     assert page.get_by_role("heading", name="Ada Park, department Legal").is_visible()
     seen(page, "name-set-alike")
+    page.get_by_text("The queries, one by one").click()
     page.get_by_role("link", name="In which city does Ada Park from Payroll work?").click()
     page.get_by_text("search 1 brought a namesake in, search 2 corrected it").wait_for()
     seen(page, "query-agents")
@@ -334,16 +361,23 @@ def test_leaderboard(page: Page) -> None:
     leave_out(page, "ul.cards, main > p:text('There is no')")
     seen(page, "boards")
     page.get_by_role("button", name="Make the leaderboard").click()
+    page.get_by_role("link", name="Submit predictions").click()
+    seen(page, "submit")
     page.locator("input[name=name]").fill("broken")
+    page.locator("input[name=team]").fill("The team")
     page.locator("select[name=format]").select_option("trec")
-    page.get_by_label("File, plain").set_input_files(
-        {"name": "run.txt", "mimeType": "text/plain", "buffer": b"only two"}
-    )
+    file: Any = {"name": "run.txt", "mimeType": "text/plain", "buffer": b"only two"}
+    page.get_by_label("File, plain").set_input_files(file)
     page.get_by_role("button", name="Submit").click()
     page.get_by_text("line 1: six columns").wait_for(timeout=60_000)
     seen(page, "submission")
+    page.get_by_role("link", name="submit it again").click()
+    assert page.locator("input[name=team]").input_value() == "The team"
     page.get_by_role("link", name="Which one?").click()
     page.get_by_role("row").filter(has_text="perfect").wait_for(timeout=60_000)
+    page.get_by_role("row").filter(has_text="second").wait_for(timeout=60_000)
+    page.get_by_role("link", name="second").click()
+    page.locator("#opened").wait_for()
     seen(page, "leaderboard")
 
 
@@ -353,9 +387,13 @@ def test_access(page: Page) -> None:
     page.get_by_role("button", name="Make links").click()
     page.get_by_role("button", name="Revoke").first.wait_for()
     leave_out(page, "table.links tbody tr:nth-child(n+3)")
+    page.get_by_label("Filter").fill("no such link")
+    assert page.locator("table.links tbody tr:visible").count() == 0
+    page.get_by_label("Filter").fill("")
     seen(page, "access")
     page.goto("/nowhere")
     assert page.get_by_role("alert").is_visible()
+    assert page.get_by_role("link", name="Back to Explorer").is_visible()
     seen(page, "refusal")
 
 
@@ -366,7 +404,7 @@ def test_a_page_does_not_load_again_under_a_form_that_is_being_filled_in(page: P
     def at_work(route: Any) -> None:
         """The server's page as it is while something is being scored."""
         answer = route.fetch()
-        told = '<p id="at-work" data-reload="0.2">1 submission is being scored.</p><h1>'
+        told = '<p id="at-work" data-reload="1.5">1 submission is being scored.</p><h1>'
         route.fulfill(response=answer, body=answer.text().replace("<h1>", told, 1))
 
     page.route(page.url, at_work)
@@ -374,7 +412,7 @@ def test_a_page_does_not_load_again_under_a_form_that_is_being_filled_in(page: P
         page.reload()
         page.locator("#at-work").wait_for()
         page.wait_for_event("load")
-    page.locator("input[name=name]").fill("mine")
+    page.locator("input[name=q]").fill("mine")
     page.evaluate("window.stayed = true")
-    page.wait_for_timeout(600)
+    page.wait_for_timeout(2500)
     assert page.evaluate("window.stayed") is True

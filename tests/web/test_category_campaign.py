@@ -21,7 +21,7 @@ from campaigns import (
     make_campaign,
     merged,
 )
-from starlette.testclient import TestClient
+from web_server import opened
 
 from whichone.papers.ambigdocs.categories import Category
 from whichone.papers.ambigdocs.category_campaign import (
@@ -34,7 +34,6 @@ from whichone.papers.ambigdocs.category_campaign import (
 from whichone.papers.ambigdocs.score_file import read_any, read_labels
 from whichone.runs.run import Answers
 from whichone.web.annotation.campaign_kind import Done
-from whichone.web.app import make_app
 from whichone.web.served_folder import ServedFolder
 from whichone.web.web_site import Settings
 
@@ -60,7 +59,7 @@ def ambig(answered_folder: Path, tmp_path: Path, database_url: str) -> Iterator[
         hosts=("testserver",),
         login=False,
     )
-    with TestClient(make_app(settings)) as client:
+    with opened(settings) as client:
         yield client
 
 

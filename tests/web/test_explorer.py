@@ -13,7 +13,7 @@ import pytest
 from campaigns import ambigdocs_benchmark
 from msgspec.structs import replace
 from small_benchmark import answer_by, small_benchmark, staff_benchmark, work_on
-from starlette.testclient import TestClient
+from web_server import opened, text_of
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.by_name import builtin_benchmark
@@ -23,7 +23,6 @@ from whichone.names import fold
 from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.retrieve import retrieve
 from whichone.runs.runner import run_retriever
-from whichone.web.app import make_app
 from whichone.web.explorer import listing as index_queries
 from whichone.web.explorer.explorer_index import build_benchmark_index
 from whichone.web.explorer.explorer_views import highlighted
@@ -81,9 +80,12 @@ def test_a_set_shows_bearers_facts_and_rankings(client: Any, key: str) -> None:
     second = next(s for s in view["queries"][0]["systems"] if s["name"] == "second")
     assert [r["kind"] for r in second["top"]] == ["namesake", "gold", "namesake"]
     page = client.get(f"/b/{key}/set/{found['n']}").text
-    assert page.count("<svg") == 1
-    assert '<li class="namesake">' in page
-    assert "<mark>Lincoln</mark>" in page
+    assert '<dt title="birthplace (P19)">birthplace</dt>' in page  # no id where there is a label
+    cells = re.findall(r"<td class=\"bar\"[^>]*>.*?<span class=\"small\">(.*?)</td>", page)
+    rows = [re.sub(r"<[^>]+>", "", cell) for cell in cells]  # bearers beside each other
+    assert rows == ["1 of 1 right"] * 3 + ["0 of 1 right, ✗ 1"] * 3
+    assert page.count('class="gold">✓ right') == page.count('class="namesake">✗ namesake') == 3
+    assert '<rect class="is-confused" x="0.0"' in page
 
 
 def test_two_systems_differ_where_one_is_confused(client: Any, key: str) -> None:
@@ -93,7 +95,10 @@ def test_two_systems_differ_where_one_is_confused(client: Any, key: str) -> None
     assert view["count"] == 12
     assert view["agreement"] == {"both": 0, "only_first": 12, "only_second": 0, "neither": 0}
     assert view["rows"][0]["b_confused"] == 1
-    assert "fell for a namesake" in client.get(f"/b/{key}/compare", params=pair).text
+    page = client.get(f"/b/{key}/compare", params=pair).text
+    assert "fell for a namesake" in page
+    assert page.count("<tr>") == 13  # a line for each query, whom it is about below it
+    assert "head 100 times as popular" in page
 
 
 def test_every_text_is_escaped(client: Any, key: str) -> None:
@@ -132,7 +137,7 @@ def test_bearers_of_unknown_popularity_have_no_figure(tmp_path: Path) -> None:
     ambigdocs_benchmark(tmp_path / "served" / "ambigdocs", 1)
     settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "w.sqlite"), cache=tmp_path,
                         hosts=("testserver",), login=False)  # fmt: skip
-    with TestClient(make_app(settings)) as client:
+    with opened(settings) as client:
         key = client.get("/api/benchmarks").json()[0]["key"]
         page = client.get(f"/b/{key}/set/1").text
         assert "<svg" not in page
@@ -190,12 +195,12 @@ def test_shares_are_those_of_the_measures(tmp_path: Path) -> None:
     )  # fmt: skip
     settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "web.sqlite"),
                         cache=tmp_path / "cache", hosts=("testserver",), login=False)  # fmt: skip
-    with TestClient(make_app(settings)) as client:
+    with opened(settings) as client:
         page = client.get(f"/b/{benchmark.folder.content_hash[:12]}").text
     scores = score_run(run, benchmark, parse_measures(["acc@1", "confused@20"]))
     right, confused = (np.nanmean(scores.values[m]) for m in ("acc@1", "confused@20"))
-    told = [f"{100 * right:.1f} %", f"{100 * confused:.1f} %", f"{len(run.failures)}"]
-    assert re.findall(r'<td class="n"[^>]*>([^<]*)</td>', page)[:3] == told
+    told = [f"{100 * right:.1f} %", f"{100 * confused:.1f} %", "0 of 4", f"{len(run.failures)}"]
+    assert re.findall(r'<td class="n"[^>]*>([^<]*)</td>', page)[:4] == told
 
 
 @pytest.fixture
@@ -205,23 +210,23 @@ def staff(settings: Settings) -> Iterator[tuple[Any, str]]:
     for place, name in enumerate(("perfect", "second")):
         answer_by(benchmark, settings.folder / "staff-runs" / name, name, place)
     work_on(benchmark, settings.folder / "staff-answers" / "asks")
-    with TestClient(make_app(settings)) as client:
+    with opened(settings) as client:
         yield client, benchmark.folder.content_hash[:12]
 
 
 def test_bearers_of_one_title_are_told_apart_on_every_page(staff: tuple[Any, str]) -> None:
     client, key = staff
     about = "about Ada Park, department Payroll"
-    assert about in client.get(f"/b/{key}/queries").text
+    assert about in text_of(client, f"/b/{key}/queries")
     number = client.get(f"/api/benchmarks/{key}/queries?q=payroll").json()["queries"][0]["q"]
-    query = client.get(f"/b/{key}/query/{number}").text
+    query = text_of(client, f"/b/{key}/query/{number}")
     assert '<b>Ada Park, department Legal</b> <span class="tag">✗ namesake</span>' in query
     assert "about <b>Ada Park, department Payroll</b>" in query
-    name_set = client.get(f"/b/{key}/set/1").text
+    name_set = text_of(client, f"/b/{key}/set/1")
     assert "<h2>Ada Park, department Payroll</h2>" in name_set
-    assert "Ada Park, department Legal</text>" in name_set  # the drawing
-    assert 'about">Ada Park, department Payroll' in client.get(f"/b/{key}/compare").text
-    assert "Staff of the lab" in client.get("/").text
+    assert 'data-label="Ada Park, department Legal"' in name_set  # the matrix
+    assert "about Ada Park, department Payroll · " in text_of(client, f"/b/{key}/compare")
+    assert "Staff of the lab" in text_of(client, "/")
     rows = client.get(f"/b/{key}/set/1?form=csv").text.splitlines()
     assert rows[0].startswith("query,input,system,rank") and len(rows) == 1 + 2 * 2 * 2
     assert client.get(f"/b/{key}/set/1?form=json").json()["name"] == "Ada Park"
@@ -230,7 +235,7 @@ def test_bearers_of_one_title_are_told_apart_on_every_page(staff: tuple[Any, str
 def test_an_agents_trace_shows_where_the_namesake_came_in(staff: tuple[Any, str]) -> None:
     client, key = staff
     number = client.get(f"/api/benchmarks/{key}/queries?q=payroll").json()["queries"][0]["q"]
-    page = client.get(f"/b/{key}/query/{number}").text
+    page = text_of(client, f"/b/{key}/query/{number}")
     assert "3 calls; search 1 brought a namesake in, search 2 corrected it" in page
     assert "1 call; search 1 brought a namesake in, and no later search corrected it" in page
     assert "✓ brought the right one in first" in page and "✗ brought a namesake in first" in page

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import itertools
 import json
+import re
 import tempfile
 import time
 from pathlib import Path
@@ -18,6 +21,7 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.runs.run import Run
 from whichone.runs.run_files import export_amber_run, export_dpr_run, export_kilt_run
 from whichone.web.boards import board as board_module
+from whichone.web.boards.submissions import SAID
 
 
 def trec(benchmark: Benchmark, right: bool = True) -> bytes:
@@ -78,7 +82,9 @@ def test_what_counts_as_wrong_is_told(client: Any, key: str, settings: Any) -> N
     lines = [*trec(benchmark).splitlines()[1:], b"q01 Q0 nowhere 2 0.5 tag"]
     row = submitted(client, board, b"\n".join(lines), "trec", missing_is_wrong=True)
     assert row["state"] == "done"
-    assert row["message"].startswith("1 of 12 queries have no ranking. 1 results were left out")
+    assert row["message"].startswith(
+        "Counted as wrong: 1 of 12 queries have no ranking. 1 results were left out"
+    )
     assert "line 12: the corpus has no page or passage 'nowhere'" in row["message"]
     page = client.get(f"/boards/{board}/submissions/{row['submission']}").text
     assert "Counted as wrong: 1 of 12 queries have no ranking." in page
@@ -232,3 +238,52 @@ def test_results_of_people_are_for_admins(client: Any, key: str) -> None:
         for place in (*places, f"/annotate/{which}/results", f"/api/campaigns/{which}/results"):
             assert client.get(place, headers=who).status_code == 403
     assert client.get(f"/annotate/{which}/export/json").status_code == 200
+
+
+def test_a_board_is_a_table_one_can_use(client: Any, key: str, settings: Any) -> None:
+    """Columns, filters, the direction of sorting, one system opened."""
+    benchmark = Benchmark.open(settings.folder / "small")
+    board = make_board(client, key)
+    said = {"sees": "titles", "system_kind": "reranker", "cost": "one core", "team": "T"}
+    row = submitted(client, board, trec(benchmark), "trec", "mine", **said)
+    whole_board(client, board, 3)
+    place = f"/boards/{board}"
+
+    def columns(page: str) -> list[str]:
+        return re.findall(r'<th scope="col"[^>]*><a href=[^>]*>([^<]*)', page)
+
+    def systems(**asked: Any) -> list[str]:
+        page = client.get(place, params=asked).text
+        return re.findall(r'#opened"><b><bdi>([^<]*)', page)
+
+    assert columns(client.get(place).text)[0] == "acc@1 ▾"
+    picked = client.get(place, params={"show": ["confused@20"], "by": "confused@20"}).text
+    assert columns(picked) == ["confused@20 ▴"]  # less is better, so the least come first
+    assert systems(sees="titles") == systems(system_kind="reranker") == ["mine"]
+    assert systems(by="confused@20")[-1] == "second"
+    assert systems(by="confused@20", order="turned")[0] == "second"
+    opened = client.get(place, params={"open": row["submission"]}).text
+    panel = opened[opened.index('id="opened"') :]
+    assert "one core" in panel and "reranker" in panel and "95 % interval" in panel
+    assert panel.count('class="outcomes"') == 2 and "Head: the most popular" in panel
+    lines = csv.DictReader(io.StringIO(client.get(f"{place}/export/csv").text))
+    mine = next(line for line in lines if line["system"] == "mine")
+    shown = {SAID[field].column: text for field, text in said.items()}
+    assert shown.items() <= mine.items(), "tables have every column that the form asks for"
+    asked = client.get(f"{place}/submit").text
+    assert all(f'name="{field}"' in asked and what.asked in asked for field, what in SAID.items())
+
+
+def test_a_refused_form_keeps_what_was_typed(client: Any, key: str) -> None:
+    board = make_board(client, key)
+    token = re.search(
+        r'name="form_token" value="(\w+)"', client.get(f"/boards/{board}/submit").text
+    )
+    assert token
+    typed = {"name": "mine", "team": "Ours", "link": "ftp://x", "form_token": token[1]}
+    refused = client.post(
+        f"/boards/{board}/submissions", data=typed, files={"file": b"x"}, follow_redirects=False
+    )
+    assert refused.status_code == 422
+    assert "link must begin with https://" in refused.text
+    assert 'value="Ours"' in refused.text and 'value="mine"' in refused.text

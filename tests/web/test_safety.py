@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import bz2
-import dataclasses
 import gzip
 import re
 import time
@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from campaigns import form_token
 from starlette.testclient import TestClient
+from web_server import opened, text_of
 
 from whichone.errors import BadInput
-from whichone.web.app import make_app
 from whichone.web.boards.submissions import unpack
-from whichone.web.limits import POLICY, Buckets
+from whichone.web.explorer import explorer_views, listing
+from whichone.web.limits import POLICY, Buckets, Guard, TooSlow
 from whichone.web.web_site import Settings, Tokens, clean
 
 WRITES = (
@@ -25,10 +27,6 @@ WRITES = (
     "/annotate/0123456789abcdef/version", "/boards", "/boards/0123456789abcdef/submissions",
     "/access", "/leave",
 )  # fmt: skip
-
-
-def opened(settings: Settings, **changes: Any) -> TestClient:
-    return TestClient(make_app(dataclasses.replace(settings, **changes)))
 
 
 @pytest.fixture
@@ -120,6 +118,45 @@ def test_forms_of_other_sites_are_refused(client: Any, key: str) -> None:
     assert len(client.get("/api/boards").json()) == 1
 
 
+@pytest.mark.parametrize("header", ["", "Basic YWRtaW46eA==", "Bearer", "Digest x"])
+def test_a_header_that_identifies_nobody_does_not_replace_the_forms_token(
+    settings: Settings, header: str
+) -> None:
+    """An attack on an admin behind a proxy with Basic authentication: the browser sends both."""
+    with opened(settings, login=True) as client:
+        client.cookies.set("whichone", token_of(client, "admin"))
+        headers = {"authorization": header}
+        made = client.post("/access", data={"for": "admin"}, headers=headers)
+        assert made.status_code in (401, 403)
+        api = "/api/campaigns/0123456789abcdef/tasks/0/annotation"
+        assert client.post(api, json={"passages": {}}, headers=headers).status_code in (401, 403)
+        labels = [link.role for link in client.app.state.site.links.listed()]  # type: ignore[attr-defined]
+        assert labels == ["admin"]
+
+
+def test_a_link_asks_before_it_replaces_a_running_session(away: Any) -> None:
+    mine, theirs = token_of(away, "reader", person="me"), token_of(away, "reader", person="them")
+    away.get("/enter", params={"token": mine})
+    asked = away.get("/enter", params={"token": theirs}, follow_redirects=False)
+    assert (asked.status_code, "set-cookie" in asked.headers) == (200, False)
+    assert "me" in asked.text and "them" in asked.text
+    assert "You are me" in text_of(away, "/")
+    assert away.post("/enter", data={"token": theirs}).status_code == 403  # as a foreign page
+    sent = {"token": theirs, "form_token": re.findall(r'form_token" value="(\w+)"', asked.text)[0]}
+    assert away.post("/enter", data=sent).status_code == 200
+    assert "You are them" in text_of(away, "/")
+
+
+def test_a_foreign_page_cannot_begin_an_invite(away: Any) -> None:
+    """Its request has no cookie of ours, so that the answer may not set one either."""
+    scope = "campaign:0123456789abcdef"
+    form = {"token": token_of(away, "invite", scope=scope), "external": "attacker"}
+    refused = away.post("/join", data=form)
+    assert (refused.status_code, "set-cookie" in refused.headers) == (403, False)
+    away.get("/enter", params={"token": form["token"]})  # a browser that was shown the invite
+    assert away.post("/join", data={**form, "form_token": "0" * 64}).status_code == 403
+
+
 def test_another_persons_form_token_is_no_use(away: Any, key: str) -> None:
     tokens: Tokens = away.app.state.site.tokens
     links = away.app.state.site.links
@@ -157,19 +194,28 @@ def test_tries_at_the_door_are_limited(away: Any) -> None:
 
 def test_many_with_good_links_may_come_from_one_address(away: Any) -> None:
     for _ in range(50):
+        away.cookies.clear()
         answer = away.get(
             "/enter", params={"token": token_of(away, "reader")}, follow_redirects=False
         )
         assert answer.status_code == 303
 
 
-@pytest.mark.parametrize("header", ["x-forwarded-for", "x-real-ip", "forwarded", "via"])
-def test_whoever_comes_through_a_proxy_is_not_the_local_admin(client: Any, header: str) -> None:
-    assert client.get("/access").status_code == 200
-    client.cookies.clear()
-    refused = client.get("/access", headers={header: "for=192.0.2.1"})
-    assert refused.status_code == 401
-    assert "set-cookie" not in refused.headers
+@pytest.mark.parametrize("headers", [{}, {"x-forwarded-for": "192.0.2.1"}, {"via": "1.0 x"}])
+def test_a_server_without_login_opens_to_one_browser_alone(
+    settings: Settings, headers: dict[str, str]
+) -> None:
+    """No header decides who is local: a request of a proxy that adds none is nobody's either."""
+    with opened(settings) as client:
+        client.cookies.clear()
+        assert client.get("/access", headers=headers).status_code == 401
+        once = client.app.state.site.once  # type: ignore[attr-defined]
+        entered = client.get("/enter", params={"token": once}, follow_redirects=False)
+        assert entered.headers["location"] == "/"
+        assert client.get("/access").status_code == 200
+        client.cookies.clear()
+        assert client.get("/enter", params={"token": once}).status_code == 401
+        assert client.get("/access").status_code == 401
 
 
 def test_places_of_one_title_are_told_apart_where_links_are_made(client: Any, key: str) -> None:
@@ -319,3 +365,69 @@ def test_errors_tell_no_paths(client: Any, key: str, settings: Any) -> None:
     page = client.get("/")
     assert str(settings.folder) not in page.text
     assert "2 folders are not shown" in page.text
+
+
+def test_the_database_is_its_owners(settings: Settings) -> None:
+    with opened(settings) as client:
+        client.get("/")
+        files = list(Path(str(settings.database)).parent.glob("web.sqlite*"))
+        assert len(files) > 1
+        assert {file.name: file.stat().st_mode & 0o77 for file in files} == dict.fromkeys(
+            [file.name for file in files], 0
+        )
+
+
+def test_a_body_that_drips_ends_after_a_total_time(settings: Settings) -> None:
+    """A byte before every pause is too long would have held a form for an hour."""
+    guard = Guard(_reads_all, hosts=(), upload_bytes=10**6, body_seconds=0.2)
+    sent: list[Any] = []
+
+    async def drip() -> dict[str, Any]:
+        await asyncio.sleep(0.05)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/boards", "headers": []}
+    began = time.monotonic()
+    with pytest.raises(TooSlow):
+        asyncio.run(guard(scope, drip, send))
+    assert 0.3 < time.monotonic() - began < 2
+
+
+async def _reads_all(scope: Any, receive: Any, send: Any) -> None:
+    while (await receive())["more_body"]:
+        pass
+
+
+def test_a_text_cannot_turn_the_page_round(client: Any, key: str) -> None:
+    """Right-to-left overrides are written out, and a name's direction ends with the name."""
+    token = form_token(client.get("/boards").text)
+    title = "nice \u202egnp.exe\x07"
+    client.post("/boards", data={"benchmark": key, "title": title, "form_token": token})
+    page = client.get("/boards").text
+    assert "\u202e" not in page and "\x07" not in page
+    assert "nice ⟨U+202E⟩gnp.exe⟨U+0007⟩" in page
+    assert "<bdi>nice" in page
+    assert "<bdi>Zoë Önö</bdi>" in client.get(f"/b/{key}").text
+
+
+def test_an_export_counts_before_it_reads(
+    client: Any, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def noted(database: Any, sql: str, *rest: Any) -> Any:
+        read.append(sql)
+        return listed(database, sql, *rest)
+
+    listed = listing._listed
+    monkeypatch.setattr(listing, "_listed", noted)
+    monkeypatch.setattr(listing, "PAGE", 5)
+    monkeypatch.setattr(listing, "MOST_COUNTED", 5)
+    monkeypatch.setattr(explorer_views.everything, "__defaults__", (10,))
+    refused = client.get(f"/b/{key}/queries", params={"form": "csv"})
+    assert refused.status_code == 422
+    assert [sql for sql in read if not sql.startswith("select 1 ")] == []
+    assert len(read) == 1

@@ -9,20 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from small_benchmark import small_benchmark
-from starlette.testclient import TestClient
+from web_server import opened as open_client
+from web_server import text_of
 
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.names import fold
-from whichone.papers.kilt.import_kilt import Plan, import_kilt
+from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.runner import run_retriever
-from whichone.web.app import make_app
 from whichone.web.explorer import explorer_index, listing
 from whichone.web.explorer.explorer_index import Indexes
 from whichone.web.explorer.listing import opened
@@ -191,10 +190,10 @@ def test_counting_stops_and_says_so(
 def without_sets(tmp_path: Path, shared: Path) -> Iterator[Any]:
     """A real KILT file, imported; its benchmark has no name sets and no corpus."""
     folder = tmp_path / "served"
-    import_kilt([shared / "data/kilt-samples/nq-dev-kilt.jsonl"], folder / "nq", Plan())
+    import_kilt([shared / "data/kilt-samples/nq-dev-kilt.jsonl"], folder / "nq", KiltPlan())
     settings = Settings(folder=folder, database=str(tmp_path / "w.sqlite"), cache=tmp_path,
                         hosts=("testserver",), login=False)  # fmt: skip
-    with TestClient(make_app(settings)) as client:
+    with open_client(settings) as client:
         yield client
 
 
@@ -227,7 +226,7 @@ def test_queries_show_what_became_of_them(client: Any, key: str) -> None:
     assert {
         (q["right0"], q["right1"], q["confused1"], q["gold_rank1"]) for q in listed["queries"]
     } == {(1, 0, 1, 2)}
-    page = client.get(f"/b/{key}/queries", params=pair).text
+    page = text_of(client, f"/b/{key}/queries", params=pair)
     assert "second: confused, gold at 2" in page
     second = f"/b/{key}/queries?outcome=confused&run={runs['second']}&fragment=true"
     assert client.get(second).text.count("<li>") == 12
@@ -252,7 +251,7 @@ def test_plain_questions_can_be_explored(tmp_path: Path) -> None:
                   name="same")  # fmt: skip
     settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "w.sqlite"), cache=tmp_path,
                         hosts=("testserver",), login=False)  # fmt: skip
-    with TestClient(make_app(settings)) as client:
+    with open_client(settings) as client:
         key = made.folder.content_hash[:12]
         run = next(b for b in client.get("/api/benchmarks").json() if b["key"] == key)["runs"][0]
         right = client.get(
@@ -311,9 +310,14 @@ def test_sets_are_numbered_by_their_head(tmp_path: Path, monkeypatch: pytest.Mon
         queries=[Query(id="q", task="qa", input="?", outputs=(Output(answer="x"),))],
     )  # fmt: skip
     for batch in (1, 2, 4, 100):
-        monkeypatch.setattr(explorer_index, "_SET_NUMBERS_BATCH", batch)
-        found = explorer_index.number_sets(small.folder.path("sets.parquet"))
-        assert found.number.tolist() == [2, 3, 4, 1]
-        assert found.bearers.tolist() == [3, 2, 2, 2]
-        assert np.isnan(found.gap).tolist() == [False, True, True, False]
-        assert (found.gap[0], found.gap[3]) == (2.5, 900.0)
+        monkeypatch.setattr(explorer_index, "_SETS_BATCH", batch)
+        index = tmp_path / f"{batch}.sqlite"
+        explorer_index.build_benchmark_index(index, small.folder)
+        with opened(index) as database:
+            rows = database.execute("select n, bearers, gap from sets order by id").fetchall()
+        assert [tuple(row) for row in rows] == [
+            (2, 3, 2.5),
+            (3, 2, None),
+            (4, 2, None),
+            (1, 2, 900.0),
+        ]

@@ -18,6 +18,9 @@ from typing import Any
 import pytest
 
 import whichone
+from whichone.errors import UsageError
+from whichone.web.search_service import make_search_app
+from whichone.web.web_site import Settings
 
 STAFF = [
     {"id": "1", "title": "Ada Park", "text": "Ada Park works in Payroll.", "tenant": "a"},
@@ -43,6 +46,7 @@ class Service:
             assert line, said
             said += line
         self.tokens = dict(re.findall(r"token to (search|change): +(\S+)", said))
+        self.index = index
         self._place = f"http://127.0.0.1:{port}"
         for _ in range(200):
             try:
@@ -82,6 +86,13 @@ def service(tmp_path: Path) -> Iterator[Service]:
         yield running
     finally:
         running.stop()
+
+
+def test_the_secret_is_beside_the_index_and_changes_need_a_token(service: Service) -> None:
+    assert not list(service.index.glob("*secret*")) + list(service.index.glob(".*secret*"))
+    assert service.index.with_name("index.secret").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(UsageError, match="not served without tokens"):
+        make_search_app(service.index, Settings(login=False))
 
 
 def test_the_service(service: Service) -> None:

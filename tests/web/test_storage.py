@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,14 +10,12 @@ from typing import Any
 import httpx
 import pytest
 from campaigns import as_person
-from starlette.testclient import TestClient
-from web_server import served, visitor
+from web_server import opened, served, visitor
 
-from whichone.errors import BadInput, UsageError
+from whichone.errors import BadInput, NewerFormat, UsageError
 from whichone.papers.ambigdocs.category_campaign import CategoryTask
 from whichone.web.annotation import task_queue
 from whichone.web.annotation.evidence_tasks import Annotation, AskedPassage, Judged, Task
-from whichone.web.app import make_app
 from whichone.web.served_folder import ServedFolder
 from whichone.web.storage import Transaction, open_database
 from whichone.web.web_site import Links, Tokens, secret_in
@@ -117,7 +114,7 @@ def test_a_kill_loses_nothing_that_was_confirmed(
 
     def person(kind: str, name: str, place: str) -> None:
         room = f"/api/campaigns/{CAMPAIGNS[kind]}"
-        with visitor(place, {"authorization": f"Bearer {given[kind, name]}"}) as client:
+        with visitor(place, headers={"authorization": f"Bearer {given[kind, name]}"}) as client:
             while True:
                 try:
                     task = client.post(f"{room}/task").json()["task"]
@@ -134,6 +131,7 @@ def test_a_kill_loses_nothing_that_was_confirmed(
     with served(served_folder, database_url, tmp_path / "cache", tmp_path / "secret") as (
         process,
         place,
+        _,
     ):
         people = [threading.Thread(target=person, args=(*who, place)) for who in given]
         for one in people:
@@ -162,7 +160,7 @@ def test_other_databases_and_broken_files_are_refused(tmp_path: Path) -> None:
 
 def test_all_rooms_work_on_both(settings: Any, key: str, database_url: str) -> None:
     """The walk of the other tests in short, on either database."""
-    with TestClient(make_app(dataclasses.replace(settings, database=database_url))) as client:
+    with opened(settings, database=database_url) as client:
         admin = as_person(client, "boss", "admin")
         for room in ("/boards", "/annotate", "/study"):
             form = {"benchmark": key, "items": "4", "pilot": "0", "questions": "2"}
@@ -183,3 +181,15 @@ def test_all_rooms_work_on_both(settings: Any, key: str, database_url: str) -> N
         assert client.get(f"/api/campaigns/{which}/results").json()["annotations"] == 1
         study = client.get("/api/studies").json()[0]["study"]
         assert client.get(f"/api/studies/{study}/results").json()["items"] == 4
+
+
+@pytest.mark.parametrize("layout", ["1", "99"])
+def test_a_database_of_another_layout_is_refused(tmp_path: Path, layout: str) -> None:
+    place = str(tmp_path / "x.sqlite")
+    database = open_database(place)
+    database.write(
+        lambda t: t.execute(f"update settings set value = '{layout}' where name = 'schema'")
+    )
+    database.close()
+    with pytest.raises(NewerFormat, match=f"layout {layout}"):
+        open_database(place)

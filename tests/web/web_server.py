@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -18,6 +20,10 @@ from typing import Any
 
 import httpx
 import psycopg
+from starlette.testclient import TestClient
+
+from whichone.web.app import make_app
+from whichone.web.web_site import Settings
 
 
 def find_program(name: str) -> str | None:
@@ -71,26 +77,53 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def visitor(place: str, headers: dict[str, str] | None = None) -> httpx.Client:
+def visitor(
+    place: str, cookies: dict[str, str] | None = None, headers: dict[str, str] | None = None
+) -> httpx.Client:
     """Of a server without TLS: reading the authorities' certificates would take longer than the visit."""
-    return httpx.Client(base_url=place, headers=headers, trust_env=False, verify=False)
+    return httpx.Client(
+        base_url=place, cookies=cookies, headers=headers, trust_env=False, verify=False
+    )
+
+
+def opened(settings: Settings, **changes: Any) -> TestClient:
+    """The application; a server without login was opened by its address of the start."""
+    app = make_app(dataclasses.replace(settings, **changes))
+    client = TestClient(app)
+    if app.state.site.local is not None:
+        client.cookies.set("whichone", app.state.site.local.token)
+    return client
+
+
+def text_of(client: Any, place: str, **options: Any) -> str:
+    """A page without the marks that keep the direction of a name to itself."""
+    page: str = client.get(place, **options).text
+    return page.replace("<bdi>", "").replace("</bdi>", "")
 
 
 @contextlib.contextmanager
 def served(
     folder: Path, database: str, cache: Path, secret: Path | None = None, *options: str
-) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """The real program in a process of its own, on a port of its own."""
+) -> Iterator[tuple[subprocess.Popen[bytes], str, dict[str, str]]]:
+    """The real program in a process of its own, on a port of its own, and the cookie of its admin."""
     port = free_port()
     command = [sys.executable, "-m", "whichone", "serve", folder, "--port", str(port)]
     environment = {**os.environ, "WHICHONE_CACHE": str(cache)}
     options += ("--secret", str(secret)) if secret else ("--no-login",)
-    process = subprocess.Popen([*command, "--database", database, *options], env=environment)
     place = f"http://127.0.0.1:{port}"
-    try:
-        with visitor(place) as client:
-            wait_for(lambda: client.get("/api/benchmarks"), httpx.TransportError)
-        yield process, place
-    finally:
-        process.kill()
-        process.wait()
+    with tempfile.NamedTemporaryFile("w+") as said:
+        process = subprocess.Popen(
+            [*command, "--database", database, *options], env=environment, stderr=said
+        )
+        try:
+            with visitor(place) as client:
+                wait_for(lambda: client.get("/health"), httpx.TransportError)
+                said.seek(0)
+                address = re.search(r"/enter[?]token=\S+", said.read())
+                if address and not secret:
+                    assert client.get(address[0]).status_code == 303
+                cookies = dict(client.cookies)
+            yield process, place, cookies
+        finally:
+            process.kill()
+            process.wait()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from whichone.world.compile import KILT, VIEWS, WIKIDATA, WIKIPEDIA, compile_builtin, problems
-from whichone.world.source import BUILTIN, Source, read_source
+from whichone.world.source import BUILTIN, WorldSource, read_source
 
 TABLE_3 = {
     "human": "P1303 P135 P1441 P157 P185 P241 P413 P54 P607 P641",
@@ -35,7 +35,7 @@ SPACE = "{http://www.mediawiki.org/xml/export-0.10/}"
 
 
 @pytest.fixture(scope="module")
-def source() -> Source:
+def source() -> WorldSource:
     return read_source()
 
 
@@ -44,18 +44,18 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return compile_builtin(tmp_path_factory.mktemp("dumps"))
 
 
-def test_every_rule_of_the_format_holds(source: Source) -> None:
+def test_every_rule_of_the_format_holds(source: WorldSource) -> None:
     assert problems(source) == []
 
 
-def test_it_is_as_large_as_promised(source: Source) -> None:
+def test_it_is_as_large_as_promised(source: WorldSource) -> None:
     assert len(source.names) >= 60
     assert len({e.id for name in source.names for e in name.entity}) >= 160
     assert len(source.pages) >= 220
     assert sum(bool(e.redirects) for e in source.entities()) >= 60
 
 
-def test_every_type_and_property_of_table_3_has_a_fact(source: Source) -> None:
+def test_every_type_and_property_of_table_3_has_a_fact(source: WorldSource) -> None:
     pairs = {
         (source.types[t].id, fact.property)
         for name in source.names
@@ -68,18 +68,18 @@ def test_every_type_and_property_of_table_3_has_a_fact(source: Source) -> None:
 
 
 @pytest.mark.parametrize("name", ["Abe Lincoln", "Napoleon", "Yoko Ono", "Apple", "Her"])
-def test_the_papers_examples_are_there(source: Source, name: str) -> None:
+def test_the_papers_examples_are_there(source: WorldSource, name: str) -> None:
     bearers = [e for file in source.names if file.name == name for e in file.entity]
     assert len(bearers) >= 2
     assert all(e.fact for e in bearers[:2])
 
 
-def test_views_differ_as_real_ones_do(source: Source) -> None:
+def test_views_differ_as_real_ones_do(source: WorldSource) -> None:
     views = sorted(e.views for name in source.names for e in name.entity if e.views)
     assert views[-1] > 1000 * views[0]
 
 
-def test_the_dumps_can_be_read_and_agree(source: Source, dumps: dict[str, Path]) -> None:
+def test_the_dumps_can_be_read_and_agree(source: WorldSource, dumps: dict[str, Path]) -> None:
     entities = {e["id"]: e for e in json.loads(bz2.decompress(dumps[WIKIDATA].read_bytes()))}
     pages = [json.loads(line) for line in gzip.decompress(dumps[KILT].read_bytes()).splitlines()]
     root = ET.fromstring(bz2.decompress(dumps[WIKIPEDIA].read_bytes()))
@@ -110,7 +110,7 @@ def _values_resolve(entities: dict[str, dict[str, Any]]) -> None:
                 assert "id" not in value or value["id"] in entities
 
 
-def test_views_are_those_of_the_source(source: Source, dumps: dict[str, Path]) -> None:
+def test_views_are_those_of_the_source(source: WorldSource, dumps: dict[str, Path]) -> None:
     lines = bz2.decompress(dumps[VIEWS].read_bytes()).decode().splitlines()
     counted = {row[1]: int(row[2]) for row in (line.split() for line in lines if line[0] != "#")}
     for name in source.names:

@@ -43,7 +43,7 @@ class BearerLabels:
 
     def of_page(self, page: str, name_set: str | None = None) -> str:
         """The label of the bearer whose page it is, in one name set or the first; else the page's title."""
-        place = self._place(page, name_set)
+        place = self.place(page, name_set)
         if place is None:
             return self.title(page)
         return with_title(self.of_set(place[0])[place[1]], self.title(page))
@@ -60,14 +60,18 @@ class BearerLabels:
 
     def of_entity(self, entity: str, name_set: str | None = None) -> str | None:
         """The label of a bearer; None for an entity that bears no name here."""
-        place = self._place(entity, name_set)
+        place = self.place(entity, name_set)
         return None if place is None else self.of_set(place[0])[place[1]]
 
     def title(self, page: str) -> str:
         corpus = self._benchmark.corpus
         return corpus.title(page) if corpus.page_row(page) is not None else page
 
-    def _place(self, key: str, name_set: str | None) -> tuple[NameSet, int] | None:
+    def attribute(self, entity: str) -> str:
+        """What questions say of an entity to tell it apart, the first of several; may be empty."""
+        return next(iter(self._attributes.get(entity, ())), "")
+
+    def place(self, key: str, name_set: str | None) -> tuple[NameSet, int] | None:
         """The name set and the number of the bearer that is this entity or has this page."""
         if name_set is None:
             first = self._first_sets.numbers([key])[0]

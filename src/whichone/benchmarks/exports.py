@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.gold import NOT_RELEVANT, RELEVANCE
+from whichone.benchmarks.gold import GOLD_SETS, NOT_RELEVANT, RELEVANCE
 from whichone.corpus.corpus import to_trec
 from whichone.errors import UsageError
 from whichone.files.lines import write_atomic, write_lines
-from whichone.records import Query, page_of
+from whichone.records import Provenance, Query, page_of
 
 
 def export_dpr_questions(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
@@ -35,7 +36,7 @@ HEADER = b"query-id\tcorpus-id\tscore"
 
 
 def export_beir(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    """Passages, questions, and as relevant the gold passages, or every passage of a gold page."""
+    """Passages, questions with their sets of gold, and as relevant the gold passages, or every passage of a gold page."""
     if not benchmark.passages.num_rows:
         raise UsageError(
             f"{benchmark.name} has no passages",
@@ -49,19 +50,45 @@ def export_beir(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         encode({"_id": ids[p.id], "title": p.title, "text": p.text})
         for p in benchmark.passage_records()
     )
-    queries = (encode({"_id": to_trec(q.id), "text": q.input}) for q in benchmark.queries)
+    placed = _Exported(benchmark)
+    queries = (encode(placed.query(query)) for query in benchmark.queries)
     written = {
         "corpus.jsonl": write_lines(out / "corpus.jsonl", corpus),
         "queries.jsonl": write_lines(out / "queries.jsonl", queries),
     }
     splits: dict[str, list[bytes]] = {split_of(query): [] for query in benchmark.queries}
-    for query, passage, relevance in judgements(benchmark):
-        line = f"{to_trec(query.id)}\t{ids.get(passage, passage)}\t{relevance}"
+    for query, passage, relevance in judgements(benchmark, outside=True):
+        line = f"{to_trec(query.id)}\t{placed.key(passage)}\t{relevance}"
         splits[split_of(query)].append(line.encode())
     for split, lines in splits.items():
         file = Path("qrels") / f"{split}.tsv"
         written[str(file)] = write_lines(out / file, [HEADER, *lines]) - 1
     return written
+
+
+class _Exported:
+    """Queries as BEIR keeps them: which documents answer together is beside the text, as judgements do not say it."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._ids = exported_ids(benchmark)
+        self._taken = frozenset(self._ids.values())
+        self._of_page = passages_of_pages(benchmark)
+
+    def key(self, identity: str) -> str:
+        """A passage's id; a gold page outside the corpus has its id there, without its source."""
+        if identity in self._ids:
+            return self._ids[identity]
+        own = to_trec(identity.partition(":")[2] or identity)
+        return to_trec(identity) if own in self._taken else own
+
+    def query(self, query: Query) -> dict[str, Any]:
+        groups = [
+            sorted({self.key(p) for e in group for p in _passages_of(e, self._of_page, True)})
+            for output in query.outputs
+            for group in output.provenance
+        ]
+        record: dict[str, Any] = {"_id": to_trec(query.id), "text": query.input}
+        return {**record, "metadata": {GOLD_SETS: groups}} if any(groups) else record
 
 
 def exported_ids(benchmark: Benchmark) -> dict[str, str]:
@@ -78,21 +105,34 @@ def exported_ids(benchmark: Benchmark) -> dict[str, str]:
     }
 
 
-def judgements(benchmark: Benchmark) -> Iterator[tuple[Query, str, int]]:
-    """Query, our passage id and relevance: of every gold passage, or of every passage of a gold page.
-
-    What was judged and is not relevant has relevance 0.
-    """
+def passages_of_pages(benchmark: Benchmark) -> dict[str, list[str]]:
     of_page: dict[str, list[str]] = {}
     table = benchmark.passages.select(["page", "id"])
     for page, passage in zip(table["page"].to_pylist(), table["id"].to_pylist(), strict=True):
         of_page.setdefault(page, []).append(passage)
+    return of_page
+
+
+def judgements(benchmark: Benchmark, *, outside: bool = False) -> Iterator[tuple[Query, str, int]]:
+    """Query, our passage id and relevance: of every gold passage, or of every passage of a gold page.
+
+    What was judged and is not relevant has relevance 0. With `outside` also gold pages that the corpus does not have.
+    """
+    of_page = passages_of_pages(benchmark)
     for query in benchmark.queries:
-        for passage, relevance in sorted(_grades(query, of_page).items()):
+        for passage, relevance in sorted(_grades(query, of_page, outside).items()):
             yield query, passage, relevance
 
 
-def _grades(query: Query, of_page: dict[str, list[str]]) -> dict[str, int]:
+def _passages_of(
+    entry: Provenance, of_page: Mapping[str, Sequence[str]], outside: bool
+) -> Sequence[str]:
+    if entry.passage:
+        return [entry.passage]
+    return of_page.get(entry.page, [entry.page] if outside else [])
+
+
+def _grades(query: Query, of_page: dict[str, list[str]], outside: bool) -> dict[str, int]:
     grades: dict[str, int] = {}
     for judged in query.attributes.get(NOT_RELEVANT, ()):
         grades |= dict.fromkeys(of_page.get(judged, [judged]), 0)
@@ -100,7 +140,7 @@ def _grades(query: Query, of_page: dict[str, list[str]]) -> dict[str, int]:
         for group in output.provenance:
             for entry in group:
                 grade = int(entry.attributes.get(RELEVANCE, 1))
-                for passage in [entry.passage] if entry.passage else of_page.get(entry.page, ()):
+                for passage in _passages_of(entry, of_page, outside):
                     grades[passage] = max(grade, grades.get(passage, 0))
     return grades
 
@@ -121,35 +161,44 @@ def split_of(query: Query) -> str:
     return str(query.attributes.get("split") or "test")
 
 
-def export_trec(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    """Write `topics.tsv`, `qrels.pages.txt` and `qrels.passages.txt`, which fits exported runs.
+Unit = Literal["page", "passage"]
+"""What the judgements and the run of a TREC export are of."""
 
-    Relevant passages are the gold ones, or all of a gold page; where neither is known there is no file.
-    """
+
+def export_trec(benchmark: Benchmark, out: str | Path, *, unit: Unit = "page") -> dict[str, int]:
+    """Write `topics.tsv`, and `qrels.pages.txt` or `qrels.passages.txt`, which fits runs exported in the same unit."""
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
-    written = {
-        "topics.tsv": write_lines(out / "topics.tsv", _topics(benchmark.queries)),
-        "qrels.pages.txt": write_lines(out / "qrels.pages.txt", _qrels(benchmark.queries)),
-    }
-    ids = exported_ids(benchmark)
-    passages = [
-        f"{to_trec(query.id)} 0 {ids.get(passage) or to_trec(passage)} {relevance}".encode()
-        for query, passage, relevance in judgements(benchmark)
-    ]
-    if passages:
-        name = "qrels.passages.txt"
-        written[name] = write_lines(out / name, passages)
-    return written
+    topics = (f"{to_trec(q.id)}\t{' '.join(q.input.split())}".encode() for q in benchmark.queries)
+    written = {"topics.tsv": write_lines(out / "topics.tsv", topics)}
+    return {**written, **write_trec_qrels(benchmark, out / f"qrels.{unit}s.txt", unit)}
 
 
-def _topics(queries: Iterable[Query]) -> Iterator[bytes]:
-    for query in queries:
-        text = " ".join(query.input.split())
-        yield f"{to_trec(query.id)}\t{text}".encode()
+def write_trec_qrels(benchmark: Benchmark, path: Path, unit: Unit) -> dict[str, int]:
+    """The judgements of every query that has gold: others have no figure here, and would count as 0 elsewhere."""
+    ids = exported_ids(benchmark) if unit == "passage" else {}
+    judged = (
+        judgements(benchmark, outside=True)
+        if unit == "passage"
+        else ((q, *g) for q in benchmark.queries for g in sorted(page_grades(q).items()))
+    )
+    lines = (
+        f"{to_trec(query.id)} 0 {ids.get(identity) or to_trec(identity)} {relevance}".encode()
+        for query, identity, relevance in judged
+        if query.gold_pages()
+    )
+    return {path.name: write_lines(path, lines)}
 
 
-def _qrels(queries: Iterable[Query]) -> Iterator[bytes]:
-    for query in queries:
-        for page, relevance in sorted(page_grades(query).items()):
-            yield f"{to_trec(query.id)} 0 {to_trec(page)} {relevance}".encode()
+def trec_card(unit: Unit) -> str:
+    """What the unit of a TREC export means, for its card."""
+    if unit == "page":
+        return (
+            "TREC files of pages: the run ranks every page at its best passage, and the judgements (qrels) are of "
+            "pages, as `whichone score` counts. Success@k is `acc@k`; P@k, R@k, RR, AP, nDCG@k, Bpref and Judged@k "
+            "are those of the same names here (AP is `MAP`). Questions without gold are not judged.\n"
+        )
+    return (
+        "TREC files of passages: the run ranks passages, and the judgements (qrels) are of the gold passages, or of "
+        "all passages of a gold page. `whichone score` counts pages: export pages (`--unit page`) for its figures.\n"
+    )

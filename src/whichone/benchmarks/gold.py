@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import functools
-import operator
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark_tables import EntityPages, PageTitles, UsedSets
 from whichone.corpus.corpus import Corpus, from_trec
 from whichone.corpus.passage_files import plain_title, sets_from_titles
 from whichone.errors import NAMED, BadInput, sample
-from whichone.files.arrow_records import Seen, Spool, blocks, merged, write_run
+from whichone.files.arrow_records import blocks
 from whichone.files.lines import read_lines
-from whichone.files.tables import TableSchema, group_batches
+from whichone.files.mapped import MappedTable, run_starts, write_mapped
+from whichone.files.tables import TableSchema, in_key_order
 from whichone.names import title_key, token_key
 from whichone.progress import talk
 from whichone.records import NameSet, Provenance, Query, page_id
+from whichone.text.normalisers import contains_any, decomposed, tokens
 
 GoldRule = Literal["any", "all"]
 RULES: dict[str, str] = {
@@ -34,6 +36,22 @@ RULES: dict[str, str] = {
 RELEVANCE = "relevance"
 NOT_RELEVANT = "judged_not_relevant"
 """Attribute of a query: passages or pages that were judged and are not relevant."""
+
+
+GOLD_IS = "gold_is"
+"""Parameter of a benchmark and attribute of a query: what makes a page gold, a key of `GOLD_WORDS`."""
+GOLD_WORDS = {
+    "documents": "a page that was named as answering the question",
+    "entity": "a page about the right bearer, whether it states the answer (answer_in_top) or not",
+    "both": "a page that was named as answering the question; where none was, a page about the right bearer,"
+    " whether it states the answer (answer_in_top) or not",
+}
+
+
+def states_any(texts: Iterable[str], answers: Iterable[str]) -> bool:
+    """Whether one of some texts contains one of some answers, by whole tokens as DPR compares them."""
+    wanted = [tokens(decomposed(answer)) for answer in answers]
+    return any(contains_any(wanted, decomposed(text)) for text in texts)
 
 
 _OUTSIDE: ContextVar[bool] = ContextVar("gold outside the corpus is meant", default=False)
@@ -51,6 +69,10 @@ def gold_outside_accepted() -> Iterator[None]:
 
 def outside_is_accepted() -> bool:
     return _OUTSIDE.get()
+
+
+GOLD_SETS = "gold_sets"
+"""In the metadata of a BEIR query: the documents of each set that answers it, which judgements cannot say."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -94,12 +116,19 @@ class GoldPages:
         """The pages about each entity, where the corpus says whom a passage is about."""
         self.sets = TitleSets(corpus, near)
 
-    def place(self, gold: str) -> Place | None:
-        """The page or passage that a gold title, page id or passage id means."""
-        plain = plain_title(gold)
-        return self._place(gold) or (self._place(plain) if plain != gold else None)
+    def names_of_pages(self) -> Iterator[tuple[str, str]]:
+        """The `title_key`s that name pages, or the entities that they are about."""
+        for batch in self._corpus.names.table.batches(["name", "page", "kind"]):
+            titles = batch.filter(pc.equal(batch["kind"], "title"))
+            pages = self._corpus.page_ids(titles["page"].to_pylist())
+            yield from zip(pages, map(title_key, titles["name"].to_pylist()), strict=True)
 
-    def _place(self, key: str) -> Place | None:
+    def place(self, gold: str, entity: str | None = None) -> Place | None:
+        """The page or passage that a gold title, page id or passage id means; of one entity where it is given."""
+        plain = plain_title(gold)
+        return self._place(gold, entity) or (self._place(plain, entity) if plain != gold else None)
+
+    def _place(self, key: str, entity: str | None) -> Place | None:
         if self._corpus.page_row(key) is not None:
             return Place(key)
         row = self._corpus.row(key)
@@ -108,17 +137,27 @@ class GoldPages:
         if row is not None:
             (passage,) = self._corpus.take([row], ["id", "page"]).to_pylist()
             return Place(passage["page"], passage["id"])
-        return self._titled(key) if key else None
+        return self._titled(key, entity) if key else None
 
-    def _titled(self, title: str) -> Place | None:
-        rows = sorted({b.page for b in self._corpus.names.bearers(title) if b.kind == "title"})
-        pages = self._corpus.page_ids(rows)
-        return next((Place(page) for page in pages if self.titles[page] == title), None)
+    def _titled(self, title: str, entity: str | None) -> Place | None:
+        """The page of a title: who is meant by one that several pages have is never guessed."""
+        if entity is not None and entity in self.entity_pages:
+            own = self.entity_pages.titled(entity, title)
+            if own:
+                return Place(own[0])
+        pages = self._corpus.pages_titled(title)
+        if len(pages) > 1:
+            raise BadInput(
+                f"{len(pages):,} pages are titled {title!r}: {sample(pages, 3)}",
+                hint="give page ids or passage ids as gold, or whom questions and passages are about"
+                " (--entity, --passage-entity)",
+            )
+        return Place(pages[0]) if pages else None
 
-    def entry(self, gold: str, relevance: int = 1) -> Provenance:
+    def entry(self, gold: str, relevance: int = 1, entity: str | None = None) -> Provenance:
         """A gold page that the corpus does not have gets an id that no system can return."""
         attributes: dict[str, Any] = {} if relevance == 1 else {RELEVANCE: relevance}
-        place = self.place(gold)
+        place = self.place(gold, entity)
         if place is None:
             title = plain_title(gold)
             return Provenance(page=page_id(self._source, title), title=title, attributes=attributes)
@@ -134,19 +173,37 @@ class GoldPages:
         return None
 
 
-def evidence(gold: Any, rule: str, pages: GoldPages) -> tuple[tuple[Provenance, ...], ...]:
+def evidence(
+    gold: Any,
+    rule: str,
+    pages: GoldPages,
+    entity: str | None = None,
+    sets: Sequence[Sequence[str]] | None = None,
+) -> tuple[tuple[Provenance, ...], ...]:
     """The sets of pages that support an answer: all pages of one set together, any one set suffices.
 
     `gold` is a list of titles or ids, whose sets follow from the rule; a list of lists, which are the
-    sets; or ids with their relevance, as qrels have them.
+    sets; or ids with their relevance, as qrels have them, whose `sets` may be known. A title means the page of `entity`, where it is given.
     """
+    if isinstance(gold, Mapping) and sets is not None:
+        chosen = [
+            [
+                pages.entry(key, int(gold[key]), entity)
+                for key in map(from_trec, group)
+                if gold.get(key, 0) > 0
+            ]
+            for group in sets
+        ]
+        return tuple(_distinct(group) for group in chosen if group)
     if isinstance(gold, Mapping):
-        entries = [pages.entry(str(key), int(grade)) for key, grade in gold.items() if grade > 0]
+        entries = [
+            pages.entry(str(key), int(grade), entity) for key, grade in gold.items() if grade > 0
+        ]
     elif gold and all(isinstance(group, list) for group in gold):
-        groups = [_distinct([pages.entry(str(key)) for key in group]) for group in gold]
+        groups = [_distinct([pages.entry(str(key), 1, entity) for key in group]) for group in gold]
         return tuple(group for group in groups if group)
     else:
-        entries = [pages.entry(str(key)) for key in gold]
+        entries = [pages.entry(str(key), 1, entity) for key in gold]
     entries = sorted(entries, key=lambda e: (e.page, e.passage or ""))
     if rule == "all":
         return (_distinct(entries),) if entries else ()
@@ -265,12 +322,9 @@ class GoldCheck:
 # Relevance judgements of others: BEIR's, TREC's and Hugging Face's, kept on disk where they are many.
 
 
-Judgements: TypeAlias = Mapping[str, Mapping[str, int]]
-"""Query, then passage or page, then its relevance; 0 is judged and not relevant."""
 Judgement = tuple[str, str, int]
-IN_MEMORY = 500_000
-"""Judgements that are kept as objects; where there are more they stay on disk."""
-_BLOCK = 4_096
+"""Query, passage or page, and its relevance; 0 is judged and not relevant."""
+_BLOCK = 65_536
 _ROWS = TableSchema(
     "judgements",
     pa.schema(
@@ -285,75 +339,46 @@ _ROWS = TableSchema(
 )
 
 
-class StoredJudgements(Mapping[str, Mapping[str, int]]):
-    """Judgements by query, sorted and read on disk."""
+class Judgements:
+    """Relevance judgements by query, in a table on disk; of two about one document the later counts."""
 
     def __init__(self, judgements: Iterable[Judgement]) -> None:
-        self._lists: Spool[tuple[str, dict[str, int]]] = Spool(tuple[str, dict[str, int]])
-        self._places = Seen()
         with tempfile.TemporaryDirectory(prefix="judgements-") as folder:
-            runs, first = [], 0
-            for number, block in enumerate(blocks(judgements, IN_MEMORY)):
-                queries, documents, grades = zip(*block, strict=True)
-                places = range(first, first + len(block))
-                columns = {"query": queries, "document": documents, "relevance": grades}
-                table = _ROWS.from_columns({**columns, "place": places})
-                runs.append(Path(folder) / f"{number:05}.arrow")
-                write_run(runs[-1], table, _ROWS)
-                first += len(block)
-            for part in blocks(_grouped(runs), _BLOCK):
-                start = len(self._lists)
-                self._places.add([query for query, _ in part], range(start, start + len(part)))
-                self._lists.extend(part)
+            file = Path(folder) / "judgements.arrow"
+            rows = in_key_order(_rows(judgements), _ROWS, Path(folder))
+            write_mapped(file, rows, _ROWS.schema)
+            self._table = MappedTable.open(file)  # mapped: the file may go
+        queries = pa.chunked_array([b["query"] for b in self._table.batches()], pa.string())
+        self._starts = [*run_starts(queries.combine_chunks()).tolist(), len(self._table)]
 
-    def many(self, queries: Sequence[str]) -> list[Mapping[str, int] | None]:
-        """The judgements of each query; None where it was not judged."""
-        places = self._places.numbers(queries)
-        return [None if place is None else self._lists[place][1] for place in places]
+    def of(self, queries: Sequence[str]) -> list[Mapping[str, int] | None]:
+        """The documents judged for each query with their relevance; None where it was not judged."""
+        return list(map(self._of, queries))
 
-    def __getitem__(self, query: str) -> Mapping[str, int]:
-        judged = self.many([query])[0]
-        if judged is None:
-            raise KeyError(query)
-        return judged
-
-    def __iter__(self) -> Iterator[str]:
-        return (query for query, _ in self._lists)
-
-    def __len__(self) -> int:
-        return len(self._lists)
+    def _of(self, query: str) -> dict[str, int] | None:
+        table, starts = self._table, self._starts
+        place = bisect.bisect_left(
+            range(len(starts) - 1), query, key=lambda n: table.string(starts[n], "query")
+        )
+        if place == len(starts) - 1 or table.string(starts[place], "query") != query:
+            return None
+        rows = range(starts[place], starts[place + 1])
+        return {table.string(row, "document"): table.number(row, "relevance") for row in rows}
 
 
-def _grouped(runs: Sequence[Path]) -> Iterator[tuple[str, dict[str, int]]]:
-    for table in merged(runs, _ROWS):
-        columns = (table[name].to_pylist() for name in ("query", "document", "relevance"))
-        rows = zip(*columns, strict=True)
-        for query, own in groupby(rows, key=operator.itemgetter(0)):
-            yield query, {document: grade for _, document, grade in own}
-
-
-def judgements_of(queries: Sequence[str], judged: Judgements) -> list[Mapping[str, int] | None]:
-    """The judgements of each query, many at once where they are on disk; None where it was not judged."""
-    if isinstance(judged, StoredJudgements):
-        return judged.many(queries)
-    return [judged.get(query) for query in queries]
-
-
-def gathered(judgements: Iterable[Judgement]) -> Judgements:
-    """Judgements by query; of two about one document the later counts."""
-    iterator = iter(judgements)
-    first = list(islice(iterator, IN_MEMORY + 1))
-    if len(first) > IN_MEMORY:
-        return StoredJudgements(chain(first, iterator))
-    judged: dict[str, dict[str, int]] = {}
-    for query, document, relevance in first:
-        judged.setdefault(query, {})[document] = relevance
-    return judged
+def _rows(judgements: Iterable[Judgement]) -> Iterator[pa.RecordBatch]:
+    first = 0
+    for block in blocks(judgements, _BLOCK):
+        queries, documents, grades = zip(*block, strict=True)
+        columns = {"query": queries, "document": documents, "relevance": grades}
+        places = range(first, first + len(block))
+        yield from _ROWS.from_columns({**columns, "place": places}).to_batches()
+        first += len(block)
 
 
 def read_beir_qrels(file: Path) -> Judgements:
     """Query, passage and relevance between tabs, with or without a header."""
-    return gathered(_beir(file))
+    return Judgements(_beir(file))
 
 
 def _beir(file: Path) -> Iterator[Judgement]:
@@ -368,7 +393,7 @@ def _beir(file: Path) -> Iterator[Judgement]:
 
 def read_trec_qrels(file: Path) -> Judgements:
     """`query 0 document relevance` a line, between blanks."""
-    return gathered(_trec(file))
+    return Judgements(_trec(file))
 
 
 def _trec(file: Path) -> Iterator[Judgement]:
@@ -389,17 +414,3 @@ def _judgement(query: str, document: str, grade: str, file: Path, line: int) -> 
         raise BadInput(
             f"the relevance is no whole number: {grade!r}", file=file, line=line
         ) from None
-
-
-def read_hf_qrels(files: Iterable[Path]) -> Judgements:
-    return gathered(judgement for file in files for judgement in _hugging_face(file))
-
-
-def _hugging_face(file: Path) -> Iterator[Judgement]:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(file) as table:
-        for batch in group_batches(table, columns=["query-id", "corpus-id", "score"]):
-            for row in batch.to_pylist():
-                query, document = str(row["query-id"]), str(row["corpus-id"])
-                yield from_trec(query), from_trec(document), int(row["score"])

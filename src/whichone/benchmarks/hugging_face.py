@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.exports import exported_ids, judgements, split_of
-from whichone.benchmarks.gold import RELEVANCE, Judgements, check_gold, read_hf_qrels
+from whichone.benchmarks.gold import check_gold, gold_outside_accepted
 from whichone.benchmarks.release import SIZES, write_archive, write_release
 from whichone.corpus.corpus import from_trec, to_trec
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import write_atomic
 from whichone.files.output import written_beside
-from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, passage_id
+from whichone.records import Bearer, NameSet, Output, Passage, Query, passage_id
 
 ROW_GROUP = 50_000
 LANGUAGES = {"en": "eng-Latn", "de": "deu-Latn", "fr": "fra-Latn", "es": "spa-Latn"}
@@ -47,7 +47,9 @@ _QUERIES = pa.schema(
         ("role", pa.string()),
         ("relation", pa.string()),
         ("entity", pa.string()),
+        ("mention", pa.string()),
         ("attributes", pa.string()),  # JSON: every other field of the source
+        ("outputs", pa.string()),  # JSON: every answer with the evidence that supports it
     ]
 )
 _QRELS = pa.schema([("query-id", pa.string()), ("corpus-id", pa.string()), ("score", pa.int32())])
@@ -58,6 +60,8 @@ _SETS = pa.schema(
         ("entities", pa.list_(pa.string())),  # head first
         ("pages", pa.list_(pa.list_(pa.string()))),
         ("popularity", pa.list_(pa.float64())),
+        ("collection", pa.string()),
+        ("bearers", pa.string()),  # JSON: the same with labels, roles and types
     ]
 )
 _TASK = Template('''"""$name as a retrieval task of mteb: mteb.evaluate(model, tasks=[$task()])."""
@@ -132,7 +136,9 @@ def export_hf(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     }
     if benchmark.passages.num_rows:
         ids = exported_ids(benchmark)
-        corpus = benchmark.passages.select(["id", "title", "text", "page"])
+        columns = ["id", "title", "text", "page", "entity"]
+        known = [name for name in columns if name in benchmark.passages.column_names]
+        corpus = benchmark.passages.select(known)
         own = pa.array([ids[passage] for passage in corpus["id"].to_pylist()])
         tables["corpus", "test"] = corpus.set_column(0, "id", own)
         rows: dict[str, list[dict[str, Any]]] = {split: [] for split in splits}
@@ -212,7 +218,9 @@ def _query(query: Query) -> dict[str, Any]:
         "role": query.role,
         "relation": query.relation,
         "entity": query.entity,
+        "mention": query.mention,
         "attributes": msgspec.json.encode(query.attributes, order="sorted").decode(),
+        "outputs": msgspec.json.encode(query.outputs, order="sorted").decode(),
     }
 
 
@@ -223,6 +231,8 @@ def _set(name_set: Any) -> dict[str, Any]:
         "entities": [bearer.entity for bearer in name_set.bearers],
         "pages": [list(bearer.pages) for bearer in name_set.bearers],
         "popularity": [bearer.popularity for bearer in name_set.bearers],
+        "collection": name_set.collection,
+        "bearers": msgspec.json.encode(name_set.bearers, order="sorted").decode(),
     }
 
 
@@ -235,29 +245,23 @@ def import_hugging_face(
     """The configurations `queries`, `corpus`, `default` and `sets`, of all splits, where they are there."""
     root = Path(folder)
     root = root / "data" if (root / "data" / "queries").is_dir() else root
+    queries = list(map(_import_hugging_face_query, _import_hugging_face_rows(root, "queries")))
     passages = list(_passages(root))
-    of_page: dict[str, list[str]] = {}
-    ours: dict[str, str] = {}
-    for passage in passages:
-        of_page.setdefault(passage.page, []).append(passage.id)
-        ours[passage.source_id or passage.id] = passage.id
-    judged = read_hf_qrels(sorted((root / "default").glob("*.parquet")))
-    queries = [
-        _import_hugging_face_query(row, judged, ours, of_page)
-        for row in _import_hugging_face_rows(root, "queries")
-    ]
-    counts = check_gold(queries, of_page, root) if passages else {}
-    return save_benchmark(
-        out,
-        name=name or Path(folder).resolve().name,
-        queries=queries,
-        passages=passages,
-        sets=[_import_hugging_face_set(row) for row in _import_hugging_face_rows(root, "sets")],
-        card=_card(root),
-        parameters={"format": "hf"},
-        counts={"passages": len(passages), **counts},
-        allow_no_gold=True,
-    )
+    made = root / "made.json"
+    known = msgspec.json.decode(made.read_bytes())["parameters"] if made.exists() else {}
+    with gold_outside_accepted():  # as much as there was when it was exported
+        counts = check_gold(queries, {p.page for p in passages}, root) if passages else {}
+        return save_benchmark(
+            out,
+            name=name or Path(folder).resolve().name,
+            queries=queries,
+            passages=passages,
+            sets=[_import_hugging_face_set(row) for row in _import_hugging_face_rows(root, "sets")],
+            card=_card(root),
+            parameters={**known, "format": "hf"},
+            counts={"passages": len(passages), **counts},
+            allow_no_gold=True,
+        )
 
 
 def _import_hugging_face_rows(root: Path, configuration: str) -> Iterator[dict[str, Any]]:
@@ -282,31 +286,22 @@ def _passages(root: Path) -> Iterator[Passage]:
         identity = passage_id(page, n)
         source = own if own != identity else None
         yield Passage(
-            id=identity, page=page, title=row["title"], text=row["text"], source_id=source
-        )
+            id=identity, page=page, title=row["title"], text=row["text"], source_id=source,
+            entity=row.get("entity"),
+        )  # fmt: skip
 
 
-def _import_hugging_face_query(
-    row: dict[str, Any], judged: Judgements, ours: dict[str, str], of_page: dict[str, list[str]]
-) -> Query:
+def _import_hugging_face_query(row: dict[str, Any]) -> Query:
     identity = from_trec(row["id"])
-    grades = {ours[key]: grade for key, grade in judged.get(identity, {}).items() if key in ours}
     if not row.get("text"):
         raise BadInput("a question without text", ids=[identity])
-    groups = tuple(
-        tuple(entry for page in group for entry in _entries(page, grades, of_page))
-        for group in row.get("gold_sets") or [[page] for page in row.get("gold_pages") or ()]
-    )
-    answers = row.get("answers") or []
-    output = Output(
-        answer=answers[0] if answers else None, aliases=tuple(answers[1:]), provenance=groups
-    )
     return Query(
         id=identity,
         task=row["task"],
         input=row["text"],
         language=row["language"],
-        outputs=(output,) if answers or groups else (),
+        outputs=msgspec.json.decode(row["outputs"], type=tuple[Output, ...]),
+        mention=row["mention"],
         name=row["name"],
         name_set=row["name_set"],
         role=row["role"],
@@ -316,29 +311,8 @@ def _import_hugging_face_query(
     )
 
 
-def _entries(
-    page: str, grades: dict[str, int], of_page: dict[str, list[str]]
-) -> Iterator[Provenance]:
-    """The page as a whole where all its passages have one grade, else the passages that are relevant."""
-    own = of_page.get(page, [])
-    all_grades = [grades.get(passage, 0) for passage in own]
-    if len(set(all_grades)) <= 1:
-        grade = all_grades[0] if all_grades and all_grades[0] > 0 else 1
-        yield Provenance(page=page, attributes=_graded(grade))
-        return
-    for passage, grade in zip(own, all_grades, strict=True):
-        if grade > 0:
-            yield Provenance(page=page, passage=passage, attributes=_graded(grade))
-
-
-def _graded(grade: int) -> dict[str, Any]:
-    return {} if grade == 1 else {RELEVANCE: grade}
-
-
 def _import_hugging_face_set(row: dict[str, Any]) -> NameSet:
-    columns = zip(row["entities"], row["pages"], row["popularity"], strict=True)
-    bearers = tuple(
-        Bearer(entity=entity, pages=tuple(pages or ()), popularity=popularity)
-        for entity, pages, popularity in columns
+    bearers = msgspec.json.decode(row["bearers"], type=tuple[Bearer, ...])
+    return NameSet(
+        id=row["id"], name=row["name"], collection=row["collection"] or "", bearers=bearers
     )
-    return NameSet(id=row["id"], name=row["name"], bearers=bearers)

@@ -15,10 +15,10 @@ from whichone.benchmarks.benchmark_tables import UsedSets, main_language_of
 from whichone.benchmarks.gold import (
     GoldCheck,
     gold_titles,
-    judgements_of,
     move_gold,
     read_beir_qrels,
     read_trec_qrels,
+    states_any,
     titles_asked,
 )
 from whichone.corpus.corpus import Corpus, from_trec
@@ -26,6 +26,7 @@ from whichone.corpus.make import corpus_beside
 from whichone.corpus.passage_files import (
     PassageFields,
     field,
+    pages_by_title,
     plain_title,
     read_records,
     sets_from_titles,
@@ -36,7 +37,6 @@ from whichone.files.folder import file_hash
 from whichone.files.lines import read_lines
 from whichone.names import title_key
 from whichone.records import NameSet, Provenance, Query
-from whichone.text.normalisers import contains_any, decomposed, tokens
 
 SPLITS = ("test", "dev", "validation", "train")
 _BLOCK = 4_096
@@ -102,7 +102,7 @@ def _of_file(
     judged = read_trec_qrels(qrels)
     for block in blocks(records, _BLOCK):
         keys = [_key(record, id_field, path, line) for line, record in block]
-        for (line, record), own in zip(block, judgements_of(keys, judged), strict=True):
+        for (line, record), own in zip(block, judged.of(keys), strict=True):
             if own is not None:
                 yield SourceRecord(line, record, path, own)
 
@@ -140,7 +140,7 @@ def _judged(
     judged = {name: read(file) for name, file in files.items()}
     for block in blocks(records, _BLOCK):
         keys = [from_trec(str(field(r.fields, key, r.file, r.line))) for r in block]
-        lists = {name: judgements_of(keys, own) for name, own in judged.items()}
+        lists = {name: own.of(keys) for name, own in judged.items()}
         for n, record in enumerate(block):
             split, gold = next(
                 ((s, own[n]) for s, own in lists.items() if own[n] is not None), ("", None)
@@ -168,7 +168,7 @@ class _Titles:
         self.pages: dict[str, list[str]] = {}
         for page, title in titles.items():
             self.pages.setdefault(title_key(title), []).append(page)
-        self.by_title = {plain_title(title): page for page, title in titles.items()}
+        self.by_title = pages_by_title((p, plain_title(title)) for p, title in titles.items())
         self.sets = sets_from_titles(titles)
 
     @classmethod
@@ -186,12 +186,9 @@ class _Titles:
 
     def holding(self, name: str, answers: Iterable[str]) -> list[str]:
         """Pages of that name with a passage that holds an answer (DPR's tokens)."""
-        wanted = [tokens(decomposed(answer)) for answer in answers]
-        return [
-            page
-            for page in self.pages.get(title_key(name), ())
-            if any(contains_any(wanted, decomposed(text)) for text in self.texts(page))
-        ]
+        listed = list(answers)
+        pages = self.pages.get(title_key(name), ())
+        return [page for page in pages if states_any(self.texts(page), listed)]
 
 
 def import_published(
@@ -253,7 +250,7 @@ def import_published(
                 for p in (*files, passages)
                 if p is not None and Path(p).is_file()
             ],
-            counts={"passages": size, "shared_names": shared, **gold},
+            counts={"passages": size, "about_shared_names": shared, **gold},
         )
 
 

@@ -6,14 +6,24 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.benchmark_tables import UsedSets
-from whichone.benchmarks.gold import NOT_RELEVANT, RULES, GoldPages, check_gold, evidence, in_corpus
+from whichone.benchmarks.gold import (
+    GOLD_IS,
+    GOLD_SETS,
+    GOLD_WORDS,
+    NOT_RELEVANT,
+    RULES,
+    GoldPages,
+    check_gold,
+    evidence,
+    in_corpus,
+)
 from whichone.benchmarks.hugging_face import import_hugging_face
 from whichone.benchmarks.question_files import SourceRecord, kind_of, read_questions
 from whichone.corpus.corpus import Corpus
@@ -24,6 +34,7 @@ from whichone.files.arrow_records import Seen, Spool, blocks, existing
 from whichone.files.folder import file_hash
 from whichone.files.tables import connect
 from whichone.names import title_key
+from whichone.options import Option
 from whichone.progress import talk
 from whichone.records import Bearer, NameSet, Output, Provenance, Query
 
@@ -35,26 +46,38 @@ Pages = dict[str, list[tuple[str, str]]]
 """The pages of each entity with their titles."""
 
 _TABLES = """
-create table pages (page varchar, title varchar, key varchar);
+create table pages (page varchar, title varchar);
+create table named (page varchar, key varchar);
 create table about (entity varchar, page varchar, n bigint);
 create table called (key varchar, entity varchar, name varchar, n bigint);
 """
 _OWN = """
 create table own as
-select entity, page, any_value(title) as title, any_value(key) as key, min(n) as n
-from about join pages using (page) group by entity, page
+select entity, page, any_value(title) as title, min(n) as n
+from about join pages using (page) group by entity, page;
+
+create table entity_names as
+select distinct key, entity from called where key <> ''
+union
+select distinct key, entity from own join named using (page) anti join called using (entity) where key <> ''
 """
 _BEARERS = """
 create table bearers as
-with keys as (select key from own union select key from called),
-free as (select page, key from pages semi join keys using (key) anti join own using (page)),
+with free as (
+    select page, key from named semi join entity_names using (key) anti join own using (page)
+),
 each as (
-    select key, entity, false as free from own
-    union all select key, entity, false from called
+    select key, entity, false as free from entity_names
     union all select key, page, true from free
 )
-select key, entity, bool_or(free) as free from each where key <> '' group by key, entity
+select key, entity, bool_or(free) as free from each group by key, entity
 """
+_NAMES = (
+    "select entity, key from entity_names where entity in (select unnest(?)) order by entity, key"
+)
+_CLAIMED = (
+    "select count(*) from (select page from about group by page having count(distinct entity) > 1)"
+)
 _SETS = """
 with shared as (select key from bearers group by key having count(*) > 1),
 listed as (
@@ -76,23 +99,30 @@ def by_entity(
 ) -> tuple[Sequence[Query], UsedSets]:
     """The queries with their gold and name set by entity, and the sets; both on the disk of `near`.
 
-    Every page about the right entity answers a question, whichever it is. An entity has the names that
-    questions give it and those of its pages' titles; a page that belongs to nobody and has such a title
-    is a bearer of its own.
+    Where a question names no page as gold, every page about the right entity is. An entity has the names that
+    questions give it, else the titles of its pages that name it (`corpus.page_names`); a page that belongs
+    to nobody and has such a title is a bearer of its own.
     """
     placed, sets = Spool(Query, near), UsedSets(near)
     with connect(spill=existing(near)) as connection:
         connection.execute(_TABLES)
-        titles = ((page, title, title_key(title)) for page, title in corpus.titles.items())
-        _insert(connection, "pages", titles)
+        _insert(connection, "pages", corpus.titles.items())
+        _insert(connection, "named", corpus.names_of_pages())
         _insert(connection, "about", _numbered(_about(queries, corpus)))
         _insert(connection, "called", _numbered(_called(queries)))
         connection.execute(_OWN)
         connection.execute(_BEARERS)
+        if several := connection.execute(_CLAIMED).fetchall()[0][0]:
+            talk(
+                f"{several:,} pages are gold of questions about different entities, and nobody can be confused"
+                " on them; say whom passages are about (--passage-entity) or what a page is (--page)"
+            )
         for some in blocks(_sets(connection), ENTITY_SETS_BLOCK):
             sets.add(some)
         for block in blocks(queries, ENTITY_SETS_BLOCK):
-            placed.extend(_placed(block, corpus, _pages(connection, block), sets))
+            about = sorted({query.entity for query in block if query.entity is not None})
+            names = connection.execute(_NAMES, [about]).fetchall()
+            placed.extend(_placed(block, corpus, _pages(connection, about), names, sets))
     return placed, sets
 
 
@@ -137,8 +167,7 @@ def _sets(connection: Any) -> Iterator[NameSet]:
         )
 
 
-def _pages(connection: Any, queries: Iterable[Query]) -> Pages:
-    entities = sorted({query.entity for query in queries if query.entity is not None})
+def _pages(connection: Any, entities: Sequence[str]) -> Pages:
     rows = connection.execute(
         "select entity, page, title from own where entity in (select unnest(?)) order by n",
         [entities],
@@ -150,13 +179,19 @@ def _pages(connection: Any, queries: Iterable[Query]) -> Pages:
 
 
 def _placed(
-    queries: Sequence[Query], corpus: GoldPages, pages: Pages, sets: UsedSets
+    queries: Sequence[Query],
+    corpus: GoldPages,
+    pages: Pages,
+    names: Sequence[tuple[str, str]],
+    sets: UsedSets,
 ) -> Iterator[Query]:
+    keys: dict[str, list[str]] = {}
+    for entity, key in names:
+        keys.setdefault(entity, []).append(key)
     ids = {
         query.id: [
-            f"name:{title_key(name)}"
-            for name in (query.name, *(title for _, title in pages.get(query.entity or "", ())))
-            if name
+            f"name:{key}"
+            for key in ([title_key(query.name)] if query.name else keys.get(query.entity, []))
         ]
         for query in queries
         if query.entity is not None
@@ -168,7 +203,7 @@ def _placed(
             continue
         name_set = next((known[name] for name in ids[query.id] if name in known), None)
         outputs = query.outputs
-        if outputs and query.entity in corpus.entity_pages:
+        if outputs and query.attributes.get(GOLD_IS) == "entity":
             gold = query.gold_pages()
             more = [
                 (Provenance(page=page, title=title),)
@@ -197,13 +232,15 @@ BLOCK = 4_096
 class QuestionFields(msgspec.Struct, frozen=True):
     """Which field of a question's record is what; every other field becomes an attribute."""
 
-    question: str = "question"
-    id: str | None = None
-    answers: str | None = None
-    gold: str | None = None
-    name: str | None = None
-    relation: str | None = None
-    entity: str | None = None
+    question: Annotated[str, Option("Field of the question's text.")] = "question"
+    id: Annotated[str | None, Option("Field of the question's id.")] = None
+    answers: Annotated[str | None, Option("Field of the answers.")] = None
+    gold: Annotated[
+        str | None, Option("Field of the gold pages: titles, page ids or passage ids.")
+    ] = None
+    name: Annotated[str | None, Option("Field of the name the question is about.")] = None
+    relation: Annotated[str | None, Option("Field of the relation.")] = None
+    entity: Annotated[str | None, Option("Field of the entity that the question is about.")] = None
 
 
 def import_questions(
@@ -263,7 +300,9 @@ def import_questions(
         )
         for record in given:
             try:
-                queries.append(_query(record, fields, corpus, rule, task, language))
+                known = _gold_sets(record)
+                groups = known if gold_rule is None else None
+                queries.append(_query(record, fields, corpus, rule, task, language, groups))
             except BadInput as error:
                 if on_error == "fail":
                     raise
@@ -279,7 +318,7 @@ def import_questions(
         if fields.entity or corpus.entity_pages:
             asked, sets = by_entity(queries, corpus, out)
         counts = check_gold(asked, corpus.titles, questions)
-        several, shared = _counted(asked, out)
+        several, shared, gold_is = _counted(asked, out)
         if several and gold_rule is None:
             talk(
                 f"{several:,} questions have several gold pages, {RULES[rule]} (--gold-rule any or all)"
@@ -292,13 +331,22 @@ def import_questions(
             corpus=held if own is None else None,
             sets=sets,
             card=_card(
-                questions, own or "a corpus", len(asked), held, shared, skipped, several, rule
+                questions,
+                own or "a corpus",
+                len(asked),
+                held,
+                shared,
+                skipped,
+                several,
+                rule,
+                gold_is,
             ),
             parameters={
                 "fields": msgspec.to_builtins(fields),
                 "passage_fields": msgspec.to_builtins(passage_fields),
                 "source": source,
                 "gold_rule": rule,
+                GOLD_IS: gold_is,
                 **({"split": split} if split else {}),
             },
             sources=[
@@ -308,23 +356,37 @@ def import_questions(
             ],
             counts={
                 "passages": len(held),
-                "shared_names": shared,
+                "about_shared_names": shared,
                 **counts,
                 "skipped": len(skipped),
             },
         )
 
 
-def _counted(queries: Sequence[Query], near: str | Path) -> tuple[int, int]:
-    """How many questions have several gold pages, and how many are about a shared name, which is reported.
+def _gold_sets(source: SourceRecord) -> Sequence[Sequence[str]] | None:
+    """The sets of gold in a query's metadata, taken out of it, where judgements have a file of their own."""
+    if source.gold is None:
+        return None
+    metadata = source.fields.get("metadata")
+    if not isinstance(metadata, dict) or GOLD_SETS not in metadata:
+        return None
+    sets: Sequence[Sequence[str]] = metadata.pop(GOLD_SETS)
+    if not metadata:
+        del source.fields["metadata"]
+    return sets
 
-    What is not about a shared name is never confused.
+
+def _counted(queries: Sequence[Query], near: str | Path) -> tuple[int, int, str]:
+    """How many questions have several gold pages, how many are about a shared name, and what their gold is.
+
+    What is not about a shared name is never confused, which is reported.
     """
-    several = shared = 0
+    several = shared = of_entity = 0
     names = Seen(near)
     for block in blocks(queries, BLOCK):
         several += sum(len(q.gold_pages()) > 1 for q in block)
         shared += sum(bool(q.attributes["shared_name"]) for q in block)
+        of_entity += sum(q.attributes.get(GOLD_IS) == "entity" for q in block)
         used = [q.name_set for q in block if q.name_set]
         names.add(used, [0] * len(used))
     talk(
@@ -335,7 +397,8 @@ def _counted(queries: Sequence[Query], near: str | Path) -> tuple[int, int]:
             f"confusion is not measured on the other {len(queries) - shared:,}: their names come from page "
             "titles; say whom a question and a passage are about with --entity, --name and --passage-entity"
         )
-    return several, shared
+    gold_is = "entity" if of_entity == len(queries) else "both" if of_entity else "documents"
+    return several, shared, gold_is
 
 
 def _query(
@@ -345,6 +408,7 @@ def _query(
     rule: str,
     task: str,
     language: str,
+    sets: Sequence[Sequence[str]] | None = None,
 ) -> Query:
     record, path, line = source.fields, source.file, source.line
     text = str(field(record, fields.question, path, line))
@@ -354,10 +418,13 @@ def _query(
     gold: Any = source.gold
     if gold is None and gold_field:
         gold = _listed(field(record, gold_field, path, line))
-    entity = _optional(record, fields.entity, path, line)
+    entity, of_entity = _optional(record, fields.entity, path, line), False
     if not gold and source.gold is None and entity and entity in corpus.entity_pages:
-        gold = corpus.entity_pages[entity]
-    groups = evidence(gold or [], rule, corpus)
+        gold, of_entity = corpus.entity_pages[entity], True
+    try:
+        groups = evidence(gold or [], rule, corpus, entity, sets)
+    except BadInput as error:
+        raise BadInput(error.message, file=path, line=line, hint=error.hint) from None
     answers = _texts(field(record, fields.answers, path, line)) if fields.answers else []
     if not groups and not answers and not source.gold:
         raise BadInput(
@@ -396,6 +463,7 @@ def _query(
             **attributes,
             "shared_name": name_set is not None,
             "gold_in_corpus": in_corpus(groups, corpus.titles),
+            **({GOLD_IS: "entity"} if of_entity else {}),
         },
     )
 
@@ -435,6 +503,7 @@ def _card(
     skipped: list[str],
     several: int,
     rule: str,
+    gold_is: str,
 ) -> str:
     about = f"{queries:,} questions of `{Path(questions).name}`"
     lines = [
@@ -444,6 +513,8 @@ def _card(
         "",
         f"{shared:,} questions are about a name that another page of the corpus shares: titles equal once",
         "parentheses are removed, case is folded and HTML entities are decoded.",
+        "",
+        f"Gold is {GOLD_WORDS[gold_is]}.",
         "",
         "Licence and attribution: those of the two files; whichone adds none.",
     ]

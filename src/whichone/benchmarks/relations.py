@@ -7,14 +7,17 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from whichone.errors import BadInput, UsageError
-from whichone.files.lines import NOT_JSON
+from whichone.files.lines import NOT_JSON, read_bytes
 from whichone.reading.extractive import as_question
 from whichone.records import Query, Question
+
+if TYPE_CHECKING:
+    from ibis.expr.types import Table
 
 SLOT = "$name"
 LANGUAGES = ("de", "en", "es", "fr")
@@ -60,7 +63,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_relations(path: str | Path) -> dict[str, Relation]:
     """Relations of a TOML file: a table a property, with `label`, `question`, `reworded`, `types`, `values`."""
     path = Path(path)
-    return _decode(path.read_bytes(), str(path))
+    return _decode(read_bytes(path), str(path))
 
 
 @cache
@@ -110,12 +113,20 @@ def _decode(data: bytes, where: str) -> dict[str, Relation]:
     }
 
 
+def frequent_values(facts: Table, most: int = 200) -> Table:
+    """The most frequent values of each property (`frequency_rank` from 0), equally frequent ones by value."""
+    import ibis
+
+    counted = facts.group_by(["property", "kind", "value"]).agg(times=facts.count())
+    order = [ibis.desc(counted.times), counted.value]
+    rank = ibis.row_number().over(group_by="property", order_by=order)
+    ranked = counted.mutate(frequency_rank=rank)
+    return ranked.filter(ranked.frequency_rank < most)
+
+
 def labels() -> dict[str, str]:
     """Words for the ids of the published relations."""
     return {key: relation.label for key, relation in published_relations().items()}
-
-
-# What each filter of a build kept and removed, with examples: nothing is dropped in silence.
 
 
 EXAMPLES = 5
@@ -167,9 +178,6 @@ class Account(msgspec.Struct):
             {"step": s.name, "unit": s.unit, "kept": s.kept, "removed": s.removed}
             for s in self.steps
         ]
-
-
-# Questions in words: one of a slot's published templates (zsRE), else ours.
 
 
 TEMPLATES = "template_questions"

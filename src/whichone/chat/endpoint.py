@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -119,6 +121,21 @@ class ContextTooLong(BadInput):
     """The messages are longer than the model takes."""
 
 
+def remote_host(address: str) -> str | None:
+    """The host of an address, without user and password; None where it is this machine or there is none."""
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname if parts.netloc else None
+    except ValueError as error:  # brackets that are none of IPv6
+        raise UsageError(f"{address!r} is not an address: {error}") from None
+    if host is None or host == "localhost":
+        return None
+    try:
+        return None if ip_address(host).is_loopback else host
+    except ValueError:
+        return host
+
+
 class EndpointOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Where the model is and how it is asked; nothing secret is in here."""
 
@@ -150,8 +167,7 @@ class EndpointOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def local(self) -> bool:
-        host = urlsplit(self.url).hostname or ""
-        return host in ("localhost", "::1") or host.startswith("127.")
+        return remote_host(self.url) is None
 
     @property
     def completions(self) -> str:
@@ -448,9 +464,9 @@ def _retry_after(value: str | None) -> float | None:
     except ValueError:
         try:
             seconds = parsedate_to_datetime(value).timestamp() - time.time()
-        except ValueError:
+        except (ValueError, TypeError, OverflowError):
             return None
-    return min(max(seconds, 0.0), _LONGEST_WAIT)
+    return None if math.isnan(seconds) else min(max(seconds, 0.0), _LONGEST_WAIT)
 
 
 def open_endpoint(options: EndpointOptions, cache: str | Path | None = None) -> Endpoint:

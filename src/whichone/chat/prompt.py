@@ -1,10 +1,12 @@
 """Prompts as files: a system part, a user part, an instruction for each task, worked examples.
 
-A file lacks what it does not want to say otherwise: missing parts are those of zero-shot.
+A file lacks what it does not want to say otherwise: missing parts are those of zero-shot. A file without
+headings is plain: all of it is asked as it is written, and the reply is the answer.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import re
 import string
@@ -16,7 +18,7 @@ from typing import Any
 import msgspec
 
 from whichone.errors import BadInput, Missing, UsageError, did_you_mean
-from whichone.files.lines import NOT_JSON
+from whichone.files.lines import NOT_JSON, read_text
 from whichone.records import Passage
 from whichone.text import normalisers
 
@@ -42,6 +44,8 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     user: str
     tasks: Mapping[str, str]
     examples: tuple[Example, ...] = ()
+    plain: bool = False
+    """The reply is the answer, not an object that contains it."""
 
     @property
     def hash(self) -> str:
@@ -51,9 +55,11 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     def messages(
         self, task: str, question: str, passages: Sequence[Passage]
     ) -> list[dict[str, str]]:
+        if self.plain:
+            system = [{"role": "system", "content": self.system}] if self.system else []
+            return [*system, {"role": "user", "content": _plain(self.user, question, passages)}]
         instruction = self.tasks.get(task, self.tasks[DEFAULT_TASK])
-        system = _fill(self.system, task=instruction)
-        messages = [{"role": "system", "content": system}]
+        messages = [{"role": "system", "content": _fill(self.system, task=instruction)}]
         for example in self.examples:
             if example.task == task:
                 messages.append({"role": "user", "content": example.user})
@@ -80,25 +86,75 @@ def find_prompt(name: str) -> Prompt:
     if name in own_prompts():
         text = files("whichone.chat").joinpath("prompts", f"{name}.md").read_text("utf-8")
         return parse_prompt(text, name, f"{name}.md")
-    path = Path(name)
+    place, _, constant = name.partition(".py:")
+    path = Path(f"{place}.py" if constant else name)
     if not path.exists():
         raise Missing(
             f"there is no prompt {name!r}, and no such file",
             hint=did_you_mean(name, own_prompts()),
         )
-    try:
-        return parse_prompt(path.read_text("utf-8"), path.stem, str(path))
-    except (UnicodeDecodeError, OSError) as error:
-        raise BadInput(f"cannot be read: {error}", file=path) from error
+    if path.suffix == ".py":
+        return _of_program(path, constant)
+    return parse_prompt(read_text(path), path.stem, str(path))
+
+
+PLAIN = "Question: {question}\nContext: {title} | {text}\nAnswer:"
+"""How the programs of question answering ask; the line with {text} is written for every document."""
+
+
+def _of_program(path: Path, constant: str) -> Prompt:
+    """What a program that is not run says in its own strings: its `instruction`, and a text before the question."""
+    strings = {
+        target.id: node.value.value
+        for node in ast.walk(ast.parse(read_text(path), str(path)))
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    if "instruction" not in strings or (constant and constant not in strings):
+        raise BadInput(
+            f"it has no text called {constant or 'instruction'}; it has {', '.join(sorted(strings))}",
+            file=path,
+            hint="--prompt program.py, or program.py:NAME with a text that comes before the question",
+        )
+    user = f"{strings[constant]}\n{PLAIN}" if constant else PLAIN
+    name = f"{path.stem}:{constant}" if constant else path.stem
+    return Prompt(name=name, system=strings["instruction"], user=user, tasks={}, plain=True)
+
+
+def _plain(text: str, question: str, passages: Sequence[Passage]) -> str:
+    """The text with the question, and each line about a document once for every document."""
+    lines = []
+    for line in text.split("\n"):
+        parts = re.split(r"(\{(?:question|title|text)\})", line)
+        if "{text}" not in parts:
+            lines.append("".join(question if part == "{question}" else part for part in parts))
+            continue
+        for passage in passages:
+            known = {
+                "{question}": question,
+                "{title}": passage.title,
+                "{text}": " ".join(passage.text.split()),
+            }
+            lines.append("".join(known.get(part, part) for part in parts))
+    return "\n".join(lines)
 
 
 def parse_prompt(text: str, name: str, file: str) -> Prompt:
     sections = _sections(text)
     if not sections:
-        raise BadInput(
-            "a prompt has parts under headings such as '## system', '## user', '## task qa'",
-            file=file,
-        )
+        before, _, asked = text.rpartition("\n---\n")
+        if "{question}" not in asked or "{text}" not in asked:
+            raise BadInput(
+                "a prompt has parts under headings such as '## system', '## user', '## task qa', or is a plain"
+                " text with {question} and a line with {text}",
+                file=file,
+                hint="the line with {title} and {text} is written for every document; what comes before a line"
+                " of three dashes is the system part",
+            )
+        return Prompt(name=name, system=before.strip(), user=asked.strip(), tasks={}, plain=True)
     system, user = None, None
     tasks: dict[str, str] = {}
     examples: list[Example] = []
@@ -224,6 +280,10 @@ def schema(task: str) -> Mapping[str, Any]:
     }
 
 
+_DIGITS = 9
+"""A longer number numbers no passage."""
+
+
 def parse_model_text(text: str, task: str) -> ModelAnswer:
     """The answer in a model's text, however well it kept to the form it was asked for."""
     document = _object(text)
@@ -234,7 +294,8 @@ def parse_model_text(text: str, task: str) -> ModelAnswer:
         return _said(value, (), task, "half")
     if text.lstrip().startswith(("{", "```")):
         raise BrokenAnswer(f"the model's JSON is broken: {text.strip()[:80]!r}")
-    cited = tuple(int(n) for mark in _MARK.findall(text) for n in mark.split(","))
+    marks = [n.strip() for mark in _MARK.findall(text) for n in mark.split(",")]
+    cited = tuple(int(n) for n in marks if len(n) < _DIGITS)
     return _said(_MARK.sub("", text), cited, task, "plain")
 
 
@@ -277,7 +338,8 @@ def _said(value: Any, cited: tuple[int, ...], task: str, form: str) -> ModelAnsw
 
 def _numbers(value: Any) -> tuple[int, ...]:
     listed = value if isinstance(value, list) else [value]
-    return tuple(n for n in listed if isinstance(n, int) and not isinstance(n, bool))
+    known = (n for n in listed if isinstance(n, int) and not isinstance(n, bool))
+    return tuple(n for n in known if abs(n) < 10**_DIGITS)
 
 
 def _unquoted(text: str) -> str:

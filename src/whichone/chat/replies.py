@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +35,25 @@ def parse_reply(content_type: str, body: bytes) -> ChatReply:
     if "text/event-stream" in content_type or body.lstrip().startswith(b"data:"):
         return _completion(_joined(body))
     try:
-        document = msgspec.json.decode(body)
-    except NOT_JSON as error:
+        document = _decoded(body)
+    except ValueError as error:
         if body.lstrip()[:1] not in (b"{", b"["):
             raise WrongShape(f"it sends {_start(body)!r} instead of JSON") from error
         raise BrokenReply("the reply is broken JSON") from error
     if not isinstance(document, dict):
         raise WrongShape("it sends JSON that is no object")
     return _completion(document)
+
+
+def _decoded(body: bytes) -> Any:
+    """JSON, also with the NaN and the half surrogates that some servers send."""
+    try:
+        return msgspec.json.decode(body)
+    except NOT_JSON:
+        try:
+            return json.loads(body, parse_int=lambda n: int(n) if len(n) < 20 else float(n))
+        except RecursionError as error:
+            raise ValueError("nested too deep") from error
 
 
 def error_text(body: bytes) -> str:
@@ -59,7 +72,7 @@ def error_text(body: bytes) -> str:
 def _completion(document: dict[str, Any]) -> ChatReply:
     choices = document.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise WrongShape(f"the reply has no choices: {_start(msgspec.json.encode(document))}")
+        raise WrongShape(f"the reply has no choices: {_start(repr(document).encode())}")
     choice = choices[0]
     message = choice.get("message")
     if not isinstance(message, dict):
@@ -71,7 +84,7 @@ def _completion(document: dict[str, Any]) -> ChatReply:
     if refused or finish == "content_filter":
         finish = REFUSAL
     return ChatReply(
-        text=_text(message.get("content")) or (str(refused) if refused else ""),
+        text=_text(message.get("content")) or (_text(str(refused)) if refused else ""),
         mean_logprob=_mean_logprob(choice.get("logprobs")),
         prompt_tokens=_count(usage.get("prompt_tokens")),
         tokens=_count(usage.get("completion_tokens")),
@@ -86,23 +99,25 @@ def _tool_calls(given: Any) -> Iterable[ToolCall]:
         function = call.get("function") if isinstance(call, dict) else None
         if isinstance(function, dict) and isinstance(name := function.get("name"), str):
             arguments = function.get("arguments") or "{}"
-            text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments)
-            yield ToolCall(
-                id=str(call.get("id") or f"call{n}"),
-                name=name,
-                arguments=text if isinstance(text, str) else text.decode(),
-            )
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+            identity = _text(str(call.get("id") or f"call{n}"))
+            yield ToolCall(id=identity, name=_text(name), arguments=_text(text))
 
 
 def _text(content: Any) -> str:
-    """A message's text: a string, or a list of parts."""
+    """A message's text: a string, or a list of parts; half of a surrogate pair is a question mark."""
     if isinstance(content, list):
-        return "".join(str(p.get("text", "")) for p in content if isinstance(p, dict))
-    return content if isinstance(content, str) else ""
+        content = "".join(str(p.get("text", "")) for p in content if isinstance(p, dict))
+    return content.encode("utf-8", "replace").decode() if isinstance(content, str) else ""
+
+
+_MOST_TOKENS = 1 << 40
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """A count of tokens; what cannot be one is not known."""
+    known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
+    return value if known else None
 
 
 def _mean_logprob(logprobs: Any) -> float | None:
@@ -110,7 +125,7 @@ def _mean_logprob(logprobs: Any) -> float | None:
     if not isinstance(tokens, list):
         return None
     values = [t["logprob"] for t in tokens if isinstance(t, dict) and "logprob" in t]
-    numbers = [float(v) for v in values if isinstance(v, int | float)]
+    numbers = [float(v) for v in values if isinstance(v, int | float) and abs(v) < _MOST_TOKENS]
     return sum(numbers) / len(numbers) if numbers else None
 
 
@@ -125,15 +140,20 @@ def _joined(body: bytes) -> dict[str, Any]:
             ended = True
             break
         try:
-            part = msgspec.json.decode(event)
-        except NOT_JSON as error:
+            part = _decoded(event)
+        except ValueError as error:
             raise BrokenReply("the stream contains broken JSON") from error
-        document.update({k: v for k, v in part.items() if k == "usage" and v})
-        for choice in (part.get("choices") or [])[:1]:
-            delta = choice.get("delta") or choice.get("message") or {}
-            text.append(_text(delta.get("content")))
-            tokens += (choice.get("logprobs") or {}).get("content") or []
-            finish = choice.get("finish_reason") or finish
+        try:
+            document.update({k: v for k, v in part.items() if k == "usage" and v})
+            for choice in (part.get("choices") or [])[:1]:
+                delta = choice.get("delta") or choice.get("message") or {}
+                text.append(_text(delta.get("content")))
+                tokens += (choice.get("logprobs") or {}).get("content") or []
+                finish = choice.get("finish_reason") or finish
+        except (AttributeError, TypeError, LookupError) as error:
+            raise WrongShape(
+                f"an event of the stream is no part of a reply: {_start(event)}"
+            ) from error
     if not ended and finish is None:
         raise BrokenReply("the stream was cut before its end")
     choice = {
@@ -152,6 +172,13 @@ def _events(lines: Iterable[bytes]) -> Iterable[bytes]:
 
 def _start(body: bytes) -> str:
     return body[:80].decode("utf-8", "replace")
+
+
+def _checked(reply: ChatReply) -> ChatReply:
+    """A reply with only those counts that can be counts."""
+    return msgspec.structs.replace(
+        reply, prompt_tokens=_count(reply.prompt_tokens), tokens=_count(reply.tokens)
+    )
 
 
 # Calls that were already made, by their full request: asked again, they cost nothing.
@@ -175,7 +202,7 @@ class CallCache:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
-        try:
+        with self._usable():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
             self._connection.execute("PRAGMA journal_mode=WAL")
@@ -183,6 +210,25 @@ class CallCache:
                 "CREATE TABLE IF NOT EXISTS calls (key TEXT PRIMARY KEY, request TEXT, reply TEXT)"
             )
             self._connection.commit()
+
+    def get(self, key: str) -> ChatReply | None:
+        """The reply; None where there is none, or none that can be used: it is asked for again."""
+        with self._lock, self._usable():
+            row = self._connection.execute(
+                "SELECT reply FROM calls WHERE key = ?", (key,)
+            ).fetchone()
+        try:
+            reply = msgspec.json.decode(row[0], type=ChatReply) if row else None
+        except (*NOT_JSON, TypeError):
+            return None
+        if reply is None or reply != _checked(reply):
+            return None
+        return msgspec.structs.replace(reply, cached=True)
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
         except (sqlite3.Error, OSError) as error:
             raise BadInput(
                 f"cannot be used as a cache of calls: {error}",
@@ -190,19 +236,9 @@ class CallCache:
                 hint="name another file with --cache, or --cache none",
             ) from error
 
-    def get(self, key: str) -> ChatReply | None:
-        with self._lock:
-            row = self._connection.execute(
-                "SELECT reply FROM calls WHERE key = ?", (key,)
-            ).fetchone()
-        if row is None:
-            return None
-        reply = msgspec.json.decode(row[0], type=ChatReply)
-        return msgspec.structs.replace(reply, cached=True)
-
     def put(self, key: str, request: Mapping[str, Any], reply: ChatReply) -> None:
         row = (key, msgspec.json.encode(request).decode(), msgspec.json.encode(reply).decode())
-        with self._lock:
+        with self._lock, self._usable():
             self._connection.execute("INSERT OR REPLACE INTO calls VALUES (?, ?, ?)", row)
             self._connection.commit()
 

@@ -9,17 +9,21 @@ import atexit
 import contextlib
 import importlib
 import os
+import shlex
 import signal
 import sys
 import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
 
 from whichone import registry
-from whichone.errors import UsageError, WhichoneError, did_you_mean
-from whichone.files.output import what_is_full
+from whichone.errors import BadInput, UsageError, WhichoneError, did_you_mean, masked_text
+from whichone.files.output import cache_folder, out_of_room
 
 # The verbs in the order of work, each with its summary in `whichone --help`.
 
@@ -64,7 +68,6 @@ SECTIONS: dict[str, dict[str, str]] = {
     },
     "Look after folders": {
         "verify": "Read folders in full and list all damage.",
-        "migrate": "Bring folders of an older format up to date.",
     },
 }
 
@@ -94,9 +97,8 @@ COMMANDS = {
     "import questions": "whichone.cli.import_commands:import_questions_command",
     "import run": "whichone.cli.import_commands:import_run_command",
     "index": "whichone.cli.system_commands:index_command",
-    "ingest": "whichone.cli.data_commands:ingest_command",
+    "ingest": "whichone.cli.ingest_command:ingest_command",
     "list": "whichone.cli.folder_commands:list_command",
-    "migrate": "whichone.cli.migrate:command",
     "power": "whichone.cli.score_commands:power_command",
     "read": "whichone.cli.system_commands:read_command",
     "report": "whichone.cli.report_commands:report_command",
@@ -220,34 +222,16 @@ def run() -> None:
         os._exit(ended.code if isinstance(ended.code, int) else 1)
 
 
+UNEXPECTED = 70
+"""The exit code of what nobody expected, a defect of whichone or of what it calls."""
+
+
 class Terminated(KeyboardInterrupt):
     """The process was asked to end: everything that an interrupt ends, ends the same way."""
 
 
 def _terminate(signal_number: int, frame: FrameType | None) -> None:
     raise Terminated
-
-
-def _stopped(error: BaseException) -> int:
-    """The message and exit code of an end that the command did not choose.
-
-    click turns an interrupt, and any `EOFError`, into its own `Abort`.
-    """
-    cause = error.__cause__ if isinstance(error, click.Abort) else error
-    if isinstance(cause, EOFError):
-        click.echo(f"whichone: an input ended too early: {cause or 'no more data'}", err=True)
-        return 3
-    if isinstance(cause, Terminated):
-        click.echo(f"whichone: ended by SIGTERM{_promise()}", err=True)
-        return 128 + signal.SIGTERM
-    click.echo(f"whichone: stopped{_promise()}", err=True)
-    return 130
-
-
-def _promise() -> str:
-    from whichone.files.folder import goes_on
-
-    return "; start it again and it goes on" if goes_on() else ""
 
 
 def main() -> None:
@@ -259,38 +243,83 @@ def main() -> None:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _terminate)
+    threading.excepthook = lambda failed: _say(*_ended_by(failed.exc_value or SystemExit()))
     try:
+        _refuse_bytes([*words, str(Path.cwd())])
         code = whichone.main(standalone_mode=False)
         sys.stdout.flush()
-    except click.ClickException as error:
-        error.show()
-        code = 2
-    except WhichoneError as error:
-        click.echo(f"whichone: {error}", err=True)
-        code = error.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    except OSError as error:  # a path that cannot be read or written
-        if (full := what_is_full(error)) is not None:
-            click.echo(f"whichone: {full}", err=True)
-            sys.exit(3)
-        if error.filename is None and error.errno is None:
-            raise
-        place = f"{error.filename}: " if error.filename is not None else ""
-        click.echo(f"whichone: {place}{error.strerror or error}", err=True)
-        code = 3
-    except (click.Abort, KeyboardInterrupt) as error:
-        code = _stopped(error)
-    except Exception as error:
-        if (full := what_is_full(error)) is not None:
-            click.echo(f"whichone: {full}", err=True)
-            sys.exit(3)
-        if "OutOfMemory" not in type(error).__name__ or "duckdb" not in type(error).__module__:
-            raise
-        what = str(error).splitlines()[0]
-        click.echo(
-            f"whichone: the bound on memory is too small: {what}\n  give more --memory", err=True
-        )
-        code = 3
+    except (Exception, KeyboardInterrupt) as error:
+        code = _say(*_ended_by(error))
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refuse_bytes(words: Iterable[str]) -> None:
+    """Places are kept in manifests, as text: what is no text is refused before any work."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise UsageError(
+                f"{os.fsencode(word)!r:.200} is not UTF-8", hint="rename the file or folder"
+            ) from None
+
+
+def _say(message: str, code: int) -> int:
+    if message:
+        click.echo(f"whichone: {message}", err=True)
+    return code
+
+
+def _ended_by(error: BaseException) -> tuple[str, int]:
+    """The message and exit code of an end that the command did not choose."""
+    if isinstance(error, click.Abort):  # click makes it of an interrupt, and of any `EOFError`
+        error = error.__cause__ or error
+    if isinstance(error, click.ClickException):
+        error.show()
+        return "", 2
+    if isinstance(error, WhichoneError):
+        return str(error), error.exit_code
+    if isinstance(error, SystemExit):
+        return "", error.code if isinstance(error.code, int) else 0
+    if isinstance(error, EOFError):
+        return f"an input ended too early: {error or 'no more data'}", 3
+    if isinstance(error, Terminated):
+        return f"ended by SIGTERM{_promise()}", 128 + signal.SIGTERM
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return f"stopped{_promise()}", 130
+    if (full := out_of_room(error)) is not None:
+        return str(full), full.exit_code
+    if (
+        isinstance(error, OSError) and error.errno is not None
+    ):  # a path that cannot be read or written
+        place = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+        return masked_text(f"{place}{error.strerror or error}"), BadInput.exit_code
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return masked_text(f"unexpected {what[:200]}; the trace is in {_kept_trace(error)}"), UNEXPECTED
+
+
+def _promise() -> str:
+    from whichone.files.folder import goes_on
+
+    return "; start it again and it goes on" if goes_on() else ""
+
+
+def _kept_trace(error: BaseException) -> str:
+    """A log of what nobody expected, with all that a report of it needs; where it is."""
+    import tempfile
+    import traceback
+
+    from whichone.versions import versions
+
+    trace = "".join(traceback.format_exception(error))
+    text = masked_text(f"whichone {shlex.join(sys.argv[1:])}\n{versions()}\n\n{trace}")
+    for folder in (cache_folder() / "logs", Path(tempfile.gettempdir())):
+        place = folder / f"whichone-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
+        with contextlib.suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, "utf-8", "backslashreplace")
+            return str(place)
+    return "no file, as none can be written"

@@ -1,72 +1,40 @@
-"""`whichone build catalogue`: questions and tasks about the namesakes of any catalogue."""
+"""`whichone build`: benchmarks of a catalogue and of PAQ, and noisy, small or split ones of another benchmark."""
 
 from __future__ import annotations
 
-import click
+from typing import Annotated
 
-from whichone.cli.options import (
-    BenchmarkName,
-    Words,
-    corpus_option,
-    json_option,
-    memory_option,
-    seed_option,
-)
-from whichone.cli.printing import makes
+import click
+from msgspec import Meta
+
+from whichone.benchmarks.catalogue_build import CatalogueOptions, build_catalogue, examples
+from whichone.cli.options import BenchmarkName, corpus_option, own_options
+from whichone.cli.printing import emit, emit_benchmark, emit_table, makes
 from whichone.errors import BadInput, UsageError
+from whichone.options import Json, Memory, Option, Seed
 
 
 @click.command("catalogue")
 @makes("bench")
 @click.argument("kb", type=click.Path(exists=True))
 @click.argument("bench", type=click.Path())
-@click.option(
-    "--tasks",
-    default="qa",
-    show_default=True,
-    help="qa (questions), act (tasks to carry out), fc (claims), with commas between.",
-)
-@click.option("--attribute", "attributes", multiple=True, help="Ask only for this one; repeatable.")
-@click.option(
-    "--underspecified",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Share of questions that do not say which one is meant, so that asking back is right.",
-)
-@click.option(
-    "--shared-answers", is_flag=True, help="Keep questions whose answer a namesake shares, marked."
-)
-@click.option("--limit", type=int, default=None, help="At most so many, drawn by name.")
-@click.option(
-    "--wordings", type=click.Path(exists=True), default=None, help="A file of wordings of your own."
-)
-@click.option(
-    "--called", default=None, help="The benchmark's name; the catalogue's when not given."
-)
-@click.option(
-    "--language", default="", help="Of the questions; that of the knowledge base when not given."
-)
-@click.option(
-    "--examples", "shown", type=int, default=0, help="Print so many questions drawn at random."
-)
-@seed_option
-@json_option
+@own_options
 @corpus_option
 def build_catalogue_command(
     kb: str,
     bench: str,
-    tasks: str,
-    attributes: tuple[str, ...],
-    underspecified: float,
-    shared_answers: bool,
-    limit: int | None,
-    wordings: str | None,
-    called: str | None,
-    language: str,
-    shown: int,
-    seed: int,
-    as_json: bool,
+    *,
+    options: CatalogueOptions,
+    wordings: Annotated[
+        str | None, Option("A file of wordings of your own.", kind="exists")
+    ] = None,
+    called: Annotated[
+        str | None, Option("The benchmark's name; the catalogue's when not given.")
+    ] = None,
+    shown: Annotated[
+        int, Option("Print so many questions drawn at random.", flags=("--examples",), shown=False)
+    ] = 0,
+    as_json: Json = False,
 ) -> None:
     """Make questions about the namesakes of a knowledge base KB and write them to the folder BENCH.
 
@@ -78,26 +46,10 @@ def build_catalogue_command(
     whichone build catalogue KB BENCH --underspecified 0.5
     whichone build catalogue KB TASKS --tasks act --limit 2000
     """
-    from whichone.benchmarks.catalogue_build import (
-        CatalogueOptions,
-        build_catalogue,
-        examples,
-    )
-    from whichone.cli.printing import emit_benchmark, emit_table
-
-    options = CatalogueOptions(
-        tasks=tuple(t.strip() for t in tasks.split(",") if t.strip()),
-        attributes=attributes,
-        underspecified=underspecified,
-        shared_answers=shared_answers,
-        limit=limit,
-        seed=seed,
-        language=language,
-    )
     created = build_catalogue(kb, bench, options, wordings=wordings, called=called)
     emit_benchmark(created, as_json)
     if shown and not as_json:
-        emit_table(examples(created, shown, seed))
+        emit_table(examples(created, shown, options.seed))
 
 
 # `whichone build noise`: the same questions with names as people write them.
@@ -107,18 +59,19 @@ def build_catalogue_command(
 @makes("out")
 @click.argument("bench", type=click.Path())
 @click.argument("out", type=click.Path())
-@click.option("--kind", "kinds", multiple=True, help="Only this kind of noise; repeatable.")
-@click.option(
-    "--strongest",
-    default=3,
-    show_default=True,
-    type=click.IntRange(1, 5),
-    help="Up to so many edits, words by initials, or words left out.",
-)
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
-@json_option
+@own_options
 def build_noise_command(
-    bench: str, out: str, kinds: tuple[str, ...], strongest: int, seed: int, as_json: bool
+    bench: str,
+    out: str,
+    *,
+    kinds: Annotated[
+        tuple[str, ...], Option("Only this kind of noise; repeatable.", flags=("--kind",))
+    ] = (),
+    strongest: Annotated[
+        int, Option("Up to so many edits, words by initials, or words left out."), Meta(ge=1, le=5)
+    ] = 3,
+    seed: Annotated[int, Option(""), Meta(ge=0)] = 0,
+    as_json: Json = False,
 ) -> None:
     """Write the names in the questions of BENCH as people do, and keep the clear ones beside, in OUT.
 
@@ -132,7 +85,6 @@ def build_noise_command(
     """
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.benchmarks.derive import KINDS, noisy_benchmark
-    from whichone.cli.printing import emit_benchmark
 
     created = noisy_benchmark(
         Benchmark.open(bench), out, kinds=kinds or tuple(KINDS), strongest=strongest, seed=seed
@@ -148,25 +100,19 @@ def build_noise_command(
 @click.argument("metadata", type=click.Path())
 @click.argument("passages", type=click.Path())
 @click.argument("bench", type=click.Path())
-@click.option("--sample", default=100_000, show_default=True, help="How many passages to ask of.")
-@click.option("--least", default=3, show_default=True, help="Questions a passage must have.")
-@click.option(
-    "--distractors", default=100_000, show_default=True, help="Other passages in the corpus."
-)
-@seed_option
-@memory_option
-@json_option
+@own_options
 @corpus_option
 def build_paq_command(
     metadata: str,
     passages: str,
     bench: str,
-    sample: int,
-    least: int,
-    distractors: int,
-    seed: int,
-    memory: str,
-    as_json: bool,
+    *,
+    sample: Annotated[int, Option("How many passages to ask of.")] = 100000,
+    least: Annotated[int, Option("Questions a passage must have.")] = 3,
+    distractors: Annotated[int, Option("Other passages in the corpus.")] = 100000,
+    seed: Seed = 0,
+    memory: Memory = "2GB",
+    as_json: Json = False,
 ) -> None:
     """Sample PAQ as the EntityQuestions paper does, over DPR's PASSAGES, into the benchmark BENCH.
 
@@ -178,7 +124,6 @@ def build_paq_command(
     whichone train retriever BENCH OUT --checkpoint bert-base-uncased --negatives bm25
     """
     from whichone.benchmarks.open_questions import sample_paq
-    from whichone.cli.printing import emit_benchmark
 
     created = sample_paq(
         metadata, passages, bench,
@@ -193,9 +138,13 @@ def build_paq_command(
 @click.command("small")
 @makes("places")
 @click.argument("places", nargs=-1, required=True, type=click.Path(), metavar="BENCH [RUN...] OUT")
-@click.option("-k", default=20, show_default=True, help="How many pages of each ranking.")
-@json_option
-def build_small_command(places: tuple[str, ...], k: int, as_json: bool) -> None:
+@own_options
+def build_small_command(
+    places: tuple[str, ...],
+    *,
+    k: Annotated[int, Option("How many pages of each ranking.", flags=("-k",))] = 20,
+    as_json: Json = False,
+) -> None:
     """Keep the queries of BENCH and only the pages that make them hard; write it to OUT.
 
     Gold pages, the pages of all bearers of the names, and the first k pages of each RUN for each
@@ -206,7 +155,6 @@ def build_small_command(places: tuple[str, ...], k: int, as_json: bool) -> None:
     """
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.benchmarks.derive import small_corpus
-    from whichone.cli.printing import emit_benchmark
     from whichone.runs.run import Run
 
     if len(places) < 2:
@@ -238,18 +186,19 @@ def build_small_command(places: tuple[str, ...], k: int, as_json: bool) -> None:
 @makes("out", parts=True)
 @click.argument("benchmark", type=BenchmarkName())
 @click.argument("out", type=click.Path())
-@click.option(
-    "--shares",
-    type=Words(),
-    default="train=0.8,dev=0.1,test=0.1",
-    show_default=True,
-    help="The parts and their shares of the queries.",
-)
-@click.option("--by", help="Instead: a part for each value of this attribute, such as split.")
-@seed_option
-@json_option
+@own_options
 def build_splits_command(
-    benchmark: str, out: str, shares: tuple[str, ...], by: str | None, seed: int, as_json: bool
+    benchmark: str,
+    out: str,
+    *,
+    shares: Annotated[
+        tuple[str, ...], Option("The parts and their shares of the queries.", kind="words")
+    ] = ("train=0.8", "dev=0.1", "test=0.1"),
+    by: Annotated[
+        str | None, Option("Instead: a part for each value of this attribute, such as split.")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
 ) -> None:
     """Split BENCHMARK by name into benchmarks OUT/train, OUT/dev and OUT/test.
 
@@ -262,7 +211,6 @@ def build_splits_command(
     """
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.benchmarks.derive import own_parts, split_benchmark
-    from whichone.cli.printing import emit_json, emit_table
 
     whole = Benchmark.open(benchmark)
     splits = (
@@ -278,10 +226,7 @@ def build_splits_command(
         }
         for part, split in splits.items()
     ]
-    if as_json:
-        emit_json(rows)
-    else:
-        emit_table(rows)
+    emit(rows, as_json)
 
 
 def _shares(words: tuple[str, ...]) -> dict[str, float]:

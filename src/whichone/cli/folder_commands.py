@@ -1,4 +1,4 @@
-"""What is installed, what is missing, and how to get it."""
+"""`whichone doctor`, `list`, `export`, `reproduce`, `show` and `verify`: what is installed, what there is, and folders."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import shutil
 import sys
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import click
 import msgspec
 
 from whichone import registry
-from whichone.cli.options import json_option
-from whichone.cli.printing import makes
+from whichone.cli.options import own_options
+from whichone.cli.printing import emit, emit_json, makes
 from whichone.errors import Missing
+from whichone.options import Allow, Json, Option
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -91,6 +92,13 @@ def listed(kind: str) -> list[dict[str, Any]]:
         return dataset_rows()
     if kind == "benchmarks":
         kind = "builtins"
+    if kind == "measures":
+        from whichone.measures.measure import every_measure
+
+        return [
+            {"name": str(m), "what": m.explained, "of": m.of, "for each": m.population}
+            for m in every_measure()
+        ]
     return [
         {"name": name, "what": first_sentence(registry.target(kind, name))}
         for name in registry.names(kind)
@@ -125,19 +133,15 @@ def _text_below(nodes: list[ast.stmt]) -> str:
 
 
 @click.command()
-@json_option
-def doctor_command(as_json: bool) -> None:
+@own_options
+def doctor_command(*, as_json: Json = False) -> None:
     """Say what is installed, what is missing, and how to get it.
 
     Exits with 4 when a part of the core is missing; extras are optional.
     """
-    from whichone.cli.printing import emit_json, emit_table
 
     findings = examine()
-    if as_json:
-        emit_json(findings)
-    else:
-        emit_table(as_rows(findings))
+    emit(findings, as_json, as_rows(findings))
     lost = [f.what for f in findings if f.kind == "core" and f.version is None]
     if lost:
         raise Missing(
@@ -152,30 +156,38 @@ def doctor_command(as_json: bool) -> None:
 @makes("out", plain=True)
 @click.argument("folder", type=str)
 @click.argument("out", type=click.Path())
-@click.option(
-    "--format", "form", required=True, help="Such as kilt, amber, beir, trec, dpr, hf, mteb."
-)
-@click.option(
-    "--benchmark", default=None, help="A run: where its benchmark is stored, if it was moved."
-)
-@json_option
-def export_command(folder: str, out: str, form: str, benchmark: str | None, as_json: bool) -> None:
+@own_options
+def export_command(
+    folder: str,
+    out: str,
+    *,
+    form: Annotated[
+        str, Option("Such as kilt, amber, beir, trec, dpr, hf, mteb.", flags=("--format",))
+    ],
+    benchmark: Annotated[
+        str | None, Option("A run: where its benchmark is stored, if it was moved.")
+    ] = None,
+    unit: Annotated[
+        Literal["page", "passage"] | None,
+        Option(
+            "TREC: run and judgements are of pages, as scores are, or of passages.  [default: page]"
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Write a benchmark, a run or a knowledge base to OUT in another format.
 
     \b
     whichone export BENCH OUT --format kilt         also amber, ambigdocs, beir, trec, dpr, hf, mteb
-    whichone export RUN run.txt --format trec       also kilt, amber, dpr
+    whichone export RUN OUT --format trec           run and qrels of pages; also kilt, amber, dpr
+    whichone export RUN OUT --format trec --unit passage
     whichone export ANSWERS predictions.json --format ambigdocs
     whichone export KB source.jsonl --format kilt
     """
-    from whichone.cli.printing import emit_json, emit_table
     from whichone.report.show import export
 
-    written = export(folder, out, form, benchmark)
-    if as_json:
-        emit_json(written)
-    else:
-        emit_table([{"file": name, "records": count} for name, count in written.items()])
+    written = export(folder, out, form, benchmark, unit=unit)
+    emit(written, as_json, [{"file": name, "records": count} for name, count in written.items()])
 
 
 # `whichone list`: what there is to choose from.
@@ -189,20 +201,16 @@ SHOWN = {"datasets": ("name", "file", "bytes", "checked", "here", "licence")}
 
 @click.command()
 @click.argument("kind", type=click.Choice(KINDS))
-@json_option
-def list_command(kind: str, as_json: bool) -> None:
+@own_options
+def list_command(kind: str, *, as_json: Json = False) -> None:
     """List benchmarks, datasets, retrievers, readers or measures by name.
 
     \b
     whichone list retrievers
     """
-    from whichone.cli.printing import emit_json, emit_table
 
     rows = listed(kind)
-    if as_json:
-        emit_json(rows)
-    else:
-        emit_table(rows, columns=SHOWN.get(kind, ()))
+    emit(rows, as_json, columns=SHOWN.get(kind, ()))
 
 
 # `whichone reproduce`: a run made again from its manifest, and compared.
@@ -211,11 +219,17 @@ def list_command(kind: str, as_json: bool) -> None:
 @click.command()
 @click.argument("run", type=click.Path(exists=True))
 @click.argument("out", type=click.Path(), required=False)
-@click.option(
-    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
-)
-@json_option
-def reproduce_command(run: str, out: str | None, benchmark: str | None, as_json: bool) -> None:
+@own_options
+def reproduce_command(
+    run: str,
+    out: str | None,
+    *,
+    benchmark: Annotated[
+        str | None, Option("Where the benchmark is stored now, if it was moved.")
+    ] = None,
+    allow: Allow = (),
+    as_json: Json = False,
+) -> None:
     """Make RUN again from what its manifest says, and compare the two; OUT keeps the new one.
 
     Exits 0 when every question has the same passages in the same order, 1 otherwise. Scores may differ in their last
@@ -224,11 +238,12 @@ def reproduce_command(run: str, out: str | None, benchmark: str | None, as_json:
     \b
     whichone reproduce RUN
     whichone reproduce RUN RUN_AGAIN --benchmark BENCH
+    whichone reproduce RUN --allow my_search:search
+    whichone reproduce RUN --allow search.example.org
     """
-    from whichone.cli.printing import emit_json
     from whichone.runs.retrieve import reproduce
 
-    result = reproduce(run, out, benchmark=benchmark)
+    result = reproduce(run, out, benchmark=benchmark, allow=allow)
     if as_json:
         emit_json(result)
     elif result.same:
@@ -251,13 +266,16 @@ def reproduce_command(run: str, out: str | None, benchmark: str | None, as_json:
 @click.command()
 @click.argument("folder", type=str)
 @click.argument("name", required=False)
-@click.option(
-    "--explain",
-    is_flag=True,
-    help="A run: what the retriever said about the question with this id.",
-)
-@json_option
-def show_command(folder: str, name: str | None, explain: bool, as_json: bool) -> None:
+@own_options
+def show_command(
+    folder: str,
+    name: str | None,
+    *,
+    explain: Annotated[
+        bool, Option("A run: what the retriever said about the question with this id.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Show a knowledge base (or one NAME in it), a benchmark, a run or a result.
 
     \b
@@ -266,14 +284,10 @@ def show_command(folder: str, name: str | None, explain: bool, as_json: bool) ->
     whichone show RUN
     whichone show RUN QUESTION_ID --explain
     """
-    from whichone.cli.printing import emit_json
     from whichone.report.show import show
 
     document, text = show(folder, name, explain=explain)
-    if as_json:
-        emit_json(document)
-    else:
-        click.echo(text)
+    emit(document, as_json, text)
 
 
 # `whichone verify`: compares every byte of folders with the hashes in their manifests.
@@ -281,8 +295,8 @@ def show_command(folder: str, name: str | None, explain: bool, as_json: bool) ->
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@json_option
-def verify_command(folders: tuple[Path, ...], as_json: bool) -> None:
+@own_options
+def verify_command(folders: tuple[Path, ...], *, as_json: Json = False) -> None:
     """Read FOLDERS, and every finished folder below them, in full and list all damage.
 
     Other commands compare only what they read. The exit code is 3 where something is damaged.
@@ -291,7 +305,6 @@ def verify_command(folders: tuple[Path, ...], as_json: bool) -> None:
     whichone verify KB BENCH RUN
     whichone verify ~/results
     """
-    from whichone.cli.printing import emit_json
     from whichone.files.folder import verify_folders
 
     reports = []

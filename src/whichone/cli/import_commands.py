@@ -1,104 +1,81 @@
-"""`whichone import questions`: your own questions over your own corpus."""
+"""`whichone import`: your own questions, published question files, other systems' answers and rankings."""
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import click
 
-from whichone.cli.options import (
-    BenchmarkName,
-    corpus_option,
-    gold_outside_option,
-    json_option,
-    on_error_option,
-)
-from whichone.cli.printing import makes
+from whichone.benchmarks.questions import QuestionFields, import_questions
+from whichone.cli.options import BenchmarkName, corpus_option, gold_outside_option, own_options
+from whichone.cli.printing import emit, emit_benchmark, in_words, makes
 from whichone.errors import UsageError
+from whichone.options import Json, OnError, Option
 
 
 @click.command()
 @makes("benchmark")
 @click.argument("questions", type=click.Path(exists=True))
 @click.argument("benchmark", type=click.Path())
-@click.option(
-    "--passages",
-    default=None,
-    type=click.Path(exists=True),
-    help="The passages: .jsonl, .json, .tsv, .csv, a BEIR folder, or a folder of documents; its own corpus.",
-)
-@click.option(
-    "--corpus",
-    default=None,
-    type=click.Path(),
-    help="Instead of --passages: a corpus (`whichone corpus`) that the benchmark names.",
-)
-@click.option(
-    "--question", default="question", show_default=True, help="Field of the question's text."
-)
-@click.option("--id", "id_field", default=None, help="Field of the question's id.")
-@click.option("--answers", default=None, help="Field of the answers.")
-@click.option(
-    "--gold", default=None, help="Field of the gold pages: titles, page ids or passage ids."
-)
-@click.option(
-    "--gold-rule",
-    type=click.Choice(["any", "all"]),
-    default=None,
-    help="Several gold pages are alternatives, or are all needed; else all for qrels, any for other files.",
-)
-@click.option(
-    "--qrels",
-    type=click.Path(exists=True, dir_okay=False),
-    default=None,
-    help="TREC judgements (query 0 document relevance); only judged questions are taken.",
-)
-@click.option(
-    "--split",
-    default=None,
-    help="Of a BEIR or Hugging Face folder, or all; else test, dev or train, whichever is there first.",
-)
-@click.option("--name", "name_field", default=None, help="Field of the name the question is about.")
-@click.option("--relation", default=None, help="Field of the relation.")
-@click.option("--entity", default=None, help="Field of the entity that the question is about.")
-@click.option(
-    "--passage-entity",
-    default=None,
-    help="Field of the entity that a passage is about, if any; of documents also: path.",
-)
-@click.option("--passage-id", default="id", show_default=True, help="Field of a passage's id.")
-@click.option("--title", default="title", show_default=True, help="Field of a passage's title.")
-@click.option("--text", default="text", show_default=True, help="Field of a passage's text.")
-@click.option(
-    "--page", default=None, help="Field that groups passages into pages; the title when not given."
-)
-@click.option("--language", help="Of the questions; that of the corpus, or en, when not given.")
-@click.option("--called", default=None, help="The benchmark's name; the file's when not given.")
-@on_error_option
+@own_options
 @gold_outside_option
-@json_option
 def import_questions_command(
     questions: str,
     benchmark: str,
-    passages: str | None,
-    corpus: str | None,
-    question: str,
-    id_field: str | None,
-    answers: str | None,
-    gold: str | None,
-    gold_rule: str | None,
-    qrels: str | None,
-    split: str | None,
-    name_field: str | None,
-    relation: str | None,
-    entity: str | None,
-    passage_entity: str | None,
-    passage_id: str,
-    title: str,
-    text: str,
-    page: str | None,
-    language: str | None,
-    called: str | None,
-    on_error: str,
-    as_json: bool,
+    *,
+    passages: Annotated[
+        str | None,
+        Option(
+            "The passages: .jsonl, .json, .tsv, .csv, a BEIR folder, or a folder of documents; its own corpus.",
+            kind="exists",
+        ),
+    ] = None,
+    corpus: Annotated[
+        str | None,
+        Option(
+            "Instead of --passages: a corpus (`whichone corpus`) that the benchmark names.",
+            kind="path",
+        ),
+    ] = None,
+    fields: QuestionFields,
+    gold_rule: Annotated[
+        Literal["any", "all"] | None,
+        Option(
+            "Several gold pages are alternatives, or are all needed; else all for qrels, any for other files."
+        ),
+    ] = None,
+    qrels: Annotated[
+        str | None,
+        Option(
+            "TREC judgements (query 0 document relevance); only judged questions are taken.",
+            kind="file",
+        ),
+    ] = None,
+    split: Annotated[
+        str | None,
+        Option(
+            "Of a BEIR or Hugging Face folder, or all; else test, dev or train, whichever is there first."
+        ),
+    ] = None,
+    passage_entity: Annotated[
+        str | None,
+        Option("Field of the entity that a passage is about, if any; of documents also: path."),
+    ] = None,
+    passage_id: Annotated[str, Option("Field of a passage's id.")] = "id",
+    title: Annotated[str, Option("Field of a passage's title.")] = "title",
+    text: Annotated[str, Option("Field of a passage's text.")] = "text",
+    page: Annotated[
+        str | None,
+        Option("Field that groups passages into pages; else the entity, else the title."),
+    ] = None,
+    language: Annotated[
+        str | None, Option("Of the questions; that of the corpus, or en, when not given.")
+    ] = None,
+    called: Annotated[
+        str | None, Option("The benchmark's name; the file's when not given.")
+    ] = None,
+    on_error: OnError = "fail",
+    as_json: Json = False,
 ) -> None:
     """Make a benchmark of QUESTIONS over your own passages.
 
@@ -111,8 +88,6 @@ def import_questions_command(
     whichone import questions scifact BENCH --passages scifact          # a BEIR folder
     whichone import questions topics.tsv BENCH --passages corpus.jsonl --qrels qrels.txt
     """
-    from whichone.benchmarks.questions import QuestionFields, import_questions
-    from whichone.cli.printing import emit_benchmark
     from whichone.corpus.passage_files import PassageFields
     from whichone.runs.run import open_corpus
 
@@ -122,7 +97,7 @@ def import_questions_command(
         questions,
         open_corpus(corpus) if corpus is not None else str(passages),
         benchmark,
-        fields=QuestionFields(question, id_field, answers, gold, name_field, relation, entity),
+        fields=fields,
         passage_fields=PassageFields(passage_id, title, text, page, passage_entity),
         name=called,
         language=language,
@@ -142,11 +117,15 @@ def import_questions_command(
 @click.argument("benchmark", type=BenchmarkName())
 @click.argument("file", type=click.Path())
 @click.argument("answers", type=click.Path())
-@click.option("--name", default=None, help="The system's name in tables; else the file's.")
-@on_error_option
-@json_option
+@own_options
 def import_answers_command(
-    benchmark: str, file: str, answers: str, name: str | None, on_error: str, as_json: bool
+    benchmark: str,
+    file: str,
+    answers: str,
+    *,
+    name: Annotated[str | None, Option("The system's name in tables; else the file's.")] = None,
+    on_error: OnError = "fail",
+    as_json: Json = False,
 ) -> None:
     """Take what another system said to the questions of BENCHMARK from FILE into ANSWERS.
 
@@ -156,18 +135,12 @@ def import_answers_command(
     \b
     whichone import answers BENCH predictions.jsonl ANSWERS --name "my system"
     """
-    from whichone.cli.printing import emit_json
     from whichone.runs.predictions import import_answers
 
     answer_run = import_answers(benchmark, file, answers, name=name, on_error=on_error)
     counts = answer_run.folder.manifest.counts
-    if as_json:
-        emit_json({"answers": answers, "name": answer_run.name, "counts": counts})
-        return
-    counts_text = ", ".join(
-        f"{value:,} {key.replace('_', ' ')}" for key, value in counts.items() if value
-    )
-    click.echo(f"{answers}: {answer_run.name}, {counts_text}")
+    document = {"answers": answers, "name": answer_run.name, "counts": counts}
+    emit(document, as_json, f"{answers}: {answer_run.name}, {in_words(counts)}")
 
 
 # `whichone import open-questions`: NQ-open, WebQuestions, CuratedTREC and DPR's CSV files.
@@ -177,24 +150,26 @@ def import_answers_command(
 @makes("benchmark")
 @click.argument("file", type=click.Path(exists=True))
 @click.argument("benchmark", type=click.Path())
-@click.option(
-    "--format",
-    "layout",
-    required=True,
-    type=click.Choice(["nq-open", "webquestions", "curatedtrec", "dpr-csv"]),
-    help="How the file is laid out; answers of curatedtrec are regular expressions.",
-)
-@click.option(
-    "--passages",
-    default=None,
-    type=click.Path(exists=True),
-    help="Passages for a corpus of its own: .jsonl, .tsv, BEIR.",
-)
-@click.option("--called", default=None, help="The benchmark's name; the format's when not given.")
-@json_option
+@own_options
 @corpus_option
 def import_open_questions_command(
-    file: str, benchmark: str, layout: str, passages: str | None, called: str | None, as_json: bool
+    file: str,
+    benchmark: str,
+    *,
+    layout: Annotated[
+        Literal["nq-open", "webquestions", "curatedtrec", "dpr-csv"],
+        Option(
+            "How the file is laid out; answers of curatedtrec are regular expressions.",
+            flags=("--format",),
+        ),
+    ],
+    passages: Annotated[
+        str | None, Option("Passages for a corpus of its own: .jsonl, .tsv, BEIR.", kind="exists")
+    ] = None,
+    called: Annotated[
+        str | None, Option("The benchmark's name; the format's when not given.")
+    ] = None,
+    as_json: Json = False,
 ) -> None:
     """Make a benchmark of a published question FILE; these name no gold pages, only answers.
 
@@ -204,7 +179,6 @@ def import_open_questions_command(
     """
     from whichone.benchmarks.open_questions import read_open_questions
     from whichone.benchmarks.question_files import import_published
-    from whichone.cli.printing import emit_benchmark
 
     queries = read_open_questions(file, layout)
     about = f"Questions of a {layout} file, with answers and no gold pages."
@@ -221,13 +195,14 @@ def import_open_questions_command(
 @makes("run")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @click.argument("run", type=click.Path())
-@click.option("--benchmark", required=True, help="What was asked: a folder or builtin/NAME.")
-@click.option(
-    "--format",
-    "form",
-    required=True,
-    type=click.Choice(
-        [
+@own_options
+def import_run_command(
+    file: str,
+    run: str,
+    *,
+    benchmark: Annotated[str, Option("What was asked: a folder or builtin/NAME.")],
+    form: Annotated[
+        Literal[
             "trec",
             "msmarco",
             "kilt",
@@ -239,29 +214,22 @@ def import_open_questions_command(
             "genre",
             "realm",
             "rag",
-        ]
-    ),
-    help="A TREC run, Pyserini's MS MARCO layout, KILT or AmbER predictions, DPR results, or what"
-    " a linker or RAG wrote.",
-)
-@click.option(
-    "--knowledge",
-    type=click.Path(exists=True, file_okay=False),
-    default=None,
-    help="A knowledge base for titles and Wikidata ids that the benchmark does not know.",
-)
-@click.option("--name", default=None, help="What to call the system.")
-@on_error_option
-@json_option
-def import_run_command(
-    file: str,
-    run: str,
-    benchmark: str,
-    form: str,
-    knowledge: str | None,
-    name: str | None,
-    on_error: str,
-    as_json: bool,
+        ],
+        Option(
+            "A TREC run, Pyserini's MS MARCO layout, KILT or AmbER predictions, DPR results, or what a linker or RAG wrote.",
+            flags=("--format",),
+        ),
+    ],
+    knowledge: Annotated[
+        str | None,
+        Option(
+            "A knowledge base for titles and Wikidata ids that the benchmark does not know.",
+            kind="folder",
+        ),
+    ] = None,
+    name: Annotated[str | None, Option("What to call the system.")] = None,
+    on_error: OnError = "fail",
+    as_json: Json = False,
 ) -> None:
     """Bring the rankings of FILE in as RUN, checked against its benchmark.
 
@@ -272,7 +240,6 @@ def import_run_command(
     from pathlib import Path
 
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.cli.printing import emit_json, emit_table
     from whichone.runs.run_files import import_run
 
     opened = Benchmark.open(benchmark)
@@ -288,7 +255,4 @@ def import_run_command(
         knowledge=knowledge,
     )
     counts = {"run": runs.name, **runs.folder.manifest.counts}
-    if as_json:
-        emit_json(counts)
-    else:
-        emit_table([{"what": key.replace("_", " "), "": value} for key, value in counts.items()])
+    emit(counts, as_json)

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import re
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import click
+import msgspec
 from click.shell_completion import CompletionItem
+
+from whichone import options
+from whichone.errors import UsageError
+from whichone.options import Option
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -95,86 +102,164 @@ def names_of(kind: str) -> Callable[[click.Context, click.Parameter, str], list[
     return offered
 
 
-def judge_options(function: F) -> F:
-    """Who decides the outcome of an answer, where it is not the rules."""
-    options = (
-        click.option("--judge", default=None, help="Answers: the model that decides outcomes."),
-        click.option(
-            "--endpoint",
-            default=None,
-            envvar="WHICHONE_ENDPOINT",
-            help="Where the judge is, such as http://HOST/v1.",
-        ),
-        click.option(
-            "--outcome-words",
-            type=click.Path(exists=True, dir_okay=False),
-            help="Answers: a list of your own of phrases that ask, refuse and deny.",
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
+_KINDS: dict[str, Callable[[], click.ParamType]] = {  # type: ignore[type-arg]
+    "path": click.Path,
+    "exists": lambda: click.Path(exists=True),
+    "file": lambda: click.Path(exists=True, dir_okay=False),
+    "folder": lambda: click.Path(exists=True, file_okay=False),
+    "words": Words,
+    "depths": Depths,
+    "measures": Measures,
+    "size": Memory,
+    "pairs": lambda: click.STRING,
+    "written": lambda: click.Path(dir_okay=False),
+}
+
+
+def options_of(kind: type[msgspec.Struct], name: str = "plan") -> Callable[[F], F]:
+    """The options that a struct's fields declare; the command gets them as one struct, called `name`."""
+    hints = get_type_hints(kind, include_extras=True)
+    fields = msgspec.structs.fields(kind)
+    offered = {f.name: o for f in fields if (o := _declared(hints[f.name])) is not None}
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def command(**values: Any) -> Any:
+            own = {field: values.pop(field) for field in offered}
+            pairs = {n: parse_pairs(own[n]) for n, o in offered.items() if o.kind == "pairs"}
+            return function(**values, **{name: kind(**{**own, **pairs})})
+
+        for field in reversed(fields):
+            if field.name in offered:
+                made = field.default_factory
+                default = field.default if made is msgspec.NODEFAULT else made()
+                field_option(field.name, hints[field.name], default)(command)
+        return command  # type: ignore[return-value]
+
+    return decorate
+
+
+def own_options(function: F) -> F:
+    """The options that a command's signature declares after its `*`, each by itself or in a struct of options."""
+    hints = get_type_hints(function, include_extras=True)
+    for parameter in [*inspect.signature(function).parameters.values()][::-1]:
+        hint, default = hints[parameter.name], parameter.default
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            continue
+        if _declared(hint) is not None:
+            given = msgspec.NODEFAULT if default is inspect.Parameter.empty else default
+            function = field_option(parameter.name, hint, given)(function)
+        elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+            function = options_of(hint, parameter.name)(function)
     return function
 
 
-@contextlib.contextmanager
-def chosen_judge(
-    model: str | None, endpoint: str | None, words: str | None
-) -> Iterator[Callable[..., Any] | None]:
-    """The judge that the options name, closed at the end; None for the rules."""
-    from whichone.measures.outcomes import judging
-
-    if model is None:
-        yield judging(words=words)
-        return
-    if endpoint is None:
-        from whichone.errors import UsageError
-
-        raise UsageError("a judge needs an endpoint", hint="--endpoint http://127.0.0.1:8000/v1")
-    from whichone.chat.endpoint import EndpointOptions, open_endpoint
-
-    with open_endpoint(EndpointOptions(url=endpoint, model=model)) as opened:
-        yield judging(opened, words)
+def parse_pairs(texts: Iterable[str]) -> dict[str, str]:
+    parsed = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        if not sign:
+            raise UsageError(f"{text!r} is not KEY=VALUE", hint="write it as -o k1=1.2")
+        parsed[key.replace("-", "_")] = value
+    return parsed
 
 
-def json_option(function: F) -> F:
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(
-        function
+def field_option(name: str, hint: Any, default: Any) -> Callable[[F], F]:
+    """The option that a field declares in its type, with a default of its own or another."""
+    option = _declared(hint)
+    assert option is not None
+    flags = option.flags or (f"--{name.replace('_', '-')}",)
+    return click.option(*flags, name, **_settings(hint, option, default))
+
+
+def _declared(hint: Any) -> Option | None:
+    return next(
+        (part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Option)), None
     )
 
 
-def memory_option(function: F) -> F:
-    return click.option(
-        "--memory",
-        type=Memory(),
-        default="2GB",
-        show_default=True,
-        help="Bound on the engine's memory.",
-    )(function)
+def _settings(hint: Any, option: Option, default: Any) -> dict[str, Any]:
+    """What click is given for a field of this type."""
+    plain, *metadata = get_args(hint)
+    bounds = next((part for part in metadata if isinstance(part, msgspec.Meta)), msgspec.Meta())
+    members = [m for m in get_args(plain) if m is not type(None)]
+    if get_origin(plain) in (Union, UnionType) and len(members) == 1:
+        plain, members = members[0], list(get_args(members[0]))
+    several = option.kind == "pairs" or (
+        get_origin(plain) is tuple and option.kind not in ("words", "depths", "measures")
+    )
+    if several:
+        plain = members[0]
+    settings: dict[str, Any] = {
+        "help": option.help,
+        "envvar": option.envvar,
+        "metavar": option.metavar,
+    }
+    if option.kind:
+        settings["type"] = _KINDS[option.kind]()
+    elif get_origin(plain) is Literal:
+        settings["type"] = click.Choice(get_args(plain))
+    elif plain in (int, float) and (bounds.ge is not None or bounds.le is not None):
+        kind: Any = click.IntRange if plain is int else click.FloatRange
+        settings["type"] = kind(bounds.ge, bounds.le)
+    elif plain is bool:
+        settings["is_flag"] = True
+    else:
+        settings["type"] = plain
+    if option.names:
+        settings["shell_complete"] = names_of(option.names)
+    if default is msgspec.NODEFAULT:
+        return {**settings, "required": True, "multiple": several}
+    if several:
+        return {**settings, "multiple": True}
+    if isinstance(default, tuple):
+        default = ",".join(map(str, default))
+    flag = isinstance(default, bool) and not any("/" in written for written in option.flags)
+    shown = option.shown and default not in (None, "") and not flag
+    return {**settings, "default": default, "show_default": shown}
+
+
+class JudgeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Who decides the outcome of an answer, where it is not the rules."""
+
+    judge: Annotated[str | None, Option("Answers: the model that decides outcomes.")] = None
+    endpoint: Annotated[
+        str | None,
+        Option("Where the judge is, such as http://HOST/v1.", envvar="WHICHONE_ENDPOINT"),
+    ] = None
+    outcome_words: Annotated[
+        str | None,
+        Option("Answers: a list of your own of phrases that ask, refuse and deny.", kind="file"),
+    ] = None
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[Callable[..., Any] | None]:
+        """The judge that the options name, closed at the end; None for the rules."""
+        from whichone.measures.outcomes import judging
+
+        if self.judge is None:
+            yield judging(words=self.outcome_words)
+            return
+        if self.endpoint is None:
+            hint = "--endpoint http://127.0.0.1:8000/v1"
+            raise UsageError("a judge needs an endpoint", hint=hint)
+        from whichone.chat.endpoint import EndpointOptions, open_endpoint
+
+        with open_endpoint(EndpointOptions(url=self.endpoint, model=self.judge)) as opened:
+            yield judging(opened, self.outcome_words)
+
+
+json_option = field_option("as_json", options.Json, False)
+memory_option = field_option("memory", options.Memory, "2GB")
+seed_option = field_option("seed", options.Seed, 0)
+on_error_option = field_option("on_error", options.OnError, "fail")
+per_query_option = field_option("per_query", options.PerQuery, None)
 
 
 def engine_options(function: F) -> F:
     """`--engine` and `--master`: where the work on a knowledge base is done."""
-    function = click.option(
-        "--master", default=None, help="Spark's master, such as spark://host:7077."
-    )(function)
-    return click.option(
-        "--engine",
-        type=click.Choice(["duckdb", "spark"]),
-        default="duckdb",
-        show_default=True,
-        help="What runs the relational steps and reads the pages.",
-    )(function)
-
-
-def seed_option(function: F) -> F:
-    return click.option(
-        "--seed",
-        type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        help="Seed of everything random.",
-        envvar="WHICHONE_SEED",
-    )(function)
+    function = field_option("master", options.Master, None)(function)
+    return field_option("engine", options.EngineName, "duckdb")(function)
 
 
 def k_option(default: str, *names: str) -> Callable[[F], F]:
@@ -187,33 +272,6 @@ def k_option(default: str, *names: str) -> Callable[[F], F]:
         show_default=True,
         help="Depths, such as 1,5,20.",
     )
-
-
-def per_query_option(function: F) -> F:
-    return click.option(
-        "--per-query",
-        type=click.Path(dir_okay=False),
-        default=None,
-        help="Also write one row a query; .jsonl, .csv or .parquet by suffix.",
-    )(function)
-
-
-def on_error_option(function: F) -> F:
-    return click.option(
-        "--on-error",
-        type=click.Choice(["fail", "skip"]),
-        default="fail",
-        show_default=True,
-        help="Stop at the first bad record, or count and list them.",
-    )(function)
-
-
-def moved_benchmark_option(function: F) -> F:
-    return click.option(
-        "--benchmark",
-        multiple=True,
-        help="Where the benchmark is now, if it was moved; of a run over several once for each.",
-    )(function)
 
 
 def corpus_option(function: F) -> F:

@@ -215,6 +215,32 @@ def emit_json(document: Any) -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
 
+def emit(
+    document: Any,
+    as_json: bool,
+    shown: str | Sequence[Mapping[str, Any]] | None = None,
+    **table: Any,
+) -> None:
+    """A document as JSON; else a text, or a table of rows, where there is neither of the document's own."""
+    if as_json:
+        emit_json(document)
+    elif isinstance(shown, str):
+        click.echo(shown)
+    else:
+        if shown is None and isinstance(document, Mapping):
+            shown = [{"what": key.replace("_", " "), "": value} for key, value in document.items()]
+        emit_table(document if shown is None else shown, **table)
+
+
+def in_words(counts: Mapping[str, Any]) -> str:
+    """`1,200 questions, 3 failures`: all counts above zero."""
+    return ", ".join(
+        f"{count:,} {what.replace('_', ' ')}"
+        for what, count in counts.items()
+        if isinstance(count, int) and count
+    )
+
+
 def emit_table(
     rows: Sequence[Mapping[str, Any]], *, title: str | None = None, columns: Sequence[str] = ()
 ) -> None:
@@ -261,7 +287,7 @@ def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        pq.write_table(pa.Table.from_pylist([dict(r) for r in rows]), path)
+        pq.write_table(pa.Table.from_pylist([dict(r) for r in rows]), Path(path).absolute())
     else:
         raise UsageError(
             f"cannot tell the format of {path.name}", hint="end it in .jsonl, .csv or .parquet"
@@ -270,13 +296,6 @@ def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def emit_benchmark(benchmark: Any, as_json: bool) -> None:
     """What was made: id, place and counts."""
-    counts = benchmark.folder.manifest.counts
-    if as_json:
-        emit_json({"id": benchmark.id, "path": str(benchmark.folder.root), "counts": counts})
-        return
-    counts_text = ", ".join(
-        f"{value:,} {key.replace('_', ' ')}"
-        for key, value in counts.items()
-        if isinstance(value, int) and value
-    )
-    click.echo(f"{benchmark.folder.root}: {benchmark.id} ({counts_text})")
+    counts, place = benchmark.folder.manifest.counts, str(benchmark.folder.root)
+    document = {"id": benchmark.id, "path": place, "counts": counts}
+    emit(document, as_json, f"{place}: {benchmark.id} ({in_words(counts)})")

@@ -1,6 +1,6 @@
-"""The whole way on the built-in world: dumps, knowledge base, benchmark, retrievers, measures, page.
+"""`whichone demo`, `experiment`, `report` and `serve`: the whole way at once, and what came of it.
 
-Every step can be killed and started again, and ends with the same bytes, times aside.
+Every step of the demo can be killed and started again, and ends with the same bytes, times aside.
 """
 
 from __future__ import annotations
@@ -9,24 +9,26 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import click
 import msgspec
+from msgspec import Meta
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.benchmarks.by_name import build_builtin, ingest_dumps
-from whichone.cli.options import json_option, moved_benchmark_option
-from whichone.cli.printing import makes
+from whichone.cli.options import own_options
+from whichone.cli.printing import emit, emit_json, emit_table, makes
 from whichone.errors import UsageError, WhichoneError, missing_extra
 from whichone.files.folder import Folder, can_go_on
 from whichone.files.lines import write_atomic
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.measures.summary import SummaryRow, as_document, summarise_runs
+from whichone.options import Allow, Json, Moved, Option
 from whichone.progress import talk
 from whichone.protocols import Retriever
-from whichone.report.report import make_report
+from whichone.report.report import ReportOptions, make_report
 from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.run import Run
@@ -65,9 +67,7 @@ def run_demo(out: Path) -> Demo:
     _unless_done(out / "kb", KNOWLEDGE_BASE, lambda: ingest_dumps(dumps, out / "kb"))
     talk("3/5  AmbER sets of it")
     _unless_done(
-        out / "amber",
-        BENCHMARK,
-        lambda: build_builtin("builtin/amber", out / "kb", out / "amber"),
+        out / "amber", BENCHMARK, lambda: build_builtin("builtin/amber", out / "kb", out / "amber")
     )
     benchmark = Benchmark.open(out / "amber")
     runs = []
@@ -124,8 +124,8 @@ def word_overlap(benchmark: Benchmark) -> Callable[[str, int], list[tuple[str, f
 
 @click.command()
 @click.argument("out", type=click.Path(file_okay=False), default="whichone-demo")
-@json_option
-def demo_command(out: str, as_json: bool) -> None:
+@own_options
+def demo_command(out: str, *, as_json: Json = False) -> None:
     """Take the built-in world from raw dumps to a table and a page, all under OUT.
 
     Killed at any moment and started again, it ends with the same bytes.
@@ -136,7 +136,6 @@ def demo_command(out: str, as_json: bool) -> None:
     """
     from pathlib import Path
 
-    from whichone.cli.printing import emit_json, emit_table
     from whichone.measures.summary import DEPTH, table_5, table_6
     from whichone.progress import talk
 
@@ -160,17 +159,21 @@ def demo_command(out: str, as_json: bool) -> None:
 
 @click.command()
 @click.argument("file", type=click.Path(dir_okay=False))
-@click.option("--out", type=click.Path(), default=None, help="Folder of the cells.")
-@click.option("--dry-run", is_flag=True, help="Show what would run, with estimated time and cost.")
-@click.option(
-    "--report",
-    type=click.Path(dir_okay=False),
-    default=None,
-    help="Write a report of this experiment's own cells, a page for each benchmark.",
-)
-@json_option
+@own_options
 def experiment_command(
-    file: str, out: str | None, dry_run: bool, report: str | None, as_json: bool
+    file: str,
+    *,
+    out: Annotated[str | None, Option("Folder of the cells.", kind="path")] = None,
+    dry_run: Annotated[bool, Option("Show what would run, with estimated time and cost.")] = False,
+    report: Annotated[
+        str | None,
+        Option(
+            "Write a report of this experiment's own cells, a page for each benchmark.",
+            kind="written",
+        ),
+    ] = None,
+    allow: Allow = (),
+    as_json: Json = False,
 ) -> None:
     """Do everything that FILE (TOML) crosses, each cell into a folder of its own.
 
@@ -180,14 +183,14 @@ def experiment_command(
     \b
     whichone experiment study.toml --dry-run
     whichone experiment study.toml --report study.html
+    whichone experiment study.toml --allow my_search:search
     """
-    from whichone.cli.printing import emit_json, emit_table
     from whichone.errors import BadInput
     from whichone.experiment import execute as experiment
     from whichone.progress import talk
 
     if dry_run:
-        planned = experiment.dry_run(file, out)
+        planned = experiment.dry_run(file, out, allow=allow)
         if as_json:
             emit_json(planned)
             return
@@ -202,7 +205,7 @@ def experiment_command(
         else:
             click.echo("which cells there are is known when the models are trained")
         return
-    results = experiment.run_experiment(file, out)
+    results = experiment.run_experiment(file, out, allow=allow)
     if as_json:
         emit_json(results)
     else:
@@ -272,43 +275,13 @@ def _shown(result: Any) -> dict[str, Any]:
 @click.command()
 @makes("places", plain=True)
 @click.argument("places", nargs=-1, required=True, type=click.Path(), metavar="RUN... OUT.html")
-@moved_benchmark_option
-@click.option(
-    "--gap-scale",
-    type=click.Choice(["views", "log10"]),
-    default="log10",
-    show_default=True,
-    help="Scale of the popularity gap in Figure 4; the authors' data give log10 of views.",
-)
-@click.option("--redact", is_flag=True, help="Leave out names, titles and texts: numbers only.")
-@click.option(
-    "--names",
-    default=200,
-    show_default=True,
-    help="How many of the most telling names get a panel.",
-)
-@click.option(
-    "--knowledge",
-    type=click.Path(exists=True, file_okay=False),
-    default=None,
-    help="Knowledge base whose entities are sampled for Figure 2; the built-in one is found by itself.",
-)
-@click.option(
-    "--study",
-    type=click.Path(exists=True, dir_okay=False),
-    default=None,
-    help="answers.csv of a user study in `whichone serve`: the human row of Table 8.",
-)
-@json_option
+@own_options
 def report_command(
     places: tuple[str, ...],
-    benchmark: tuple[str, ...],
-    gap_scale: Literal["views", "log10"],
-    redact: bool,
-    names: int,
-    knowledge: str | None,
-    study: str | None,
-    as_json: bool,
+    *,
+    benchmark: Moved = (),
+    options: ReportOptions,
+    as_json: Json = False,
 ) -> None:
     """Write the papers' tables and figures for RUNS to OUT.html, and each table and figure beside it.
 
@@ -320,28 +293,17 @@ def report_command(
     whichone report RUN ANSWERS_GOLD ANSWERS_OTHER_BEARER report.html
     whichone report RUN ANSWERS_GOLD report.html --knowledge KB --study answers.csv
     """
-    from whichone.cli.printing import emit_json
-    from whichone.report.report import make_report
-
     *runs, out = places
     if not out.endswith((".html", ".htm")) or not runs:
         raise UsageError(
             "runs first, then the page to write", hint="whichone report RUN... OUT.html"
         )
-    written = make_report(
-        runs,
-        out,
-        benchmark=benchmark or None,
-        gap_scale=gap_scale,
-        redact=redact,
-        panels=names,
-        knowledge=knowledge,
-        study=study,
+    written = make_report(runs, out, options, benchmark=benchmark or None)
+    emit(
+        {"written": [str(p) for p in written]},
+        as_json,
+        f"{out} ({len(written) - 1} tables and figures beside it)",
     )
-    if as_json:
-        emit_json({"written": [str(p) for p in written]})
-    else:
-        click.echo(f"{out} ({len(written) - 1} tables and figures beside it)")
 
 
 # `whichone serve`: explorer, user study, annotation and leaderboard in the browser.
@@ -349,72 +311,64 @@ def report_command(
 
 @click.command()
 @click.argument("folder", nargs=-1, type=click.Path(exists=True, file_okay=False))
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
-@click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
-@click.option(
-    "--database",
-    default=None,
-    envvar="WHICHONE_DATABASE",
-    help="Where answers are kept: postgresql://USER@HOST/NAME, or a file for SQLite.  "
-    "[default: FOLDER/whichone-web.sqlite]",
-)
-@click.option(
-    "--secret",
-    default=None,
-    envvar="WHICHONE_SECRET",
-    type=click.Path(dir_okay=False),
-    help="The file with the secret that signs links, readable by its owner alone; servers that share a "
-    "database share it.  [default: beside the database]",
-)
-@click.option(
-    "--no-login",
-    is_flag=True,
-    help="Let whoever uses a browser of this machine in as the admin, without a link.",
-)
-@click.option("--public", is_flag=True, help="Let anybody read; writing still needs a link.")
-@click.option(
-    "--name",
-    "names",
-    multiple=True,
-    help="A host name that the server goes by; once one is given, requests for others are refused.",
-)
-@click.option(
-    "--max-upload",
-    default=64,
-    show_default=True,
-    type=click.IntRange(1, 4096),
-    help="Largest file of predictions, in MiB; unpacked it may be eight times as large.",
-)
-@click.option("--contact", default="", help="Whom to ask, shown wherever something is refused.")
-@click.option(
-    "--search",
-    "index",
-    default=None,
-    type=click.Path(exists=True, file_okay=False),
-    help="Serve an index of `namesake` for searching instead of web pages.",
-)
-@click.option("--log", is_flag=True, help="Log every request as a line of JSON on standard error.")
+@own_options
 def serve_command(
     folder: tuple[str, ...],
-    host: str,
-    port: int,
-    database: str | None,
-    secret: str | None,
-    no_login: bool,
-    public: bool,
-    names: tuple[str, ...],
-    max_upload: int,
-    contact: str,
-    index: str | None,
-    log: bool,
+    *,
+    host: Annotated[str, Option("Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, Option(""), Meta(ge=1, le=65535)] = 8000,
+    database: Annotated[
+        str | None,
+        Option(
+            "Where answers are kept: postgresql://USER@HOST/NAME, or a file for SQLite.  [default: FOLDER/whichone-web.sqlite]",
+            envvar="WHICHONE_DATABASE",
+        ),
+    ] = None,
+    secret: Annotated[
+        str | None,
+        Option(
+            "The file with the secret that signs links, readable by its owner alone; servers that share a database share it.  [default: beside the database]",
+            kind="written",
+            envvar="WHICHONE_SECRET",
+        ),
+    ] = None,
+    no_login: Annotated[
+        bool,
+        Option(
+            "No link for the admin: an address that opens a single time, on this machine alone."
+        ),
+    ] = False,
+    public: Annotated[bool, Option("Let anybody read; writing still needs a link.")] = False,
+    names: Annotated[
+        tuple[str, ...],
+        Option(
+            "A host name that the server goes by; once one is given, requests for others are refused.",
+            flags=("--name",),
+        ),
+    ] = (),
+    max_upload: Annotated[
+        int,
+        Option("Largest file of predictions, in MiB; unpacked it may be eight times as large."),
+        Meta(ge=1, le=4096),
+    ] = 64,
+    contact: Annotated[str, Option("Whom to ask, shown wherever something is refused.")] = "",
+    index: Annotated[
+        str | None,
+        Option(
+            "Serve an index of `namesake` for searching: a page with a box, and an API.",
+            flags=("--search",),
+            kind="folder",
+        ),
+    ] = None,
+    log: Annotated[bool, Option("Log every request as a line of JSON on standard error.")] = False,
 ) -> None:
     """Show all benchmarks and runs below FOLDER (builtin/amber without one) as web pages.
 
     Several benchmarks over one corpus that are named here, or that a run was asked together, are also
     shown as one, with `benchmark` among its filters.
 
-    Nothing opens without a link; the admin's is printed at the start. With --no-login whoever uses
-    a browser of this machine is the admin.
+    Nothing opens without a link; the admin's is printed at the start. With --no-login an address is
+    printed that opens a single time: the browser that opens it first is the admin until the server ends.
 
     \b
     whichone demo OUT && whichone serve OUT
@@ -425,7 +379,6 @@ def serve_command(
     try:
         import fastapi  # noqa: F401
         import itsdangerous  # noqa: F401
-        import jinja2  # noqa: F401
         import python_multipart  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:

@@ -1,90 +1,68 @@
-"""`whichone check`: the gate for CI."""
+"""`whichone check`, `compare`, `power` and `score`: what runs and answers are worth."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from xml.etree import ElementTree
 
 import click
+from msgspec import Meta
+from msgspec.structs import asdict
 
 from whichone.cli import Verbs
-from whichone.cli.options import (
-    BenchmarkName,
-    Measures,
-    Words,
-    chosen_judge,
-    json_option,
-    judge_options,
-    moved_benchmark_option,
-    per_query_option,
-    seed_option,
-)
-from whichone.measures.gate import GateReport, describe, figures_line
-from whichone.measures.worst import mistake_rows
+from whichone.cli.options import BenchmarkName, JudgeOptions, own_options
+from whichone.cli.printing import emit_json, emit_table, write_rows
+from whichone.measures.budgets import Budgets
+from whichone.options import Json, Moved, Option, PerQuery, Seed
+
+if TYPE_CHECKING:
+    from whichone.measures.gate import GateReport
 
 
 @click.command()
 @click.argument("run", type=click.Path())
-@click.option("--max-tail-gap", type=float, help="Head minus tail accuracy at 1, at most.")
-@click.option(
-    "--max-confusion", type=float, help="Share of queries where a namesake ranks first, at most."
-)
-@click.option("--max-tail-confusion", type=float, help="The same among tail queries.")
-@click.option(
-    "--max-not-found", type=float, help="Share where neither gold nor a namesake is found, at most."
-)
-@click.option("--min-accuracy", type=float, help="Accuracy at 1, at least.")
-@click.option("--min-tail-accuracy", type=float, help="The same among tail queries.")
-@click.option(
-    "--max-answered-for-namesake", type=float, help="Answers: a namesake's value given, at most."
-)
-@click.option("--min-answer-accuracy", type=float, help="Answers: right ones, at least.")
-@click.option("--max-wrong-actions", type=float, help="Tasks: acted on somebody else, at most.")
-@click.option(
-    "--floor/--no-floor",
-    default=True,
-    show_default=True,
-    help="Fail a search that is worse than BM25 over the same corpus.",
-)
-@click.option(
-    "--baseline", type=click.Path(), help="An older run: a significant paired regression fails."
-)
-@click.option(
-    "--by",
-    type=Words(),
-    default="",
-    help="Check in every slice by columns or attributes of the queries: benchmark, role.",
-)
-@click.option("--strict", is_flag=True, help="Undecided fails too.")
-@moved_benchmark_option
-@click.option("--junit", type=click.Path(dir_okay=False), help="Also write a JUnit file.")
-@click.option("--markdown", type=click.Path(dir_okay=False), help="Also write Markdown.")
-@judge_options
-@seed_option
-@json_option
+@own_options
 @click.pass_context
 def check_command(
     ctx: click.Context,
-    /,
     run: str,
-    baseline: str | None,
-    floor: bool,
-    by: tuple[str, ...],
-    strict: bool,
-    benchmark: tuple[str, ...],
-    junit: str | None,
-    markdown: str | None,
-    judge: str | None,
-    endpoint: str | None,
-    outcome_words: str | None,
-    seed: int,
-    as_json: bool,
-    **budgets: Any,
+    *,
+    budgets: Budgets,
+    floor: Annotated[
+        bool,
+        Option(
+            "Fail a search that is worse than BM25 over the same corpus.",
+            flags=("--floor/--no-floor",),
+        ),
+    ] = True,
+    baseline: Annotated[
+        str | None, Option("An older run: a significant paired regression fails.", kind="path")
+    ] = None,
+    by: Annotated[
+        tuple[str, ...],
+        Option(
+            "Check in every slice by columns or attributes of the queries: benchmark, role.",
+            kind="words",
+        ),
+    ] = (),
+    margin: Annotated[
+        float,
+        Option(
+            "How much worse than BM25 or the baseline is accepted, even where the test is sure."
+        ),
+    ] = 0.02,
+    strict: Annotated[bool, Option("Undecided fails too.")] = False,
+    benchmark: Moved = (),
+    junit: Annotated[str | None, Option("Also write a JUnit file.", kind="written")] = None,
+    markdown: Annotated[str | None, Option("Also write Markdown.", kind="written")] = None,
+    judge: JudgeOptions,
+    seed: Seed = 0,
+    as_json: Json = False,
 ) -> None:
     """Fail when a RUN or a folder of answers is worse than its budgets, or than an older one.
 
-    Without any option a search fails when it finds gold in under half of the questions, is significantly
-    worse than BM25 over the same corpus, serves the most popular bearers more than 0.25 better than the
+    Without any option a search fails when it finds gold in under half of the questions, is significantly and
+    by more than --margin worse than BM25 over the same corpus, serves the most popular bearers more than 0.25 better than the
     others, or gives no result to most questions. A budget fails when the whole interval is beyond it, or
     when no question can measure it; when the budget is inside the interval the verdict is undecided,
     which exits 0, or 1 with --strict. The ten worst mistakes are printed.
@@ -98,20 +76,20 @@ def check_command(
     """
     from pathlib import Path
 
-    from whichone.cli.printing import emit_json, emit_table
-    from whichone.measures.gate import Budgets, describe, figures_line, gate_folder
+    from whichone.measures.gate import describe, figures_line, gate_folder
     from whichone.measures.worst import mistake_rows
     from whichone.progress import talk
 
-    with chosen_judge(judge, endpoint, outcome_words) as judging:
+    with judge.opened() as judging:
         report = gate_folder(
             run,
-            Budgets.of(budgets),
+            Budgets.of(asdict(budgets)),
             benchmark=benchmark or None,
             baseline=baseline,
             floor=floor,
             strict=strict,
             seed=seed,
+            margin=margin,
             judge=judging,
             by=by,
         )
@@ -136,30 +114,28 @@ def check_command(
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--measures",
-    type=Measures(),
-    default="",
-    help="Such as acc@1,confused@20 of runs, em,f1 of answers; else the usual ones of their kind.",
-)
-@click.option(
-    "--by",
-    type=Words(),
-    default="",
-    help="Compare in every slice by columns or attributes of the queries: role,relation.",
-)
-@click.option("--baseline", default=None, help="Compare each system with this one only.")
-@moved_benchmark_option
-@seed_option
-@json_option
+@own_options
 def compare_command(
     runs: tuple[str, ...],
-    measures: tuple[str, ...],
-    by: tuple[str, ...],
-    baseline: str | None,
-    benchmark: tuple[str, ...],
-    seed: int,
-    as_json: bool,
+    *,
+    measures: Annotated[
+        tuple[str, ...],
+        Option(
+            "Such as acc@1,confused@20 of runs, em,f1 of answers, or module:function of your own; else the usual ones of their kind.",
+            kind="measures",
+        ),
+    ] = (),
+    by: Annotated[
+        tuple[str, ...],
+        Option(
+            "Compare in every slice by columns or attributes of the queries: role,relation,popularity:4.",
+            kind="words",
+        ),
+    ] = (),
+    baseline: Annotated[str | None, Option("Compare each system with this one only.")] = None,
+    benchmark: Moved = (),
+    seed: Seed = 0,
+    as_json: Json = False,
 ) -> None:
     """Compare two or more RUNS (or ANSWERS) over one benchmark: paired tests by cluster.
 
@@ -168,7 +144,6 @@ def compare_command(
     whichone compare RUN_A RUN_B --measures acc@1 --by dataset,shared_name
     whichone compare OTHER_BEARER GOLD --measures em    # what confusion costs
     """
-    from whichone.cli.printing import emit_json, emit_table
     from whichone.measures.comparison import compare, comparison_rows
     from whichone.measures.intervals import cluster_note
     from whichone.measures.scores import distinctly_named, score_folder
@@ -184,10 +159,7 @@ def compare_command(
     if as_json:
         emit_json(comparisons)
         return
-    emit_table(
-        comparison_rows(comparisons),
-        title=f"paired by cluster on {scores[0].benchmark}",
-    )
+    emit_table(comparison_rows(comparisons), title=f"paired by cluster on {scores[0].benchmark}")
     click.echo(f"b - a: {cluster_note(scores[0].queries)}; p: permutation test by cluster")
 
 
@@ -196,33 +168,28 @@ def compare_command(
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True, type=click.Path(), metavar="[BENCH] [RUN]...")
-@click.option(
-    "--difference", type=float, required=True, help="The difference to see, such as 0.05."
-)
-@click.option("--measure", default="acc@1", show_default=True, help="A measure of the runs.")
-@click.option("--power", default=0.8, show_default=True, help="How surely it is to be seen.")
-@click.option(
-    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
-)
-@json_option
+@own_options
 def power_command(
     folders: tuple[str, ...],
-    difference: float,
-    measure: str,
-    power: float,
-    benchmark: str | None,
-    as_json: bool,
+    *,
+    difference: Annotated[float, Option("The difference to see, such as 0.05.")],
+    measure: Annotated[str, Option("A measure of the runs.")] = "acc@1",
+    power: Annotated[float, Option("How surely it is to be seen.")] = 0.8,
+    benchmark: Annotated[
+        str | None, Option("Where the benchmark is stored now, if it was moved.")
+    ] = None,
+    as_json: Json = False,
 ) -> None:
     """Say how many names of BENCH it takes to see a difference, from two or more pilot RUNS over it.
 
-    BENCH alone takes the runs over it that are stored beside it; runs alone are enough too.
+    BENCH alone takes the runs over it that are stored beside it; runs alone are enough too. The number
+    comes with an interval: a pilot of ten names knows little about how much names differ.
 
     \b
     whichone power BENCH --difference 0.05
     whichone power RUN_A RUN_B --difference 0.05
     whichone power RUN_A RUN_B --difference 0.02 --measure confused@20 --power 0.9
     """
-    from whichone.cli.printing import emit_json, emit_table
     from whichone.measures.comparison import names_needed
     from whichone.measures.measure import parse_measure
     from whichone.measures.scores import distinctly_named, score_folder
@@ -244,11 +211,17 @@ def power_command(
             "b": n.b,
             "names in the pilot": n.pilot,
             f"names for {difference:g}": f"{n.names:,}",
+            "interval": f"{_number(n.fewest)} to {_number(n.most)}",
             "the pilot sees": f"{n.smallest:.3f}",
         }
         for n in needed
     ]
     emit_table(rows, title=f"names to see a difference of {difference:g} with power {power:g}")
+    click.echo("interval: 95 %, for the pilot does not know its own spread; plan for its upper end")
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"
 
 
 # `whichone score`: measures over a run, or over files of a known format.
@@ -276,32 +249,28 @@ class Score(Verbs):
 
 @click.command(name="RUN")
 @click.argument("run", type=click.Path())
-@click.option(
-    "--measures",
-    type=Measures(),
-    default="",
-    help="Such as acc@1,confused@20 of a run, em,f1 of answers; else the usual ones of its kind.",
-)
-@click.option(
-    "--by",
-    type=Words(),
-    default="",
-    help="Slice by columns or attributes of the queries: role,relation.",
-)
-@moved_benchmark_option
-@judge_options
-@per_query_option
-@json_option
+@own_options
 def folder(
     run: str,
-    measures: tuple[str, ...],
-    by: tuple[str, ...],
-    benchmark: tuple[str, ...],
-    judge: str | None,
-    endpoint: str | None,
-    outcome_words: str | None,
-    per_query: str | None,
-    as_json: bool,
+    *,
+    measures: Annotated[
+        tuple[str, ...],
+        Option(
+            "Such as acc@1,confused@20 of a run, em,f1 of answers, or module:function of your own; else the usual ones of its kind.",
+            kind="measures",
+        ),
+    ] = (),
+    by: Annotated[
+        tuple[str, ...],
+        Option(
+            "Slice by columns or attributes of the queries: role,relation; popularity (head and tail), popularity:4.",
+            kind="words",
+        ),
+    ] = (),
+    benchmark: Moved = (),
+    judge: JudgeOptions,
+    per_query: PerQuery = None,
+    as_json: Json = False,
 ) -> None:
     """Score a RUN (or ANSWERS) folder, or files of a format: `whichone score kilt --help`.
 
@@ -310,12 +279,11 @@ def folder(
     whichone score ANSWERS --measures em,f1,answered_for_namesake --by role
     whichone score ANSWERS --judge my-model --endpoint http://127.0.0.1:8000/v1
     """
-    from whichone.cli.printing import emit_json, emit_table, write_rows
     from whichone.measures.intervals import cluster_note
     from whichone.measures.scores import score_folder, slice_rows
     from whichone.progress import talk
 
-    with chosen_judge(judge, endpoint, outcome_words) as judging:
+    with judge.opened() as judging:
         scores = score_folder(run, measures, benchmark=benchmark or None, judge=judging)
     if per_query:
         write_rows(per_query, list(scores.rows()))
@@ -333,11 +301,14 @@ def folder(
 
 
 def _shown(value: Any) -> Any:
+    from whichone.measures.intervals import SHALLOW
+
     if isinstance(value, dict):
         if value["value"] is None:
             return "-"
         spread = f" [{value['low']:.3f}, {value['high']:.3f}]" if value["low"] is not None else ""
-        return f"{value['value']:.3f}{spread} n={value['n']} in {value['clusters']}"
+        mark = SHALLOW if value.get("shallow") else ""
+        return f"{value['value']:.3f}{mark}{spread} n={value['n']} in {value['clusters']}"
     return "-" if value is None else str(value)
 
 
@@ -350,46 +321,38 @@ score_command = Score(name="score", prefix="score ", help=folder.help)
 @click.command("three")
 @click.argument("benchmark", type=BenchmarkName())
 @click.argument("places", nargs=-1, type=click.Path(), metavar="[RUN|ANSWERS]...")
-@click.option(
-    "--retriever",
-    "retrievers",
-    multiple=True,
-    metavar='"NAME [KEY=VALUE...]"',
-    help="Search the three pages of each item alone with this retriever; may be repeated.",
-)
-@click.option(
-    "--fewer",
-    type=click.Choice(["skip", "pad"]),
-    default="skip",
-    show_default=True,
-    help="Names with fewer than three bearers: leave them out, or add pages of other names.",
-)
-@click.option("--most", type=click.IntRange(1), default=None, help="A seeded sample of so many.")
-@click.option(
-    "--items",
-    "items_file",
-    type=click.Path(dir_okay=False),
-    default=None,
-    help="Also write the items, one row each; .jsonl, .csv or .parquet by suffix.",
-)
-@click.option(
-    "--study",
-    type=click.Path(exists=True, dir_okay=False),
-    default=None,
-    help="answers.csv of a user study in `whichone serve`: the human row.",
-)
-@seed_option
-@json_option
+@own_options
 def score_three_command(
     benchmark: str,
     places: tuple[str, ...],
-    retrievers: tuple[str, ...],
-    fewer: Any,
-    most: int | None,
-    items_file: str | None,
-    study: str | None,
-    seed: int,
-    as_json: bool,
+    *,
+    retrievers: Annotated[
+        tuple[str, ...],
+        Option(
+            "Search the three pages of each item alone with this retriever; may be repeated.",
+            flags=("--retriever",),
+            metavar='"NAME [KEY=VALUE...]"',
+        ),
+    ] = (),
+    fewer: Annotated[
+        Literal["skip", "pad"],
+        Option("Names with fewer than three bearers: leave them out, or add pages of other names."),
+    ] = "skip",
+    most: Annotated[int | None, Option("A seeded sample of so many."), Meta(ge=1)] = None,
+    items_file: Annotated[
+        str | None,
+        Option(
+            "Also write the items, one row each; .jsonl, .csv or .parquet by suffix.",
+            flags=("--items",),
+            kind="written",
+        ),
+    ] = None,
+    study: Annotated[
+        str | None,
+        Option("answers.csv of a user study in `whichone serve`: the human row.", kind="file"),
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
 ) -> None:
     """Which of three bearers' pages is the right one? The user study of AmbER's Table 8.
 
@@ -402,7 +365,6 @@ def score_three_command(
     """
     import msgspec
 
-    from whichone.cli.printing import emit_json, emit_table, write_rows
     from whichone.report.three_choice import three_choice_scores, three_document, three_rows
 
     rows, opened, choices = three_choice_scores(
@@ -422,6 +384,9 @@ def score_three_command(
 
 
 def gate_markdown(report: GateReport) -> str:
+    from whichone.measures.gate import describe, figures_line
+    from whichone.measures.worst import mistake_rows
+
     lines = [
         f"### whichone: {report.verdict}",
         "",

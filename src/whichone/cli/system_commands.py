@@ -1,118 +1,28 @@
-"""`whichone read`: let a reader answer a benchmark's questions."""
+"""`whichone read`, `index`, `retrieve`, `search` and `work`: systems that are asked, and their indexes."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import click
+from msgspec import Meta
+from msgspec.structs import replace
 
-from whichone.cli.options import BenchmarkName, json_option, names_of, seed_option
-from whichone.cli.printing import makes
+from whichone.cli.options import BenchmarkName, own_options, parse_pairs
+from whichone.cli.printing import emit, emit_json, in_words, makes
 from whichone.errors import UsageError
+from whichone.options import Json, Option
+from whichone.runs.options import FLAGS, ReadOptions, RetrieveOptions, WorkOptions
 
 
 @click.command()
 @makes("answers", decides=False)
 @click.argument("benchmark", type=BenchmarkName(), nargs=-1, required=True, metavar="BENCHMARK...")
 @click.argument("answers", type=click.Path())
-@click.option(
-    "--reader",
-    default="llm",
-    show_default=True,
-    shell_complete=names_of("readers"),
-    help="Its name (see `whichone list readers`), or module:function of your own.",
-)
-@click.option(
-    "--passages",
-    type=click.Choice(["gold", "retrieved", "gold+retrieved", "none", "other-bearer"]),
-    default="gold",
-    show_default=True,
-    help="What the reader is shown.",
-)
-@click.option("--run", type=click.Path(), default=None, help="The run whose passages are shown.")
-@click.option("--depth", type=int, default=None, help="At most so many passages; 20, AmbigDocs 5.")
-@click.option(
-    "--shuffled/--ranked",
-    default=None,
-    help="A seeded order of its own for each question, or by rank; AmbigDocs: shuffled.",
-)
-@click.option(
-    "--page-passages",
-    default=1,
-    show_default=True,
-    help="How many passages represent a page, if the run returned pages; 0: all.",
-)
-@click.option(
-    "--endpoint", default=None, envvar="WHICHONE_ENDPOINT", help="Such as http://HOST/v1."
-)
-@click.option(
-    "--model",
-    default=None,
-    envvar="WHICHONE_MODEL",
-    help="The endpoint's name for it; else a checkpoint.",
-)
-@click.option(
-    "--prompt", default=None, help="zero-shot, few-shot, which-one, one-by-one or a file."
-)
-@click.option("--concurrency", type=int, default=None, help="Calls at once; 16 when not given.")
-@click.option("--cache", default=None, help="File of calls already made, or none.")
-@click.option(
-    "-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Of the reader."
-)
-@click.option("--name", default=None, help="The system's name in tables.")
-@click.option(
-    "--limit",
-    type=int,
-    default=None,
-    help="Ask only so many questions, of names drawn by --seed, all tasks of a name together.",
-)
-@click.option(
-    "--task",
-    "tasks",
-    multiple=True,
-    help="Ask questions of this task only, such as qa, sf or fc; may be given several times.",
-)
-@click.option(
-    "--on-error",
-    type=click.Choice(["fail", "skip"]),
-    default="skip",
-    show_default=True,
-    help="Keep a failing question as a failure, scored as wrong; or stop.",
-)
-@click.option(
-    "--retry", is_flag=True, help="In finished answers: ask again what failed or came back empty."
-)
-@click.option(
-    "--repeat",
-    type=click.IntRange(1),
-    default=1,
-    help="Ask everything so many times, past the cache, and count the questions whose answers differ.",
-)
-@seed_option
-@json_option
+@own_options
 def read_command(
-    benchmark: tuple[str, ...],
-    answers: str,
-    reader: str,
-    passages: str,
-    run: str | None,
-    depth: int | None,
-    shuffled: bool | None,
-    page_passages: int,
-    endpoint: str | None,
-    model: str | None,
-    prompt: str | None,
-    concurrency: int | None,
-    cache: str | None,
-    options: tuple[str, ...],
-    name: str | None,
-    limit: int | None,
-    tasks: tuple[str, ...],
-    on_error: str,
-    retry: bool,
-    repeat: int,
-    seed: int,
-    as_json: bool,
+    benchmark: tuple[str, ...], answers: str, *, plan: ReadOptions, as_json: Json = False
 ) -> None:
     """Let a reader answer every question of BENCHMARK and keep what it says in ANSWERS.
 
@@ -130,53 +40,23 @@ def read_command(
     whichone read AMBER_H AMBER_N ANSWERS --passages retrieved --run RUN --reader extractive
     whichone read BENCH ANSWERS --endpoint http://127.0.0.1:8000/v1 --model NAME --retry
     """
-    from whichone.cli.printing import emit_json
     from whichone.runs.read import read_repeatedly
 
-    flags = {
-        "endpoint": endpoint,
-        "model": model,
-        "prompt": prompt,
-        "concurrency": concurrency,
-        "cache": cache,
-    }
-    given = {key: value for key, value in flags.items() if value is not None}
-    if reader != "llm":
-        given = {key: value for key, value in given.items() if _typed(key)}
-        stray = [key for key in given if key != "model"]
+    if plan.reader != "llm":
+        stray = [key for key in FLAGS if key != "model" and _typed(key)]
         if stray:
-            raise UsageError(f"--{stray[0]} is for the reader llm, not for {reader}")
-    if limit is not None and limit < 1:
+            raise UsageError(f"--{stray[0]} is for the reader llm, not for {plan.reader}")
+        plan = replace(plan, **{key: None for key in FLAGS if not _typed(key)})
+    if plan.limit is not None and plan.limit < 1:
         raise UsageError("--limit must be at least 1")
-    answer_run, differing = read_repeatedly(
-        benchmark,
-        answers,
-        repeat,
-        reader=reader,
-        options={**given, **parse_options(options)},
-        passages=passages,
-        depth=depth,
-        shuffled=shuffled,
-        page_passages=page_passages,
-        seed=seed,
-        run=run,
-        name=name,
-        limit=limit,
-        tasks=tasks,
-        on_error=on_error,
-        retry=retry,
-    )
+    answer_run, differing = read_repeatedly(benchmark, answers, plan)
     counts, details = answer_run.folder.manifest.counts, answer_run.folder.manifest.made
     if as_json:
         document = {"answers": answers, "name": answer_run.name, "counts": counts, "made": details}
         emit_json({**document, **({"repeated": differing} if differing else {})})
         return
-    counts_text = ", ".join(
-        f"{value:,} {key.replace('_', ' ')}" for key, value in counts.items() if value
-    )
-    click.echo(
-        f"{answers}: {answer_run.name}, {counts_text}; p50 {details.get('latency_p50', 0):.3f} s"
-    )
+    seconds = details.get("latency_p50", 0)
+    click.echo(f"{answers}: {answer_run.name}, {in_words(counts)}; p50 {seconds:.3f} s")
     if differing:
         click.echo(
             f"asked {differing['times']} times: {differing['differing']:,} of {differing['questions']:,} questions"
@@ -197,24 +77,23 @@ def _typed(key: str) -> bool:
 @makes("index")
 @click.argument("corpus", type=click.Path())
 @click.argument("index", type=click.Path())
-@click.option(
-    "--retriever",
-    default="bm25",
-    show_default=True,
-    shell_complete=names_of("retrievers"),
-    help="What is to search it (see `whichone list retrievers`).",
-)
-@click.option(
-    "-o",
-    "--option",
-    "options",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A parameter of the retriever, such as k1=1.2.",
-)
-@json_option
+@own_options
 def index_command(
-    corpus: str, index: str, retriever: str, options: tuple[str, ...], as_json: bool
+    corpus: str,
+    index: str,
+    *,
+    retriever: Annotated[
+        str, Option("What is to search it (see `whichone list retrievers`).", names="retrievers")
+    ] = "bm25",
+    options: Annotated[
+        tuple[str, ...],
+        Option(
+            "A parameter of the retriever, such as k1=1.2.",
+            flags=("-o", "--option"),
+            metavar="KEY=VALUE",
+        ),
+    ] = (),
+    as_json: Json = False,
 ) -> None:
     """Index CORPUS (a corpus, or a benchmark's folder) for a retriever into the folder INDEX.
 
@@ -226,7 +105,6 @@ def index_command(
     whichone retrieve BENCH RUN --index INDEX
     """
     from whichone import registry
-    from whichone.cli.printing import emit_json
     from whichone.runs.run import open_corpus
 
     kind = registry.find("retrievers", retriever)
@@ -235,15 +113,12 @@ def index_command(
             f"{retriever} has no index of its own",
             hint="bm25, tfidf, dense, late, sparse, namesake, title-lookup and popular have",
         )
-    built_index = kind.build(open_corpus(corpus), index, **parse_options(options))
+    built_index = kind.build(open_corpus(corpus), index, **parse_pairs(options))
     described = built_index.describe()
     close = getattr(built_index, "close", None)
     if callable(close):
         close()
-    if as_json:
-        emit_json({"index": index, **described})
-    else:
-        click.echo(f"{index}: {retriever} over {corpus}")
+    emit({"index": index, **described}, as_json, f"{index}: {retriever} over {corpus}")
 
 
 # `whichone retrieve`: run a retriever over a benchmark.
@@ -253,75 +128,9 @@ def index_command(
 @makes("run", decides=False)
 @click.argument("benchmark", type=BenchmarkName(), nargs=-1, required=True, metavar="BENCHMARK...")
 @click.argument("run", type=click.Path())
-@click.option(
-    "--retriever",
-    default="bm25",
-    show_default=True,
-    shell_complete=names_of("retrievers"),
-    help="Its name (see `whichone list retrievers`), or module:function of your own.",
-)
-@click.option(
-    "-o",
-    "--option",
-    "options",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A parameter of the retriever, such as k1=1.2.",
-)
-@click.option(
-    "--encoder",
-    default=None,
-    metavar="PATH|NAME|PACKAGE",
-    help="The encoder of dense and namesake; the same as -o encoder=. `none` uses words only.",
-)
-@click.option(
-    "--model",
-    default=None,
-    metavar="FOLDER|FILE.onnx|NAME",
-    help="The model of rerank, late, sparse and blink; the same as -o model=.",
-)
-@click.option("-k", default=100, show_default=True, help="How many passages a question.")
-@click.option(
-    "--returns",
-    type=click.Choice(["page", "passage"]),
-    default=None,
-    help="What your function's ids are.",
-)
-@click.option(
-    "--index",
-    "index",
-    type=click.Path(),
-    default=None,
-    help="One finished index (`whichone index`) to ask; it says which retriever it is. With lucene: a folder of Lucene's.",
-)
-@click.option("--name", default=None, help="The system's name in tables.")
-@click.option(
-    "--on-error",
-    type=click.Choice(["fail", "skip"]),
-    default="fail",
-    show_default=True,
-    help="Stop at a failing question, or keep it as a failure, scored as wrong.",
-)
-@click.option("--timeout", type=float, default=None, help="Seconds that one block may take.")
-@click.option(
-    "--block", default=256, show_default=True, help="Questions asked at once and kept together."
-)
-@json_option
+@own_options
 def retrieve_command(
-    benchmark: tuple[str, ...],
-    run: str,
-    retriever: str,
-    options: tuple[str, ...],
-    encoder: str | None,
-    model: str | None,
-    k: int,
-    returns: str | None,
-    index: str | None,
-    name: str | None,
-    on_error: str,
-    timeout: float | None,
-    block: int,
-    as_json: bool,
+    benchmark: tuple[str, ...], run: str, *, plan: RetrieveOptions, as_json: Json = False
 ) -> None:
     """Ask every question of BENCHMARK and keep the rankings in RUN.
 
@@ -337,44 +146,19 @@ def retrieve_command(
     whichone retrieve BENCH RUN --retriever lucene --index FOLDER
     whichone retrieve AMBER_H AMBER_N RUN && whichone score RUN --by benchmark,role
     """
-    from whichone.cli.printing import emit_json
     from whichone.runs.retrieve import retrieve
 
-    if k < 1 or block < 1:
-        raise UsageError("-k and --block must be at least 1")
-    named = {"encoder": encoder, "model": model}
-    finished_run = retrieve(
-        benchmark,
-        run,
-        retriever=retriever,
-        options={**parse_options(options), **{n: v for n, v in named.items() if v}},
-        k=k,
-        returns=returns,
-        index=index,
-        name=name,
-        on_error=on_error,
-        timeout=timeout,
-        block=block,
-    )
+    if min(plan.k, plan.block, 1 if plan.passages is None else plan.passages) < 1:
+        raise UsageError("-k, --passages and --block must be at least 1")
+    finished_run = retrieve(benchmark, run, plan)
     counts, details = finished_run.folder.manifest.counts, finished_run.folder.manifest.made
-    if as_json:
-        emit_json({"run": run, "name": finished_run.name, "counts": counts, "made": details})
-        return
-    click.echo(
+    emit(
+        {"run": run, "name": finished_run.name, "counts": counts, "made": details},
+        as_json,
         f"{run}: {finished_run.name}, {counts['questions']:,} questions, {counts['failures']:,} failures, "
         f"{counts['empty']:,} without result; p50 {details.get('latency_p50', 0) * 1000:.1f} ms, "
-        f"p95 {details.get('latency_p95', 0) * 1000:.1f} ms"
+        f"p95 {details.get('latency_p95', 0) * 1000:.1f} ms",
     )
-
-
-def parse_options(options: tuple[str, ...]) -> dict[str, str]:
-    parsed = {}
-    for option in options:
-        key, sign, value = option.partition("=")
-        if not sign:
-            raise UsageError(f"{option!r} is not KEY=VALUE", hint="write it as -o k1=1.2")
-        parsed[key.replace("-", "_")] = value
-    return parsed
 
 
 # `whichone search`: ask an index one question.
@@ -383,16 +167,20 @@ def parse_options(options: tuple[str, ...]) -> dict[str, str]:
 @click.command()
 @click.argument("index", type=click.Path())
 @click.argument("question")
-@click.option("-k", default=5, show_default=True, type=click.IntRange(1), help="How many passages.")
-@json_option
-def search_command(index: str, question: str, k: int, as_json: bool) -> None:
+@own_options
+def search_command(
+    index: str,
+    question: str,
+    *,
+    k: Annotated[int, Option("How many passages.", flags=("-k",)), Meta(ge=1)] = 5,
+    as_json: Json = False,
+) -> None:
     """Search the folder INDEX for QUESTION and show the passages, with what speaks for whom.
 
     \b
     whichone search INDEX "Where was John Bell born?"
     whichone search INDEX "Who leads Payroll?" -k 3 --json
     """
-    from whichone.cli.printing import emit_json
     from whichone.corpus.corpus import Corpus
     from whichone.records import Question
     from whichone.retrieval.indexes import CORPUS, open_index_folder
@@ -457,46 +245,9 @@ def _show_bearers(name: dict[str, Any]) -> None:
 @makes("answers", decides=False)
 @click.argument("benchmark", type=BenchmarkName(), nargs=-1, required=True, metavar="BENCHMARK...")
 @click.argument("answers", type=click.Path())
-@click.option(
-    "--agent",
-    required=True,
-    help="module:function of your own, or a plain one to compare with: guess, ask or doubt.",
-)
-@click.option(
-    "--search",
-    default="bm25",
-    show_default=True,
-    shell_complete=names_of("retrievers"),
-    help="Its search tool: a retriever's name, or module:function.",
-)
-@click.option(
-    "-o",
-    "--option",
-    "options",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="A parameter of the search tool, such as encoder=none.",
-)
-@click.option("--budget", default=10, show_default=True, help="Calls of tools for a question.")
-@click.option("--turns", default=0, show_default=True, help="Questions back that end a turn.")
-@click.option(
-    "--user/--no-user", default=True, show_default=True, help="A simulated user answers questions."
-)
-@click.option("--name", default=None, help="The system's name in tables.")
-@click.option("--limit", type=int, default=None, help="Ask only the first questions.")
-@json_option
+@own_options
 def work_command(
-    benchmark: tuple[str, ...],
-    answers: str,
-    agent: str,
-    search: str,
-    options: tuple[str, ...],
-    budget: int,
-    turns: int,
-    user: bool,
-    name: str | None,
-    limit: int | None,
-    as_json: bool,
+    benchmark: tuple[str, ...], answers: str, *, plan: WorkOptions, as_json: Json = False
 ) -> None:
     """Let an agent work on every question of BENCHMARK with tools, and keep its ANSWERS and traces.
 
@@ -504,30 +255,26 @@ def work_command(
     whichone work BENCH ANSWERS --agent my_module:agent --search namesake
     whichone work TASKS ANSWERS --agent guess --search namesake -o encoder=none
     """
-    from pathlib import Path
-
     from whichone.api import answer_by_agent
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.cli.printing import emit_json
     from whichone.runs.agent_runner import named_agent, named_search
 
-    opened = Benchmark.open(benchmark)
     answer_run = answer_by_agent(
-        named_agent(agent),
-        opened,
+        named_agent(plan.agent),
+        Benchmark.open(benchmark),
         Path(answers),
-        search=named_search(search),
-        search_options=parse_options(options),
-        user="simulated" if user else None,
-        budget=budget,
-        turns=turns,
-        name=name or f"{agent} + {search}",
+        search=named_search(plan.search),
+        search_options=plan.options,
+        user="simulated" if plan.user else None,
+        budget=plan.budget,
+        turns=plan.turns,
+        name=plan.name or f"{plan.agent} + {plan.search}",
         on_error="skip",
-        limit=limit,
+        limit=plan.limit,
     )
     counts = answer_run.folder.manifest.counts
-    if as_json:
-        emit_json({"answers": answer_run.name, "counts": counts})
-    else:
-        summary = ", ".join(f"{v:,} {k.replace('_', ' ')}" for k, v in counts.items() if v)
-        click.echo(f"{answers}: {answer_run.name}: {summary}")
+    emit(
+        {"answers": answer_run.name, "counts": counts},
+        as_json,
+        f"{answers}: {answer_run.name}: {in_words(counts)}",
+    )

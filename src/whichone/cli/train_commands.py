@@ -1,161 +1,87 @@
-"""Options that the verbs of training share: data, what must not be learned, how it is trained."""
+"""`whichone train`: retrievers, re-rankers, readers, RAG and a linker, and what training does to the space."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import click
+from msgspec.structs import replace
 
-from whichone.cli.options import BenchmarkName, Words, json_option, seed_option
-from whichone.cli.printing import makes
+from whichone.cli.options import BenchmarkName, field_option, options_of, own_options
+from whichone.cli.printing import emit, emit_json, makes
 from whichone.errors import UsageError
+from whichone.options import Json, Option, Seed
+from whichone.training.trainer import LinkerOptions, Settings, Start, preset
+from whichone.training.training_data import Corpus, Plan
 
 if TYPE_CHECKING:
-    from whichone.training.trainer import Settings, Trained
-    from whichone.training.training_data import Plan
-
+    from whichone.training.trainer import Trained
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_DATA = (
-    click.argument("places", nargs=-1, required=True, metavar="SOURCE... OUT"),
-    click.option(
-        "--passages",
-        type=click.Path(),
-        help="The corpus of sources that contain none (KILT, EntityQuestions): .jsonl, .tsv, BEIR.",
-    ),
-    click.option("--knowledge", type=click.Path(), help="Or a knowledge base as their corpus."),
-    click.option(
-        "--corpus",
-        type=click.Path(exists=True),
-        help="Or a corpus that exists (`whichone corpus`); one for all sources.",
-    ),
-    click.option(
-        "--held-out",
-        default=0.2,
-        show_default=True,
-        help="Share of names never seen, of a benchmark without a training split.",
-    ),
-    click.option(
-        "--test",
-        multiple=True,
-        type=click.Path(),
-        help="A benchmark whose names must not be learned from.",
-    ),
-    click.option(
-        "--drop-leaks", is_flag=True, help="Leave out examples that share a name with test data."
-    ),
-    click.option(
-        "--disjoint",
-        type=click.Choice(["splits", "names", "tokens"]),
-        default="splits",
-        show_default=True,
-        help="What training and test may not share: names, but within a relation in a benchmark's own "
-        "splits (splits), names everywhere (names), or no word of a name either (tokens).",
-    ),
-    click.option(
-        "--learn-from-dev",
-        is_flag=True,
-        help="Learn from records marked dev or test as well; without it they are refused.",
-    ),
-    click.option(
-        "--similar",
-        is_flag=True,
-        help="Learn from reworded questions (EntityQuestions' FT w/ similar).",
-    ),
-    click.option(
-        "--relation",
-        "relations",
-        multiple=True,
-        help="Of questions that have a relation, learn from this one's alone: P19. Several may be named.",
-    ),
-)
-_TRAINING = (
-    click.option(
-        "--negatives",
-        type=Words(),
-        help="Kinds of wrong passages: bm25, namesake, given (DPR's own), or none."
-        " [default: bm25,namesake; the preset dpr: bm25]",
-    ),
-    click.option("--epochs", type=int),
-    click.option("--batch", type=int),
-    click.option("--learning-rate", type=float),
-    click.option("--longest", type=int, help="Tokens a text may have."),
-    click.option("--hard", type=int, help="Wrong passages of each kind an example brings."),
-    click.option(
-        "--per-source",
-        type=int,
-        help="Draw so many examples of each SOURCE an epoch, a batch of one, in turn.",
-    ),
-    click.option(
-        "--patience", type=int, help="Epochs without gain on held-out names until it stops."
-    ),
-    click.option(
-        "--every",
-        type=int,
-        help="Steps between checkpoints, beside those at the end of every epoch and at a signal to stop.",
-    ),
-    click.option("--device", default=None, help="cuda or cpu; cuda where there is one."),
-    seed_option,
-    json_option,
-)
+OF_ALL = [
+    "epochs",
+    "batch",
+    "learning_rate",
+    "longest",
+    "per_source",
+    "patience",
+    "accumulate",
+    "every",
+    "seed",
+]
+"""Settings that every training has."""
 
 
-def training_options(function: F) -> F:
-    """All of them, in this order in the help."""
-    for option in reversed((*_DATA, *_TRAINING)):
-        function = option(function)
-    return function
+PRESETS = "Settings by name; the papers' are dpr, eq-finetune, eq-scratch, dpr-reader, amber-reader, rag, blink."
 
 
 def data_options(function: F) -> F:
-    """The options of what is learned from alone."""
-    for option in reversed(_DATA):
-        function = option(function)
-    return function
+    """SOURCE... OUT and what is learned from them; the command gets a `plan` and the folder `out`."""
+
+    @functools.wraps(function)
+    def command(places: tuple[str, ...], plan: Plan, corpus: Corpus, **values: Any) -> Any:
+        *sources, out = places
+        if not sources:
+            raise UsageError("sources first, then the folder to write", hint="SOURCE... OUT")
+        corpus.check()
+        return function(
+            plan=replace(plan, sources=tuple(sources), corpus=corpus), out=out, **values
+        )
+
+    listed = options_of(Corpus, "corpus")(options_of(Plan)(command))
+    argument = click.argument("places", nargs=-1, required=True, metavar="SOURCE... OUT")
+    return argument(listed)  # type: ignore[return-value]
 
 
-def plan_of(values: dict[str, Any]) -> tuple[Plan, str]:
-    """The data that was asked for, and the folder to write; taken out of `values`."""
-    from whichone.training.training_data import Corpus, Plan
+def settings_options(default: str, *fields: str) -> Callable[[F], F]:
+    """`--preset`, its settings that may be changed, and `--device`; the command gets `settings`."""
+    hints = get_type_hints(Settings, include_extras=True)
+    offered = (*fields, *OF_ALL)
 
-    *sources, out = values.pop("places")
-    if not sources:
-        raise UsageError("sources first, then the folder to write", hint="SOURCE... OUT")
-    corpus = Corpus(
-        passages=values.pop("passages"),
-        knowledge=values.pop("knowledge"),
-        folder=values.pop("corpus"),
-    )
-    corpus.check()
-    plan = Plan(
-        sources=tuple(sources),
-        corpus=corpus,
-        held_out=values.pop("held_out"),
-        test=values.pop("test"),
-        drop_leaks=values.pop("drop_leaks"),
-        disjoint=values.pop("disjoint"),
-        similar=values.pop("similar"),
-        learn_from_dev=values.pop("learn_from_dev"),
-        relations=values.pop("relations"),
-    )
-    return plan, out
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def command(**values: Any) -> Any:
+            changes = {name: values.pop(name) for name in offered}
+            named = values.pop("preset")
+            if named == default == "amber-reader" and values.get("kind") == "dpr":
+                named = "dpr-reader"
+            return function(**values, settings=preset(named, **changes))
 
+        device = click.option("--device", help="cuda or cpu; cuda where there is one.")
+        device(command)
+        for name in reversed(offered):
+            unset = 0 if name == "seed" else None  # the preset's
+            field_option(name, hints[name], unset)(command)
+        chosen = click.option("--preset", default=default, show_default=True, help=PRESETS)
+        return chosen(command)  # type: ignore[return-value]
 
-def settings_of(preset: str, values: dict[str, Any]) -> Settings:
-    """The preset's settings with what is left of `values` changed in them."""
-    from whichone.training.trainer import preset as named
-
-    negatives = values.pop("negatives")
-    kinds = None if not negatives else () if negatives == ("none",) else negatives
-    return named(preset, kinds=kinds, **values)
+    return decorate
 
 
 def tell(out: str, trained: Trained, as_json: bool, model: str = "best") -> None:
     import msgspec
-
-    from whichone.cli.printing import emit_json
 
     if as_json:
         emit_json({**msgspec.structs.asdict(trained), "folder": out})
@@ -171,54 +97,15 @@ def tell(out: str, trained: Trained, as_json: bool, model: str = "best") -> None
 @click.command()
 @makes("places", decides=False)
 @click.argument("places", nargs=-1, required=True, metavar="LINKS... OUT")
-@click.option(
-    "--corpus",
-    required=True,
-    type=click.Path(exists=True, file_okay=False),
-    help="The corpus whose pages are the entities: title and first passage describe each.",
-)
-@click.option(
-    "--checkpoint", required=True, help="A BERT to start from: bert-large-uncased in the paper."
-)
-@click.option(
-    "--held-out",
-    multiple=True,
-    type=click.Path(exists=True),
-    help="Files of the same kind to watch; the best epoch there is kept.",
-)
-@click.option("--candidates", default=64, show_default=True, help="Entities for the second stage.")
-@click.option("--cross-batch", default=2, show_default=True, help="Mentions a batch of that stage.")
-@click.option(
-    "--cross-epochs",
-    type=click.IntRange(min=1),
-    help="Epochs of that stage, which costs as much more as it has candidates. [default: as --epochs]",
-)
-@click.option(
-    "--learn-from-dev",
-    is_flag=True,
-    help="Learn from files and benchmarks marked dev or test as well; without it they are refused.",
-)
-@click.option("--preset", default="blink", show_default=True)
-@click.option("--epochs", type=int)
-@click.option("--batch", type=int)
-@click.option("--learning-rate", type=float)
-@click.option("--device", default=None, help="cuda or cpu; cuda where there is one.")
-@seed_option
-@json_option
+@own_options
+@settings_options("blink")
 def train_linker_command(
     places: tuple[str, ...],
-    corpus: str,
-    checkpoint: str,
-    held_out: tuple[str, ...],
-    candidates: int,
-    cross_batch: int,
-    cross_epochs: int | None,
-    learn_from_dev: bool,
-    preset: str,
+    settings: Settings,
     device: str | None,
-    seed: int,
-    as_json: bool,
-    **changes: Any,
+    *,
+    options: LinkerOptions,
+    as_json: Json = False,
 ) -> None:
     """Train BLINK's two stages on LINKS into the folder OUT; OUT/model is what `--retriever blink` takes.
 
@@ -233,9 +120,7 @@ def train_linker_command(
         --held-out links/blink-dev-kilt.jsonl
     whichone retrieve BENCH RUN --retriever blink -o model=OUT/model -o mentions=spacy
     """
-    from whichone.cli.printing import emit_json
     from whichone.training.train_linker import train_linker
-    from whichone.training.trainer import preset as settings_of
 
     *sources, out = places
     if not sources:
@@ -243,19 +128,7 @@ def train_linker_command(
             "files of mentions first, then the folder to write",
             hint="whichone train linker LINKS... OUT",
         )
-    trained = train_linker(
-        sources,
-        out,
-        corpus=corpus,
-        checkpoint=checkpoint,
-        settings=settings_of(preset, seed=seed, **changes),
-        held_out=held_out,
-        candidates=candidates,
-        cross_batch=cross_batch,
-        cross_epochs=cross_epochs,
-        learn_from_dev=learn_from_dev,
-        device=device,
-    )
+    trained = train_linker(sources, out, options, settings=settings, device=device)
     if as_json:
         stages = {
             name: {"epochs": t.epochs, "steps": t.steps, "losses": t.losses, "held_out": t.held_out}
@@ -275,48 +148,40 @@ def train_linker_command(
 @click.command()
 @makes("places", decides=False)
 @data_options
-@click.option("--checkpoint", help="A RAG checkpoint in Hugging Face's format to go on from.")
-@click.option("--question-encoder", help="Or DPR's question encoder, or a pair's folder, with ...")
-@click.option("--generator", help="... a BART or T5 checkpoint.")
-@click.option(
-    "--passage-encoder", help="Whose vectors are the index, and stay; the pair's other half."
-)
-@click.option(
-    "--marginal",
-    type=click.Choice(["sequence", "token"]),
-    help="RAG-Sequence or RAG-Token; else what the checkpoint is, or sequence.",
-)
-@click.option("--documents", default=5, show_default=True, help="Documents a question.")
-@click.option(
-    "--reencode",
-    type=click.Choice(["step", "epoch", "never"]),
-    default="step",
-    show_default=True,
-    help="How often questions are encoded anew to find their documents.",
-)
-@click.option("--preset", default="rag", show_default=True)
-@click.option("--epochs", type=int)
-@click.option("--batch", type=int)
-@click.option("--learning-rate", type=float)
-@click.option("--longest", type=int, help="Tokens of a document with its question.")
-@click.option("--per-source", type=int, help="Draw so many examples of each dataset an epoch.")
-@click.option("--every", type=int, help="Steps between checkpoints.")
-@click.option("--device", default=None, help="cuda or cpu; cuda where there is one.")
-@seed_option
-@json_option
+@own_options
+@settings_options("rag")
 def train_rag_command(
-    checkpoint: str | None,
-    question_encoder: str | None,
-    generator: str | None,
-    passage_encoder: str | None,
-    marginal: Literal["sequence", "token"] | None,
-    documents: int,
-    reencode: Literal["step", "epoch", "never"],
-    preset: str,
+    plan: Plan,
+    out: str,
+    settings: Settings,
     device: str | None,
-    seed: int,
-    as_json: bool,
-    **values: Any,
+    *,
+    checkpoint: Annotated[
+        str | None, Option("A RAG checkpoint in Hugging Face's format to go on from.")
+    ] = None,
+    question_encoder: Annotated[
+        str | None, Option("Or DPR's question encoder, or a pair's folder, with ...")
+    ] = None,
+    generator: Annotated[str | None, Option("... a BART or T5 checkpoint.")] = None,
+    passage_encoder: Annotated[
+        str | None, Option("Whose vectors are the index, and stay; the pair's other half.")
+    ] = None,
+    marginal: Annotated[
+        Literal["sequence", "token"] | None,
+        Option("RAG-Sequence or RAG-Token; else what the checkpoint is, or sequence."),
+    ] = None,
+    documents: Annotated[int, Option("Documents a question.")] = 5,
+    reencode: Annotated[
+        Literal["step", "epoch", "never"],
+        Option("How often questions are encoded anew to find their documents."),
+    ] = "step",
+    search: Annotated[
+        str, Option("Where documents are looked for: numpy, or a torch device such as cuda.")
+    ] = "numpy",
+    index: Annotated[
+        str, Option("How: exact, faiss-hnsw, faiss-ivf, faiss-sq8 or usearch.")
+    ] = "exact",
+    as_json: Json = False,
 ) -> None:
     """Train RAG on SOURCEs into the folder OUT; OUT/model is a RAG checkpoint of Hugging Face's.
 
@@ -329,9 +194,7 @@ def train_rag_command(
     whichone read BENCH ANSWERS --reader rag --passages none -o model=OUT/model
     """
     from whichone.training.train_rag import RagOptions, RagStart, train_rag
-    from whichone.training.trainer import preset as settings_of
 
-    plan, out = plan_of(values)
     trained = train_rag(
         plan,
         out,
@@ -342,8 +205,8 @@ def train_rag_command(
             passage_encoder=passage_encoder,
             marginal=marginal,
         ),
-        settings=settings_of(preset, seed=seed, **values),
-        options=RagOptions(documents=documents, reencode=reencode),
+        settings=settings,
+        options=RagOptions(documents=documents, reencode=reencode, search=search, index=index),
         device=device,
     )
     tell(out, trained, as_json, model="model")
@@ -354,78 +217,52 @@ def train_rag_command(
 
 @click.command()
 @makes("places", decides=False)
-@click.option(
-    "--kind", type=click.Choice(["extractive", "seq2seq", "claims", "dpr"]), required=True
-)
-@click.option(
-    "--checkpoint",
-    required=True,
-    help="RoBERTa-large, BART-base and BERT-base in AmbER; any HuggingFace folder or name.",
-)
-@click.option(
-    "--context",
-    type=click.Choice(["none", "gold", "retrieved"]),
-    help="seq2seq: passages before the question, for every task (BART, T5, BART + DPR); "
-    "without it one passage at a time, wrong ones as none (AmbER).",
-)
-@click.option(
-    "--depth", default=3, show_default=True, help="With --context: at most so many passages."
-)
-@click.option(
-    "--run",
-    "runs",
-    multiple=True,
-    type=click.Path(),
-    help="With --context retrieved: a run over a SOURCE; BM25 where there is none.",
-)
-@click.option(
-    "--prefix", default="", help="seq2seq: text before every input; {task} is the task's name."
-)
-@click.option("--preset", default="amber-reader", show_default=True)
+@own_options
 @data_options
-@click.option(
-    "--negatives",
-    type=click.Choice(["bm25", "tfidf", "namesake", "kilt"]),
-    default="bm25",
-    show_default=True,
-    help="Whose best wrong page is shown as one without an answer; AmbER's paper: tfidf; KILT's claims: "
-    "kilt, BM25's and another passage of the gold pages.",
-)
-@click.option(
-    "--task",
-    "tasks",
-    multiple=True,
-    help="Learn this task only; the reader then answers no other.",
-)
-@click.option("--base", help="dpr: the BERT folder that a file of DPR's own belongs to.")
-@click.option("--hard", type=int, help="dpr: wrong passages a question is shown.")
-@click.option("--epochs", type=int)
-@click.option("--batch", type=int)
-@click.option("--learning-rate", type=float)
-@click.option("--longest", type=int, help="Tokens a text may have.")
-@click.option(
-    "--per-source",
-    type=int,
-    help="Draw so many examples of each SOURCE an epoch, a batch of one, in turn.",
-)
-@click.option("--device", default=None, help="cuda or cpu; cuda where there is one.")
-@seed_option
-@json_option
+@settings_options("amber-reader", "hard")
 def train_reader_command(
-    kind: Literal["extractive", "seq2seq", "claims", "dpr"],
-    checkpoint: str,
-    context: Literal["none", "gold", "retrieved"] | None,
-    depth: int,
-    runs: tuple[str, ...],
-    prefix: str,
-    preset: str,
-    base: str | None,
-    negatives: Literal["bm25", "tfidf", "namesake", "kilt"],
-    tasks: tuple[str, ...],
+    plan: Plan,
+    out: str,
+    settings: Settings,
     device: str | None,
-    seed: int,
-    as_json: bool,
-    **changes: Any,
+    *,
+    kind: Annotated[Literal["extractive", "seq2seq", "claims", "dpr"], Option("")],
+    checkpoint: Annotated[
+        str,
+        Option("RoBERTa-large, BART-base and BERT-base in AmbER; any HuggingFace folder or name."),
+    ],
+    context: Annotated[
+        Literal["none", "gold", "retrieved"] | None,
+        Option(
+            "seq2seq: passages before the question, for every task (BART, T5, BART + DPR); without it one passage at a time, wrong ones as none (AmbER)."
+        ),
+    ] = None,
+    depth: Annotated[int, Option("With --context: at most so many passages.")] = 3,
+    runs: Annotated[
+        tuple[str, ...],
+        Option(
+            "With --context retrieved: a run over a SOURCE; BM25 where there is none.",
+            flags=("--run",),
+            kind="path",
+        ),
+    ] = (),
+    prefix: Annotated[
+        str, Option("seq2seq: text before every input; {task} is the task's name.")
+    ] = "",
+    negatives: Annotated[
+        Literal["bm25", "tfidf", "namesake", "kilt"],
+        Option(
+            "Whose best wrong page is shown as one without an answer; AmbER's paper: tfidf; KILT's claims: kilt, BM25's and another passage of the gold pages."
+        ),
+    ] = "bm25",
+    tasks: Annotated[
+        tuple[str, ...],
+        Option("Learn this task only; the reader then answers no other.", flags=("--task",)),
+    ] = (),
+    base: Annotated[
+        str | None, Option("dpr: the BERT folder that a file of DPR's own belongs to.")
+    ] = None,
+    as_json: Json = False,
 ) -> None:
     """Train a reader on SOURCEs into the folder OUT; OUT/model is a HuggingFace checkpoint.
 
@@ -440,51 +277,25 @@ def train_reader_command(
     whichone train reader BENCH OUT --kind seq2seq --context none --checkpoint FOLDER
     whichone train reader A B OUT --kind seq2seq --context retrieved --depth 3 --run RUN --checkpoint FOLDER
     """
-    from whichone.cli.printing import emit_json
-    from whichone.training.train_readers import Shown, train_reader
-    from whichone.training.trainer import preset as settings_of
+    from whichone.training.train_readers import Shown, train_dpr_reader, train_reader
 
-    plan, out = plan_of(changes)
     if kind == "dpr":
-        from whichone.training.train_readers import train_dpr_reader
-
-        chosen = "dpr-reader" if preset == "amber-reader" else preset
-        created = train_dpr_reader(
-            plan,
-            out,
-            checkpoint=checkpoint,
-            base=base,
-            settings=settings_of(chosen, seed=seed, **changes),
-            device=device,
-        )
-        tell(out, created, as_json, model="model")
-        return
-    settings = settings_of(preset, seed=seed, **changes)
-    trained = train_reader(
-        plan,
-        out,
-        kind=kind,
-        checkpoint=checkpoint,
-        settings=settings,
-        negatives=negatives,
-        tasks=tasks,
-        shown=Shown(context=context, depth=depth, runs=runs, prefix=prefix),
-        device=device,
-    )
-    if as_json:
-        emit_json(
-            {
-                "out": out,
-                "epochs": trained.epochs,
-                "steps": trained.steps,
-                "losses": trained.losses,
-            }
+        trained = train_dpr_reader(
+            plan, out, checkpoint=checkpoint, base=base, settings=settings, device=device
         )
     else:
-        click.echo(
-            f"{out}/model: {trained.epochs} epochs, {trained.steps} steps,"
-            f" loss {trained.losses[-1]:.4f}"
+        trained = train_reader(
+            plan,
+            out,
+            kind=kind,
+            checkpoint=checkpoint,
+            settings=settings,
+            negatives=negatives,
+            tasks=tasks,
+            shown=Shown(context=context, depth=depth, runs=runs, prefix=prefix),
+            device=device,
         )
+    tell(out, trained, as_json, model="model")
 
 
 # `whichone train reranker`: a cross-encoder that puts the right bearer first.
@@ -492,22 +303,19 @@ def train_reader_command(
 
 @click.command()
 @makes("places", decides=False)
-@click.option(
-    "--checkpoint",
-    required=True,
-    help="What to start from: a cross-encoder, or any encoder, which gets a new head.",
-)
-@click.option("--preset", default="re-ranker", show_default=True)
-@click.option(
-    "--others", type=int, help="Right passages of the batch's others shown as wrong. [default: 3]"
-)
-@training_options
+@own_options
+@data_options
+@settings_options("re-ranker", "kinds", "hard", "others")
 def train_reranker_command(
-    checkpoint: str,
-    preset: str,
+    plan: Plan,
+    out: str,
+    settings: Settings,
     device: str | None,
-    as_json: bool,
-    **values: Any,
+    *,
+    checkpoint: Annotated[
+        str, Option("What to start from: a cross-encoder, or any encoder, which gets a new head.")
+    ],
+    as_json: Json = False,
 ) -> None:
     """Train a cross-encoder on SOURCEs into the folder OUT; OUT/best is what re-ranking takes.
 
@@ -517,16 +325,9 @@ def train_reranker_command(
     whichone train reranker BENCH OUT --checkpoint all-MiniLM-L6-v2
     whichone retrieve BENCH RERANKED --retriever rerank -o run=RUN -o model=OUT/best
     """
-    from whichone.training.train_encoders import Start, train_reranker
+    from whichone.training.train_encoders import train_reranker
 
-    plan, out = plan_of(values)
-    trained = train_reranker(
-        plan,
-        out,
-        start=Start(checkpoint),
-        settings=settings_of(preset, values),
-        device=device,
-    )
+    trained = train_reranker(plan, out, start=Start(checkpoint), settings=settings, device=device)
     tell(out, trained, as_json)
 
 
@@ -535,53 +336,38 @@ def train_reranker_command(
 
 @click.command()
 @makes("places", decides=False)
-@click.option(
-    "--checkpoint",
-    required=True,
-    help="What to start from: a sentence-transformers or DPR folder, a package, a name, a DPR file.",
-)
-@click.option("--passage-checkpoint", help="The passage encoder, where it is another one (DPR).")
-@click.option("--base", help="The BERT folder that a checkpoint file of DPR's own belongs to.")
-@click.option(
-    "--preset",
-    default="default",
-    show_default=True,
-    help="default, dpr, eq-finetune or eq-scratch.",
-)
-@click.option(
-    "--mode",
-    type=click.Choice(["both", "only-questions", "only-passages"]),
-    default="both",
-    show_default=True,
-    help="Which encoders learn.",
-)
-@click.option(
-    "--kind",
-    type=click.Choice(["dense", "late", "sparse"]),
-    default="dense",
-    show_default=True,
-    help="One vector a passage, one a token (ColBERT), or weights of words (SPLADE).",
-)
-@click.option(
-    "--size", type=int, help="late: numbers a token has, where it starts anew. [default: 128]"
-)
-@click.option("--flops", type=float, help="sparse: how much many words cost. [default: 0.0003]")
-@click.option(
-    "--per",
-    type=click.Choice(["relation"]),
-    help="With --mode only-questions: a question encoder for each relation beside the joint one.",
-)
-@training_options
+@own_options
+@data_options
+@settings_options("default", "kinds", "hard", "mode", "size", "flops")
 def train_retriever_command(
-    checkpoint: str,
-    passage_checkpoint: str | None,
-    base: str | None,
-    kind: Any,
-    preset: str,
-    per: str | None,
+    plan: Plan,
+    out: str,
+    settings: Settings,
     device: str | None,
-    as_json: bool,
-    **values: Any,
+    *,
+    checkpoint: Annotated[
+        str,
+        Option(
+            "What to start from: a sentence-transformers or DPR folder, a package, a name, a DPR file."
+        ),
+    ],
+    passage_checkpoint: Annotated[
+        str | None, Option("The passage encoder, where it is another one (DPR).")
+    ] = None,
+    base: Annotated[
+        str | None, Option("The BERT folder that a checkpoint file of DPR's own belongs to.")
+    ] = None,
+    kind: Annotated[
+        Literal["dense", "late", "sparse"],
+        Option("One vector a passage, one a token (ColBERT), or weights of words (SPLADE)."),
+    ] = "dense",
+    per: Annotated[
+        Literal["relation"] | None,
+        Option(
+            "With --mode only-questions: a question encoder for each relation beside the joint one."
+        ),
+    ] = None,
+    as_json: Json = False,
 ) -> None:
     """Train a retriever on SOURCEs into the folder OUT; OUT/best is what `retrieve` takes.
 
@@ -600,14 +386,13 @@ def train_retriever_command(
     whichone train retriever BENCH OUT --kind late --checkpoint all-MiniLM-L6-v2
     whichone retrieve BENCH RUN --retriever late -o model=OUT/best
     """
-    from whichone.training.train_encoders import Start, train_retriever
+    from whichone.training.train_encoders import train_retriever
 
-    plan, out = plan_of(values)
     trained = train_retriever(
         plan,
         out,
         start=Start(checkpoint, passage_checkpoint, base),
-        settings=settings_of(preset, values),
+        settings=settings,
         kind=kind,
         per_relation=per is not None,
         device=device,
@@ -621,29 +406,25 @@ def train_retriever_command(
 @click.command()
 @makes("places", decides=False)
 @click.argument("places", nargs=-1, required=True, type=BenchmarkName(), metavar="BENCHMARK... OUT")
-@click.option(
-    "--encoder",
-    "encoders",
-    multiple=True,
-    required=True,
-    metavar="PATH|NAME|PACKAGE",
-    help="One panel each: the checkpoint a training began with, and what it came to.",
-)
-@click.option("--relation", help="Whose gold passages are set off. [default: the most frequent]")
-@click.option(
-    "--most", default=400, show_default=True, help="Passages of each colour, and pairs of bearers."
-)
-@click.option("--device", default=None, help="cuda or cpu; cuda where there is one.")
-@seed_option
-@json_option
+@own_options
 def train_space_command(
     places: tuple[str, ...],
-    encoders: tuple[str, ...],
-    relation: str | None,
-    most: int,
-    device: str | None,
-    seed: int,
-    as_json: bool,
+    *,
+    encoders: Annotated[
+        tuple[str, ...],
+        Option(
+            "One panel each: the checkpoint a training began with, and what it came to.",
+            flags=("--encoder",),
+            metavar="PATH|NAME|PACKAGE",
+        ),
+    ],
+    relation: Annotated[
+        str | None, Option("Whose gold passages are set off. [default: the most frequent]")
+    ] = None,
+    most: Annotated[int, Option("Passages of each colour, and pairs of bearers.")] = 400,
+    device: Annotated[str | None, Option("cuda or cpu; cuda where there is one.")] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
 ) -> None:
     """Draw the gold passages of BENCHMARKs as encoders see them (t-SNE) to OUT (.png, .svg, .pdf).
 
@@ -658,7 +439,6 @@ def train_space_command(
     import msgspec
 
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.cli.printing import emit_json, emit_table
     from whichone.runs.retrieve import default_index_folder
     from whichone.training import space
 
@@ -675,7 +455,9 @@ def train_space_command(
         spaces.append((space.closeness(name, vectors, sample), vectors))
     space.draw_space(Path(out), spaces, sample, seed=seed)
     rows = [msgspec.structs.asdict(description) for description, _ in spaces]
-    if as_json:
-        emit_json({"figure": out, "relation": sample.relation, "closeness": rows})
-    else:
-        emit_table(rows, title=f"{out}: mean cosines, {sample.relation}")
+    emit(
+        {"figure": out, "relation": sample.relation, "closeness": rows},
+        as_json,
+        rows,
+        title=f"{out}: mean cosines, {sample.relation}",
+    )

@@ -64,11 +64,14 @@ NAMES = TableSchema(
             ("key", _text),  # names.token_key(name)
             ("name", _text),
             ("page", pa.int64()),  # its row in pages
-            ("kind", _text),  # title, before comma, redirect, anchor, alias, first sentence
+            (
+                "kind",
+                _text,
+            ),  # title, document, before comma, redirect, anchor, alias, first sentence
             ("count", pa.int64()),  # anchors: how often; 1 for the others
         ]
     ),
-    ("key", "page", "kind", "name"),
+    ("key", "page", "kind", "name", "count"),
 )
 
 
@@ -110,7 +113,7 @@ class Corpus:
         language = said if isinstance(said, str) else ""
 
         def passages() -> MappedTable:
-            return MappedTable.open(folder.path(_TEXTS))
+            return MappedTable.open(*folder.path_by_block(_TEXTS))
 
         return cls(passages, hash=folder.content_hash, name=name, language=language, folder=folder)
 
@@ -215,7 +218,7 @@ class Corpus:
     def page_table(self) -> MappedTable:
         """Columns page, title, first (the row of its first passage), passages (how many)."""
         if self.folder is not None:
-            return MappedTable.open(self.folder.path("pages.arrow"))
+            return MappedTable.open(*self.folder.path_by_block("pages.arrow"))
         blocks = with_passage_counts(page_rows(self._passages.batches()), len(self))
         return MappedTable.of(pa.Table.from_batches(blocks, schema=PAGES.schema))
 
@@ -292,11 +295,22 @@ class Corpus:
     def names(self) -> CorpusNames:
         """The names that point at pages."""
         if self.folder is not None:
-            table = MappedTable.open(self.folder.path("names.arrow"))
-            return CorpusNames(table, HashIndex.open(self.folder.root, "name"))
+            table = MappedTable.open(*self.folder.path_by_block("names.arrow"))
+            return CorpusNames(table, HashIndex.open(self.folder.path, "name"))
         rows = [n.row(place) for place, n in self._derived_names()]
         table = MappedTable.of(sort_rows(NAMES.from_rows(rows), NAMES))
         return CorpusNames.of(table)
+
+    def pages_titled(self, title: str) -> list[str]:
+        """The pages that have a passage of exactly this title, which names them or finds a document on them."""
+        listed = self.names.bearers(title)
+        pages = sorted({b.page for b in listed if b.kind in ("title", "document")})
+        return self.page_ids([page for page in pages if self._has_title(page, title)])
+
+    def _has_title(self, page: int, title: str) -> bool:
+        if self.page_table.value(page, "title") == title:
+            return True
+        return title in self._passages.strings(list(self.rows_of(page)), "title")
 
     def further_names(self, pages: Container[str]) -> Iterator[tuple[str, Named]]:
         """Names of some pages that are not in their own titles and texts: redirects, anchors."""
@@ -317,14 +331,14 @@ class Corpus:
     @functools.cached_property
     def page_index(self) -> HashIndex:
         if self.folder is not None:
-            return HashIndex.open(self.folder.root, "page")
+            return HashIndex.open(self.folder.path, "page")
         return HashIndex.of(hashes(self.page_table.table()["page"].to_pylist()))
 
     @functools.cached_property
     def _sources(self) -> HashIndex | None:
         if self.folder is not None:
             known = self.folder.has("source-hashes.npy")
-            return HashIndex.open(self.folder.root, "source") if known else None
+            return HashIndex.open(self.folder.path, "source") if known else None
         column = self._passages.table()["source_id"]
         if column.null_count == len(column):
             return None

@@ -1,4 +1,4 @@
-"""The pages of a knowledge base as passages, one page at a time, with ids that stay the same."""
+"""The pages of a knowledge base as passages, by words, tokens, chunks or whole, with ids that stay the same."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,21 +18,25 @@ import pyarrow.parquet as pq
 import regex
 
 from whichone.corpus.corpus import PASSAGES
-from whichone.corpus.kilt_chunks import Splitter, kilt_chunks, plain_sentences, spacy_sentences
+from whichone.corpus.kilt_chunks import (
+    Splitter,
+    chunk_records,
+    kilt_chunks,
+    plain_sentences,
+    spacy_sentences,
+)
 from whichone.errors import Missing, UsageError, missing_extra
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
-from whichone.files.tables import read_batches
+from whichone.files.manifest import check_ranges
+from whichone.files.tables import column_ranges, read_batches
 from whichone.knowledge.knowledge_tables import BULLET, KIND, SECTION, page_language
 from whichone.progress import Advance, progress
 from whichone.records import PASSAGE_MARK, Passage, passage_id
 
 if TYPE_CHECKING:
     from whichone.knowledge.engines import Engine
-
-
-# The ways to cut a page: DPR's disjoint stretches of words, blocks of a tokeniser's tokens, the whole page.
 
 
 _MARK = re.compile(r"(?:-|\d+\.)[ ]?")
@@ -86,13 +90,6 @@ def _blanks(lines: pa.StringArray):  # type: ignore[no-untyped-def]
     return pc.utf8_trim_whitespace, pc.utf8_split_whitespace
 
 
-def whole_page(paragraphs: Sequence[str], *, keep_lists: bool = True) -> Iterator[str]:
-    """All of a page's text; headings too, as nothing is cut away by a length."""
-    text = "\n".join(text_paragraphs(paragraphs, keep_lists=keep_lists, keep_headings=True))
-    if text:
-        yield text
-
-
 WORDS = 100
 
 
@@ -118,6 +115,7 @@ def whitespace(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in _BLANKS.finditer(text)]
 
 
+@cache
 def load_tokenizer(name: str) -> Tokenizer:
     """`whitespace`, or the path of a Hugging Face `tokenizer.json`."""
     if name == "whitespace":
@@ -151,9 +149,6 @@ def token_blocks(
     for first in range(0, len(places), size):
         last = places[min(first + size, len(places)) - 1]
         yield text[places[first][0] : last[1]]
-
-
-# The pages of a knowledge base as passages, one page at a time, with ids that stay the same.
 
 
 Way = Literal["words", "kilt", "pages", "tokens"]
@@ -190,21 +185,18 @@ def cut_page(paragraphs: Sequence[str], cut: Cut) -> Iterator[str]:
         yield from token_blocks(
             paragraphs,
             size=cut.size,
-            tokenizer=_tokenizer(cut.tokenizer),
+            tokenizer=load_tokenizer(cut.tokenizer),
             keep_lists=cut.keep_lists,
         )
     elif cut.way == "pages":
-        yield from whole_page(paragraphs)
+        text = "\n".join(text_paragraphs(paragraphs, keep_lists=True, keep_headings=True))
+        if text:
+            yield text
     else:
         chunks = kilt_chunks(
             paragraphs, size=cut.size, sentences=_splitter(cut.sentences, cut.language)
         )
         yield from (chunk.text for chunk in chunks)
-
-
-@cache
-def _tokenizer(name: str) -> Tokenizer:
-    return load_tokenizer(name)
 
 
 @cache
@@ -281,8 +273,6 @@ def write_passages(base: str | Path, out: str | Path, cut: Cut | None = None) ->
         cut = msgspec.structs.replace(cut, language=page_language(Folder.open(base, KIND)))
     passages = cut_passages(base, cut)
     if cut.way == "kilt" and _is_json(out):
-        from whichone.corpus.kilt_chunks import chunk_records
-
         chunks = chunk_records(
             base, size=cut.size, sentences=_splitter(cut.sentences, cut.language)
         )
@@ -314,43 +304,36 @@ def _tsv_lines(rows: Iterator[tuple[str, str, str]]) -> Iterator[bytes]:
         yield buffer.getvalue().encode()
 
 
-# Pages of a knowledge base cut by the workers of a cluster: each reads some row groups and writes their passages.
-
-
 _WAVE = 64
 """Row groups whose passages are on disk at a time."""
 
 
 class PageGroup(msgspec.Struct, frozen=True):
-    """A row group of the pages, and where its passages go."""
+    """A row group of the pages, the checksums of its file, and where its passages go."""
 
     file: Path
+    sums: str
     group: int
     target: Path
 
 
-class CutPages:
-    """What a worker does."""
-
-    def __init__(self, cut: Cut, only: frozenset[str] | None, kind: str | None) -> None:
-        self._cut, self._only, self._kind = cut, only, kind
-
-    def __call__(self, task: PageGroup) -> int:
-        """How many pages were read."""
-        read, writer = 0, None
-        with pq.ParquetFile(task.file) as file:
-            for batch in file.iter_batches(BATCH, row_groups=[task.group], columns=READ):
-                passages = cut_rows(batch, self._cut, only=self._only, kind=self._kind)
-                writer = writer or pa.ipc.new_file(str(task.target), passages.schema)
-                writer.write_batch(passages)
-                read += batch.num_rows
-        if writer is not None:
-            writer.close()
-        return read
+def cut_group(cut: Cut, only: frozenset[str] | None, kind: str | None, task: PageGroup) -> int:
+    """What a worker does with one row group; how many pages were read."""
+    read, writer = 0, None
+    check_ranges(task.file, task.sums, column_ranges(task.file, READ, [task.group]))
+    with pq.ParquetFile(task.file) as file:
+        for batch in file.iter_batches(BATCH, row_groups=[task.group], columns=READ):
+            passages = cut_rows(batch, cut, only=only, kind=kind)
+            writer = writer or pa.ipc.new_file(str(task.target), passages.schema)
+            writer.write_batch(passages)
+            read += batch.num_rows
+    if writer is not None:
+        writer.close()
+    return read
 
 
 def cut_on_workers(
-    engine: Engine, kb: Folder, work: CutPages, advance: Advance
+    engine: Engine, kb: Folder, work: Callable[[PageGroup], int], advance: Advance
 ) -> Iterator[pa.RecordBatch]:
     """Passages in the order of their pages; this process only hands them on."""
     for tasks in blocks(_groups(engine, kb), _WAVE):
@@ -366,10 +349,7 @@ def _groups(engine: Engine, kb: Folder) -> Iterator[PageGroup]:
     for part, file in enumerate(kb.parts("pages", whole=False)):
         for group in range(pq.read_metadata(file).num_row_groups):
             target = engine.scratch / f"cut-{part:05}-{group:05}.arrow"
-            yield PageGroup(file.resolve(), group, target)
-
-
-# Pages of a knowledge base, cut into the passages that a benchmark is asked of.
+            yield PageGroup(file.resolve(), kb.manifest.files[file.name].crc32, group, target)
 
 
 def cut_corpus(
@@ -405,20 +385,16 @@ def _batches(
     with progress("cutting", pages, "pages") as advance:
         batches = cut_batches(kb, cut, only=only, kind=kind, advance=advance)
         if engine is not None and engine.shared:
-            work = CutPages(cut, None if only is None else frozenset(only), kind)
+            work = partial(cut_group, cut, None if only is None else frozenset(only), kind)
             batches = cut_on_workers(engine, kb, work, advance)
         for batch in batches:
-            yield _with_ids(batch)
-
-
-def _with_ids(batch: pa.RecordBatch) -> pa.RecordBatch:
-    number = batch["n"].cast(pa.string())
-    columns = {
-        **{name: batch[name] for name in batch.schema.names},
-        "id": pc.binary_join_element_wise(batch["page"], number, PASSAGE_MARK),
-        **{
-            name: pa.nulls(batch.num_rows, pa.string())
-            for name in ("source_id", "entity", "fields")
-        },
-    }
-    return pa.RecordBatch.from_pydict(columns, schema=PASSAGES.schema)
+            number = batch["n"].cast(pa.string())
+            columns = {
+                **{name: batch[name] for name in batch.schema.names},
+                "id": pc.binary_join_element_wise(batch["page"], number, PASSAGE_MARK),
+                **{
+                    name: pa.nulls(batch.num_rows, pa.string())
+                    for name in ("source_id", "entity", "fields")
+                },
+            }
+            yield pa.RecordBatch.from_pydict(columns, schema=PASSAGES.schema)

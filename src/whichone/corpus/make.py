@@ -12,8 +12,8 @@ import msgspec
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.cut import ARTICLE, Cut, cut_corpus
 from whichone.corpus.page_names import names_of_pages
-from whichone.corpus.passage_files import PassageFields
-from whichone.corpus.save import FilePassages, save_corpus
+from whichone.corpus.passage_files import FilePassages, PassageFields
+from whichone.corpus.save import save_corpus
 from whichone.errors import Missing
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST

@@ -1,28 +1,38 @@
-"""Names that point at pages, in the order of their keys, found by hash in mapped files."""
+"""The names of a corpus's pages: where they come from, and their table in the order of their keys, found by hash."""
 
 from __future__ import annotations
 
+import bisect
 import functools
 import html
+import itertools
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from whichone.files.folder import Folder
-from whichone.files.mapped import Hashes, HashIndex, MappedTable, Rows, hashes, run_starts
+from whichone.files.mapped import (
+    Hashes,
+    HashIndex,
+    MappedTable,
+    Rows,
+    hashes,
+    run_starts,
+    write_mapped,
+)
 from whichone.files.tables import DEFAULT_MEMORY, connect, tables_sql
-from whichone.names import name_key, token_key, without_parentheses
+from whichone.names import name_key, title_key, token_key, without_parentheses
 from whichone.text.language import base_code, split_sentences
 
 if TYPE_CHECKING:
     from whichone.knowledge.engines import Engine
-
-
-# The names that a page's first sentence gives its subject: its opening words and what it is called.
 
 
 _END = re.compile(r"(?<=[a-z0-9\)\"”])[.!?](?=\s+[A-Z\"“]|\s*$)")
@@ -37,7 +47,7 @@ _OPENINGS = {
 """What follows a page's subject in other languages."""
 _CALLED = re.compile(
     r"\b(?:(?:better|best|also|commonly|professionally|simply|popularly|formerly|often|sometimes|mononymously)\s+)*"
-    r"(?:known|called|credited|billed|nicknamed|styled|written)(?:\s+\w+ly)?\s+(?:as\s+|simply\s+)?"
+    r"(?:known|called|credited|billed|nicknamed|styled|written)(?:\s+\w+ly)?(?:\s+(?:to|by|in)(?:\s+\w+){1,3}?)?\s+(?:as\s+|simply\s+)?"
     r"(?P<name>(?:[\"“'‘][^\"”’]{2,60}[\"”’])|(?:the\s+)?[A-Z][\w.’'-]*(?:\s+(?:[A-Z][\w.’'-]*|of|the|de|van|von|and|al|bin|ibn|la|le))*)"
 )
 _BORN = re.compile(
@@ -61,6 +71,7 @@ _MONTHS = frozenset(
     ]
 )
 LONGEST = 8
+_WORDS = re.compile(r"[^\W_]+")
 
 
 def first_sentence(text: str, language: str = "en") -> str:
@@ -80,13 +91,16 @@ def names_in_first_sentence(title: str, text: str, language: str = "en") -> Iter
     """
     sentence, code = first_sentence(text, language), base_code(language)
     opening = _opening(code).match(sentence)
-    if opening is not None:
-        yield from _subject(opening["name"], title)
-    for pattern in (_CALLED, _BORN) if code == "en" else ():
-        for match in pattern.finditer(sentence):
-            name = match["name"].strip("\"“”'‘’ .,")
-            if _is_name(name):
-                yield name
+    called = [
+        name
+        for pattern in ((_CALLED, _BORN) if code == "en" else ())
+        for match in pattern.finditer(sentence)
+        if _is_name(name := match["name"].strip("\"“”'‘’ .,"))
+    ]
+    if opening is not None:  # "Robert LeRoy Parker, better known as Butch Cassidy"
+        own = any(name_key(name) == name_key(title) for name in called)
+        yield from _subject(opening["name"], opening["name"] if own else title)
+    yield from called
 
 
 @functools.cache
@@ -119,11 +133,12 @@ def _is_name(text: str) -> bool:
     return (first[0].isupper() or first[0].isdigit()) and words[0].lower() not in _MONTHS
 
 
-# Names that point at pages, in the order of their keys, found by hash in mapped files.
+Kind = Literal["title", "document", "before comma", "redirect", "anchor", "alias", "first sentence"]
+"""Where a name comes from.
 
-
-Kind = Literal["title", "before comma", "redirect", "anchor", "alias", "first sentence"]
-"""Where a name comes from; "before comma" is the Raymond of "Raymond, Maine"."""
+"before comma" is the Raymond of "Raymond, Maine"; "document" the title of a document that one entity alone
+has, which finds the document and names nobody.
+"""
 FURTHER = ("redirect", "anchor", "alias")
 """Names that come from elsewhere than the page's own title and text."""
 
@@ -233,9 +248,6 @@ def key_hashes(table: MappedTable) -> Iterator[tuple[Hashes, Rows]]:
         row += len(column)
 
 
-# Names that pages of a knowledge base have beside their titles: redirects and the texts of links.
-
-
 _BATCH = 65_536
 KNOWLEDGE_NAMES_LONGEST = 80
 """Texts of links longer than so many characters are phrases, not names."""
@@ -276,3 +288,173 @@ def _files(kb: Folder, table: str) -> str:
 def _rows(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
     for batch in batches:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+_SAMPLED = 50
+"""Documents of an entity in which its titles are looked for."""
+_RARER = 10
+"""How many times fewer entities must have a title than any other of an entity's, to be its name by that alone."""
+_TITLES = f"""
+create table titles as
+select entity, key, any_value(words) as words, bool_or(own) as own,
+    regexp_replace(key, '[0-9]+', '#', 'g') as shape
+from documents where key <> '' group by entity, key;
+
+create table several as
+select entity, bool_or(own) as owned from titles group by entity having count(*) > 1;
+
+create table sampled as
+select d.entity, d.key, ' ' || trim(regexp_replace(lower(p.title || ' ' || p.text), '[^\\p{{L}}\\p{{N}}]+', ' ', 'g')) || ' ' as said
+from (select *, row_number() over (partition by entity order by page, n) as place from documents) d
+semi join several using (entity)
+join passages p on p.page = d.page and p.n = d.n
+where d.place <= {_SAMPLED};
+
+create table weighed as
+with mentioned as (
+    select t.entity, t.key, avg(contains(s.said, ' ' || t.words || ' ')::int) as support
+    from titles t semi join several using (entity)
+    join sampled s on s.entity = t.entity and s.key <> t.key
+    where t.words <> '' group by t.entity, t.key
+),
+shapes as (select shape, count(distinct entity) as entities from titles group by shape),
+measured as (
+    select t.entity, t.shape, t.key, t.own, v.owned, coalesce(m.support, 0) as support, h.entities,
+        max(coalesce(m.support, 0)) over (partition by t.entity) as most,
+        min(h.entities) over (partition by t.entity) as fewest
+    from titles t join several v using (entity) join shapes h using (shape)
+    left join mentioned m on m.entity = t.entity and m.key = t.key
+),
+compared as (
+    select *, coalesce(min(entities) filter (where entities > fewest) over (partition by entity), 0) as next_fewest,
+        count(distinct shape) filter (where entities = fewest) over (partition by entity) as as_few
+    from measured
+)
+select entity, key, shape, case
+    when owned then own
+    when most > 0 then support = most
+    else entities = fewest and as_few = 1 and next_fewest >= {_RARER} * fewest
+end as named
+from compared;
+
+create table called as
+with lost as (
+    select shape from weighed group by shape having sum(named::int) * 2 < count(*)
+)
+select entity, key from weighed where named
+union all
+select entity, key from titles anti join several using (entity)
+where own or shape not in (select shape from lost);
+"""
+_DECIDED = """
+with pages as (
+    select page, entity, key, arg_min(title, n) as title, min(n) as n from documents group by page, entity, key
+),
+alone as (select key from documents group by key having count(distinct entity) = 1)
+select p.page, p.title,
+    case when c.key is not null then 'name' when a.key is not null then 'alone' else '' end as state
+from pages p left join called c on c.entity = p.entity and c.key = p.key left join alone a on a.key = p.key
+order by p.page, c.key is null, p.n
+"""
+
+
+def titles_of_entities(passages: MappedTable, near: Path | None = None) -> Iterator[pa.RecordBatch]:
+    """For each page about an entity its titles, names first: page, title, whether it names the entity, whether no other entity has it.
+
+    An entity's name is the title of the document that has the entity's own id. Where there is none it is the
+    title of all its documents; else the one that most of its other documents mention; else, where the texts
+    mention none, the one that by far the fewest entities have, digits apart. A title that loses so among the
+    entities with several titles is no name of an entity with a single one either.
+    """
+    columns = ["page", "n", "title", "source_id", "entity"]
+    if all(b["entity"].null_count == b.num_rows for b in passages.batches(["entity"])):
+        return
+    with connect(spill=near) as connection:
+        connection.execute(
+            "create table documents (page varchar, n int, title varchar, entity varchar, key varchar,"
+            " words varchar, own bool)"
+        )
+        for batch in passages.batches(columns):
+            about = batch.filter(batch["entity"].is_valid())
+            titles = about["title"].to_pylist()
+            keys = {title: title_key(title or "") for title in set(titles)}
+            words = {title: " ".join(_WORDS.findall(key)) for title, key in keys.items()}
+            rows = pa.table(
+                {
+                    **{name: about[name] for name in ("page", "n", "title", "entity")},
+                    "key": pa.array([keys[title] for title in titles], pa.string()),
+                    "words": pa.array([words[title] for title in titles], pa.string()),
+                    "own": pc.fill_null(pc.equal(about["source_id"], about["entity"]), False),
+                }
+            )
+            connection.register("rows", rows)
+            connection.execute("insert into documents select * from rows")
+            connection.unregister("rows")
+        connection.register("passages", passages.table().select(["page", "n", "title", "text"]))
+        connection.execute(_TITLES)
+        yield from connection.sql(_DECIDED).to_arrow_reader(_BATCH)
+
+
+class EntityTitles(msgspec.Struct, frozen=True):
+    """The titles on a page about an entity: those that name it, and those that no other entity has."""
+
+    named: tuple[str, ...]
+    alone: tuple[str, ...]
+
+    def names(self, title: str, own: Iterable[Named]) -> Iterator[Named]:
+        """Of the names that the page's title and first sentence give, and the further titles, those that are names."""
+        for named in own:
+            if title in self.named or named.kind not in ("title", "before comma"):
+                yield named
+        for other in self.named:
+            if other != title:
+                yield from names_of_page(other, "")
+        for other in self.alone:
+            yield from (Named(one.name, "document") for one in names_of_page(other, ""))
+
+
+class TitlesOfEntities:
+    """What was decided about the titles of a corpus whose passages say whom they are about."""
+
+    FILE = ".titles.arrow"
+    _SCHEMA = pa.schema([("page", pa.string()), ("title", pa.string()), ("state", pa.string())])
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / self.FILE
+        self._table = MappedTable.open(path) if path.exists() else None
+
+    @classmethod
+    def decide(cls, folder: Path, passages: MappedTable) -> TitlesOfEntities:
+        """Write the decisions beside the passages, unless a killed writer has."""
+        path = folder / cls.FILE
+        if not path.exists() and (batches := list(titles_of_entities(passages, folder))):
+            write_mapped(path, (b.cast(cls._SCHEMA) for b in batches), cls._SCHEMA)
+        return cls(folder)
+
+    def of_pages(self, first: str, last: str) -> dict[str, EntityTitles]:
+        """Those of the pages from one to another, in the order of their ids."""
+        table = self._table
+        if table is None:
+            return {}
+        start = bisect.bisect_left(range(len(table)), first, key=lambda r: table.string(r, "page"))
+        end = bisect.bisect_right(range(len(table)), last, key=lambda r: table.string(r, "page"))
+        rows = table.slice(start, end - start, self._SCHEMA.names).to_pylist()
+        return {
+            page: EntityTitles(
+                tuple(row["title"] for row in listed if row["state"] == "name"),
+                tuple(row["title"] for row in listed if row["state"] == "alone"),
+            )
+            for page, group in itertools.groupby(rows, key=operator.itemgetter("page"))
+            for listed in [list(group)]
+        }
+
+    def titled(self, blocks: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Pages under the name of their entity, where one of their titles is that."""
+        for block in blocks:
+            pages, titles = block["page"].to_pylist(), block["title"].to_pylist()
+            decided = self.of_pages(pages[0], pages[-1])
+            chosen = [
+                decided[page].named[0] if page in decided and decided[page].named else title
+                for page, title in zip(pages, titles, strict=True)
+            ]
+            yield block.set_column(1, "title", pa.array(chosen, pa.string())) if decided else block

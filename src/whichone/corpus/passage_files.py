@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
+import functools
 import html
+import itertools
+import re
 import unicodedata
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from whichone.corpus.corpus import from_trec
-from whichone.errors import BadInput, Missing, did_you_mean
+from whichone.corpus.corpus import PASSAGES, from_trec
+from whichone.errors import BadInput, Missing, did_you_mean, sample
+from whichone.files.compressed import DAMAGE
 from whichone.files.document_formats import Document, document_files, read_document
 from whichone.files.json_records import array_records
-from whichone.files.lines import decode_line, open_binary, read_lines, read_table_rows
+from whichone.files.lines import (
+    check_names,
+    decode_line,
+    open_binary,
+    read_lines,
+    read_rows,
+    read_table_rows,
+    tab_fields,
+    table_record,
+)
+from whichone.files.mapped import MappedTable, mapped_rows, run_starts, write_mapped
+from whichone.files.pools import available_cores, run_jobs
+from whichone.files.tables import TableSchema, connect, in_key_order
 from whichone.names import title_key
-from whichone.records import Bearer, NameSet, Passage, page_id, passage_id
+from whichone.progress import progress, talk
+from whichone.records import PASSAGE_MARK, Bearer, NameSet, Passage, page_id, passage_id
 
 
 class PassageFields(msgspec.Struct, frozen=True):
-    """Which field of a record is what; `page` groups passages into pages, by title when not given."""
+    """Which field of a record is what.
+
+    A page is what `page` names, else the entity where a passage has one, else its title; passages of
+    different entities are on different pages, however they are grouped.
+    """
 
     id: str = "id"
     title: str = "title"
@@ -96,6 +121,11 @@ def plain_title(title: str) -> str:
     return unicodedata.normalize("NFC", html.unescape(title))
 
 
+def page_apart(page: str, entity: str | None) -> str:
+    """Where the passages of a page go that are about somebody else than its first ones."""
+    return f"{page} ({entity or 'nobody'})"
+
+
 class PassageRecord(msgspec.Struct, frozen=True):
     """A passage as its file has it: not yet numbered on its page."""
 
@@ -129,45 +159,14 @@ class PassageLayout(msgspec.Struct, frozen=True):
         own = str(field(record, fields.id, path, line))
         own = from_trec(own) if self.exchanged else own
         title, text = _title_and_text(record, fields, path, line)
-        key = str(field(record, fields.page, path, line)) if fields.page else title or own
         entity = _entity(record, fields, path, line)
+        key = str(field(record, fields.page, path, line)) if fields.page else entity or title or own
         return PassageRecord(own, page_id(self.source, key), title, text, entity)
 
 
 def is_documents(path: str | Path) -> bool:
     """Whether this is a folder of documents, not a file of passages and not BEIR's layout."""
     return Path(path).is_dir() and not _is_exchanged(Path(path))
-
-
-def read_passages(
-    path: str | Path, fields: PassageFields, source: str = "corpus"
-) -> Iterator[Passage]:
-    """Passages in the order of the file; those of one page are numbered as they come.
-
-    Without a page field, passages whose plain titles are equal are one page. All ids are kept in memory:
-    `passage_runs.FilePassages` is for files that are larger.
-    """
-    if is_documents(path):
-        yield from read_documents(Path(path), entity=fields.entity, source=source)
-        return
-    layout = PassageLayout.of(path, fields, source)
-    counts: dict[str, int] = {}
-    seen: set[str] = set()
-    for line, record in read_records(layout.file):
-        passage = layout.passage(record, line)
-        if passage.own in seen:
-            raise occurs_twice(passage.own, layout.file, line)
-        seen.add(passage.own)
-        n = counts.get(passage.page, 0)
-        counts[passage.page] = n + 1
-        yield Passage(
-            id=passage_id(passage.page, n),
-            page=passage.page,
-            title=passage.title,
-            text=passage.text,
-            source_id=passage.own,
-            entity=passage.entity,
-        )
 
 
 def occurs_twice(own: str, path: Path, line: int | None) -> BadInput:
@@ -206,6 +205,14 @@ def _corpus_file(folder: Path) -> Path:
         if (folder / name).exists():
             return folder / name
     raise Missing("a BEIR folder has a corpus.jsonl, this one has none", where=str(folder))
+
+
+def pages_by_title(titles: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The page of each title, from pages and titles; a title that several pages have means none of them."""
+    pages: dict[str, str | None] = {}
+    for page, title in titles:
+        pages[title] = page if pages.get(title, page) == page else None
+    return {title: page for title, page in pages.items() if page is not None}
 
 
 def sets_from_titles(titles: dict[str, str]) -> dict[str, NameSet]:
@@ -280,3 +287,383 @@ def _owner(document: Document, path: Path, folder: Path, entity: str | None) -> 
         parent = path.parent.relative_to(folder).as_posix()
         return None if parent == "." else parent
     return document.fields.get(entity) or None
+
+
+# Passages of a file of any length: read by all cores in blocks of lines, sorted on disk, numbered on their pages.
+
+
+PASSAGE_RUNS_BLOCK = 16 << 20
+"""Bytes of lines that one worker reads at a time."""
+
+_RECORDS = 20_000
+
+Header = tuple[int, list[str]]
+
+_text = pa.string()
+UNNUMBERED = TableSchema(
+    "passages",
+    pa.schema(
+        [
+            ("page", _text),
+            ("place", pa.int64()),  # the line, or the number on the page where it is known
+            ("title", _text),
+            ("text", _text),
+            ("source_id", _text),
+            ("entity", _text),
+        ]
+    ),
+    ("page", "place"),
+)
+
+
+class Lines(msgspec.Struct, frozen=True):
+    """Whole lines of a file, the first of which has this number."""
+
+    number: int
+    first: int
+    data: bytes
+
+    def __str__(self) -> str:
+        return f"the lines from {self.first:,} on"
+
+
+class Records(msgspec.Struct, frozen=True):
+    """Records with their lines, or passages with their numbers, where a file is not cut by lines."""
+
+    number: int
+    records: Sequence[tuple[int, Any]]
+
+    def __str__(self) -> str:
+        return f"records from {self.records[0][0]:,} on"
+
+
+class PassageRunMaker:
+    """Writes the passages of a block in the order of the file."""
+
+    def __init__(self, layout: PassageLayout, header: Header | None, folder: Path) -> None:
+        self._layout, self._header, self._folder = layout, header, folder
+
+    def __call__(self, job: Lines | Records) -> int:
+        records = self._records(job) if isinstance(job, Lines) else job.records
+        rows = [_row(line, self._passage(record, line)) for line, record in records]
+        columns = list(zip(*rows, strict=True)) or [()] * len(UNNUMBERED.schema)
+        table = UNNUMBERED.from_columns(dict(zip(UNNUMBERED.schema.names, columns, strict=True)))
+        write_mapped(run_file(self._folder, job.number), table.to_batches(), UNNUMBERED.schema)
+        return len(rows)
+
+    def _passage(self, record: Any, line: int) -> Any:
+        return record if isinstance(record, Passage) else self._layout.passage(record, line)
+
+    def _records(self, job: Lines) -> Iterator[tuple[int, Any]]:
+        decoder, path = msgspec.json.Decoder(), self._layout.file
+        for line, raw in enumerate(job.data.split(b"\n"), job.first):
+            raw = raw.removesuffix(b"\r")
+            if self._header is None:
+                if raw.strip():
+                    yield line, decode_line(decoder, raw, path, line)
+            elif raw and line > self._header[0]:
+                row = tab_fields(_decoded(raw, path, line))
+                yield line, table_record(self._header[1], row, path, line)
+
+
+def _row(line: int, passage: Any) -> tuple[str, int, str, str, str | None, str | None]:
+    if isinstance(passage, Passage):
+        return (
+            passage.page, line, passage.title, passage.text, passage.source_id, passage.entity,
+        )  # fmt: skip
+    return passage.page, line, passage.title, passage.text, passage.own, passage.entity
+
+
+def _decoded(raw: bytes, path: Path, line: int) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"not UTF-8: {error}", file=path, line=line, hint="save it as UTF-8"
+        ) from error
+
+
+class FilePassages:
+    """The passages of a file, a BEIR folder or a folder of documents, for `save_corpus`."""
+
+    def __init__(
+        self, path: str | Path, fields: PassageFields | None = None, source: str = "corpus"
+    ) -> None:
+        self.path = Path(path)
+        self._fields, self._source = fields or PassageFields(), source
+
+    def __call__(self, folder: Path) -> Iterator[pa.RecordBatch]:
+        """Batches in the order of page and number; whoever has written them removes the runs from the folder.
+
+        Runs that a killed reader completed are not made again.
+        """
+        runs = self._runs(folder)
+        if (
+            self._fields.entity is None
+            and self._fields.page is None
+            and not is_documents(self.path)
+        ):
+            say_several_bearers(self._layout)
+        if self._fields.entity:
+            _keep_entities_apart(runs, nobody_apart=self._fields.page is None)
+        rows = mapped_rows(runs) if runs else UNNUMBERED.empty()
+        if not len(rows):
+            raise BadInput("there are no passages", file=self.path)
+        yield from numbered(in_key_order(rows, UNNUMBERED, folder))
+
+    def origin(self) -> dict[str, Any]:
+        """What decides the passages, without reading them."""
+        files = (
+            [p for p in sorted(self.path.rglob("*")) if p.is_file()]
+            if self.path.is_dir()
+            else [self.path]
+        )
+        states = [(str(file), file.stat()) for file in files]
+        return {
+            "files": [[name, state.st_size, state.st_mtime_ns] for name, state in states],
+            "fields": msgspec.to_builtins(self._fields),
+            "source": self._source,
+            "block": PASSAGE_RUNS_BLOCK,
+        }
+
+    @functools.cached_property
+    def _layout(self) -> PassageLayout:
+        if is_documents(self.path):
+            return PassageLayout(self.path, self._fields, self._source)
+        return PassageLayout.of(self.path, self._fields, self._source)
+
+    def _runs(self, folder: Path) -> list[Path]:
+        header = _header(self._layout.file) if _is_table(self._layout.file) else None
+        maker = PassageRunMaker(self._layout, header, folder)
+        jobs = self._jobs()
+        few = list(itertools.islice(jobs, 2))
+        count = len(few)
+        with progress("reading", None, "passages") as advance:
+
+            def missing() -> Iterator[Lines | Records]:
+                nonlocal count
+                for job in itertools.chain(few, jobs):
+                    count = job.number + 1
+                    if not run_file(folder, job.number).exists():
+                        yield job
+
+            workers = available_cores() if len(few) > 1 else 1
+            for _, rows in run_jobs(maker, missing(), workers):
+                advance(rows)
+        return [run_file(folder, number) for number in range(count)]
+
+    def _jobs(self) -> Iterator[Lines | Records]:
+        file = self._layout.file
+        if is_documents(self.path):
+            passages = read_documents(self.path, entity=self._fields.entity, source=self._source)
+            return _blocks_of_records((_number(p), p) for p in passages)
+        if _kind(file) in (".csv", ".json"):
+            return _blocks_of_records(read_records(file))
+        return _blocks_of_lines(file)
+
+    def named_twice(self, own: str) -> BadInput:
+        """The error for an id that two passages have, with the line of the second."""
+        seen = False
+        for line, record in read_records(self._layout.file):
+            if self._layout.passage(record, line).own == own:
+                if seen:
+                    return occurs_twice(own, self._layout.file, line)
+                seen = True
+        return occurs_twice(own, self._layout.file, None)
+
+
+_LOOKED_AT = 200_000
+_CODE = re.compile(r"(?=[\w.:/-]*\d)(?=[\w.:/-]*[^\W\d_])[\w.:/-]+")
+_DATE = re.compile(r"\d{4}-\d\d(-\d\d.*)?|.*:\d\d.*")
+_COUNTED = re.compile(r"(.*[^\w.]|.*[_.]|)(\d+)")
+
+
+def say_several_bearers(layout: PassageLayout) -> None:
+    """Say so where pages are taken by their titles, and the records show that one title has several bearers.
+
+    A field of codes, or one whose values have one title each, is an id; and so are passage ids that do not
+    count the passages of one page.
+    """
+    fields = layout.fields
+    ids: dict[str, list[str]] = {}
+    values: dict[str, dict[str, set[str]]] = {}
+    others: dict[str, dict[str, str | None]] = {}
+    codes: dict[str, bool] = {}
+    occurs: Counter[str] = Counter()
+    used, count = {fields.id, fields.title, fields.text}, 0
+    for line, record in itertools.islice(read_records(layout.file), _LOOKED_AT):
+        count, passage = count + 1, layout.passage(record, line)
+        if not passage.title:
+            continue
+        ids.setdefault(passage.title, []).append(passage.own)
+        for name, value in record.items():
+            if name in used or not isinstance(value, str | int) or value in ("", None):
+                continue
+            text = str(value)
+            occurs[name] += 1
+            values.setdefault(name, {}).setdefault(passage.title, set()).add(text)
+            titles = others.setdefault(name, {})
+            titles[text] = (
+                passage.title if titles.get(text, passage.title) == passage.title else None
+            )
+            codes[name] = (
+                codes.get(name, True) and bool(_CODE.fullmatch(text)) and not _DATE.fullmatch(text)
+            )
+    unrelated = {title for title, own in ids.items() if not _counts(own)}
+    several: dict[str, list[str]] = {}
+    for name, by_title in values.items():
+        repeats = len(others[name]) < occurs[name]
+        if codes[name] or (repeats and None not in others[name].values()):
+            listed = (title for title, own in by_title.items() if len(own) > 1)
+            several[name] = [title for title in listed if repeats or title in unrelated]
+    # of two fields that tell bearers apart, the one with fewer values is whom a passage is about
+    best = min(
+        (name for name in several if several[name]), key=lambda n: len(others[n]), default=None
+    )
+    shown = several[best] if best else sorted(unrelated)
+    if shown:
+        told_by = f"several values of {best!r}" if best else f"unrelated {fields.id!r}"
+        among = f" among the first {count:,} passages" if count == _LOOKED_AT else ""
+        talk(
+            f"{len(shown):,} titles{among} are on passages with {told_by}, and each is one page"
+            f" ({sample(shown, 3)}); where these are different bearers, say whom a passage is about with"
+            f" --passage-entity {best or 'FIELD'}, or what a page is with --page {best or fields.id}"
+        )
+
+
+def _counts(own: Sequence[str]) -> bool:
+    """Whether the ids of one title's passages count them: consecutive numbers, or one stem with numbers."""
+    parts = [_COUNTED.fullmatch(each) for each in own]
+    if len(own) < 2:
+        return True
+    if not all(parts):
+        return False
+    stems = {part[1] for part in parts if part}
+    numbers = [int(part[2]) for part in parts if part]
+    return len(stems) == 1 and (stems != {""} or max(numbers) - min(numbers) < len(numbers))
+
+
+_MIXED = """
+select page, arg_min(entity, place) as owner from passages group by page
+having count(distinct entity) > 1 or ({nobody_apart} and count(entity) between 1 and count(*) - 1)
+"""
+
+
+def _keep_entities_apart(runs: Sequence[Path], nobody_apart: bool) -> None:
+    """Move passages off the pages whose first passages are about another entity.
+
+    Grouped by titles, a passage about nobody is only by chance on the page of an entity; grouped by a
+    field of their own, passages about nobody belong where that field puts them.
+    """
+    tables = [MappedTable.open(run).table() for run in runs]
+    whole = pa.concat_tables([t.select(["page", "place", "entity"]) for t in tables])
+    with connect() as connection:
+        connection.register("passages", whole)
+        query = _MIXED.format(nobody_apart=nobody_apart)
+        owners = dict(connection.execute(query).fetchall())
+    if not owners:
+        return
+    for run, table in zip(runs, tables, strict=True):
+        pages = [
+            page
+            if (owner := owners.get(page)) is None
+            or owner == entity
+            or not (entity or nobody_apart)
+            else page_apart(page, entity)
+            for page, entity in zip(
+                *(table[c].to_pylist() for c in ("page", "entity")), strict=True
+            )
+        ]
+        moved = table.set_column(0, "page", pa.array(pages, _text))
+        write_mapped(run, moved.to_batches(), UNNUMBERED.schema)
+    talk(
+        f"{len(owners):,} of the pages as grouped had passages about different entities: they are apart now"
+        f" ({sample(sorted(owners), 3, count=len(owners))})"
+    )
+
+
+def _number(passage: Passage) -> int:
+    return int(passage.id.rpartition(PASSAGE_MARK)[2])
+
+
+def _kind(path: Path) -> str:
+    suffixes = [s for s in path.suffixes if s not in (".gz", ".bz2", ".zst")]
+    return suffixes[-1] if suffixes else ""
+
+
+def _is_table(path: Path) -> bool:
+    return _kind(path) == ".tsv"
+
+
+def _header(path: Path) -> Header | None:
+    """The names of a TSV file's columns, and their line."""
+    for line, names in read_rows(path, "\t"):
+        check_names(names, path, line)
+        return line, names
+    return None
+
+
+def _blocks_of_lines(path: Path) -> Iterator[Lines]:
+    line, rest = 1, b""
+    with open_binary(path) as file:
+        for number in itertools.count():
+            try:
+                data = file.read(PASSAGE_RUNS_BLOCK)
+            except (BadInput, OSError, *DAMAGE) as error:
+                raise BadInput(
+                    f"damaged after line {line}: {getattr(error, 'message', error)}",
+                    file=path,
+                    line=line,
+                    hint="the file is truncated or not what its first bytes say; fetch it again",
+                ) from error
+            block = rest + data
+            if number == 0:
+                block = block.removeprefix(BOM_UTF8)
+            if not data:
+                if block:
+                    yield Lines(number, line, block)
+                return
+            cut = block.rfind(b"\n") + 1
+            rest = block[cut:]
+            yield Lines(number, line, block[:cut])
+            line += block.count(b"\n")
+
+
+def _blocks_of_records(records: Iterable[tuple[int, Any]]) -> Iterator[Records]:
+    iterator = iter(records)
+    for number in itertools.count():
+        block = list(itertools.islice(iterator, _RECORDS))
+        if not block:
+            return
+        yield Records(number, block)
+
+
+def run_file(folder: Path, number: int) -> Path:
+    return folder / f".passages-{number:06}.arrow"
+
+
+def remove_runs(folder: Path) -> None:
+    for run in folder.glob(".passages-*.arrow"):
+        run.unlink()
+
+
+def numbered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Passages that come in the order of their pages, with numbers and ids."""
+    last, next_number = None, 0
+    for batch in batches:
+        pages = batch["page"]
+        starts = run_starts(pages)
+        counts = np.diff(starts, append=len(pages))
+        n = np.arange(len(pages)) - np.repeat(starts, counts)
+        if pages[0].as_py() == last:  # the page goes on in this batch
+            n[: counts[0]] += next_number
+        last, next_number = pages[-1].as_py(), int(n[-1]) + 1
+        number = pa.array(n.astype(np.int32))
+        columns = {
+            "id": pc.binary_join_element_wise(pages, number.cast(_text), PASSAGE_MARK),
+            "page": pages,
+            "n": number,
+            **{name: batch[name] for name in ("title", "text", "source_id", "entity")},
+            "fields": pa.nulls(len(pages), _text),
+        }
+        yield pa.RecordBatch.from_pydict(columns, schema=PASSAGES.schema)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import os
 import shutil
-from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,26 +27,11 @@ from whichone.corpus.corpus import (
     with_all_columns,
     with_passage_counts,
 )
-from whichone.corpus.page_names import Named, key_hashes, names_of_page
-from whichone.corpus.passage_files import (
-    PassageFields,
-    PassageLayout,
-    is_documents,
-    occurs_twice,
-    read_records,
-)
+from whichone.corpus.page_names import Named, TitlesOfEntities, key_hashes, names_of_page
+from whichone.corpus.passage_files import FilePassages, remove_runs
 from whichone.errors import BadInput
-from whichone.files.arrow_records import blocks, merged, write_run
-from whichone.files.compressed import DAMAGE
+from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
-from whichone.files.lines import (
-    check_names,
-    decode_line,
-    open_binary,
-    read_rows,
-    tab_fields,
-    table_record,
-)
 from whichone.files.manifest import MANIFEST
 from whichone.files.mapped import (
     BATCH,
@@ -58,14 +40,14 @@ from whichone.files.mapped import (
     MappedTable,
     Rows,
     hashes,
-    run_starts,
+    mapped_rows,
     write_mapped,
 )
 from whichone.files.pools import available_cores, run_jobs
-from whichone.files.tables import TableSchema, sort_rows
+from whichone.files.tables import in_key_order
 from whichone.names import token_key
 from whichone.progress import progress
-from whichone.records import PASSAGE_MARK, Passage, page_of
+from whichone.records import Passage, page_of
 
 # The names of a corpus' pages: found by all cores in blocks of pages, sorted on disk.
 
@@ -75,9 +57,6 @@ PageNames = Iterable[tuple[str, Named]]
 
 BLOCK = 2 * BATCH
 """Pages whose names one worker looks for at a time."""
-
-_PART = 50_000
-_MERGED = 131_072
 
 
 @dataclass(frozen=True)
@@ -93,7 +72,7 @@ class Pages:
 
 
 class NameRunMaker:
-    """Writes the names of some pages, sorted; the tables of the corpus are mapped."""
+    """Writes the names of some pages; the tables of the corpus are mapped."""
 
     def __init__(self, folder: Path, language: str) -> None:
         self._folder = folder
@@ -107,32 +86,27 @@ class NameRunMaker:
 
     def __call__(self, job: Pages) -> None:
         pages, passages = self._tables
-        block = pages.slice(job.first, job.end - job.first, ["title", "first"])
-        rows = NameRows()
-        titles = block["title"].to_pylist()
+        block = pages.slice(job.first, job.end - job.first, ["page", "title", "first"])
+        rows: list[tuple[int, Named]] = []
+        ids, titles = block["page"].to_pylist(), block["title"].to_pylist()
         firsts = block["first"].to_numpy().tolist()
-        for page, (title, first) in enumerate(zip(titles, firsts, strict=True), job.first):
+        decided = TitlesOfEntities(self._folder).of_pages(ids[0], ids[-1]) if ids else {}
+        for row, (page, title, first) in enumerate(
+            zip(ids, titles, firsts, strict=True), job.first
+        ):
             text = passages.strings([first], "text")[0]
-            for named in names_of_page(title or "", text, self._language):
-                rows.add(page, named)
-        write_run(own_names(self._folder, job.number), rows.table(), NAMES)
+            own = names_of_page(title or "", text, self._language)
+            names = decided[page].names(title, own) if page in decided else own
+            rows.extend((row, named) for named in names)
+        path = own_names(self._folder, job.number)
+        write_mapped(path, name_rows(rows).to_batches(), NAMES.schema)
 
 
-class NameRows:
-    """Columns of names."""
-
-    def __init__(self) -> None:
-        self._rows: list[tuple[str, str, int, str, int]] = []
-
-    def add(self, page: int, named: Named) -> None:
-        self._rows.append((token_key(named.name), named.name, page, named.kind, named.count))
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def table(self) -> pa.Table:
-        columns = list(zip(*self._rows, strict=True)) or [()] * len(NAMES.schema)
-        return NAMES.from_columns(dict(zip(NAMES.schema.names, columns, strict=True)))
+def name_rows(named: Iterable[tuple[int, Named]]) -> pa.Table:
+    """Names with the rows of their pages."""
+    rows = [(token_key(n.name), n.name, page, n.kind, n.count) for page, n in named]
+    columns = list(zip(*rows, strict=True)) or [()] * len(NAMES.schema)
+    return NAMES.from_columns(dict(zip(NAMES.schema.names, columns, strict=True)))
 
 
 def write_names(folder: Path, corpus: Corpus, more: PageNames) -> int:
@@ -151,10 +125,9 @@ def write_names(folder: Path, corpus: Corpus, more: PageNames) -> int:
         maker = NameRunMaker(folder, corpus.language)
         for job, _ in run_jobs(maker, missing, min(available_cores(), len(missing))):
             advance(job.end - job.first)
-    runs = [own_names(folder, job.number) for job in jobs]
-    runs += _further_names(folder, corpus, more)
-    batches = (batch for table in merged(runs, NAMES, _MERGED) for batch in table.to_batches())
-    count = write_mapped(target, batches, NAMES.schema)
+    runs = [folder / ".further-names.arrow", *(own_names(folder, job.number) for job in jobs)]
+    write_mapped(runs[0], _further_names(corpus, more), NAMES.schema)
+    count = write_mapped(target, in_key_order(mapped_rows(runs), NAMES, folder), NAMES.schema)
     for run in runs:
         run.unlink()
     return count
@@ -164,287 +137,13 @@ def own_names(folder: Path, number: int) -> Path:
     return folder / f".names-{number:06}.arrow"
 
 
-def _further_names(folder: Path, corpus: Corpus, more: PageNames) -> Iterator[Path]:
-    rows, number = NameRows(), 0
+def _further_names(corpus: Corpus, more: PageNames) -> Iterator[pa.RecordBatch]:
     for part in blocks(more, BATCH):
         known = corpus.page_rows([page for page, _ in part])
-        for row, (_, named) in zip(known, part, strict=True):
-            if row is not None and named.name.strip():
-                rows.add(row, named)
-        if len(rows) >= _PART:
-            yield _written(folder, number, rows)
-            rows, number = NameRows(), number + 1
-    if len(rows):
-        yield _written(folder, number, rows)
-
-
-def _written(folder: Path, number: int, rows: NameRows) -> Path:
-    path = folder / f".further-names-{number:06}.arrow"
-    write_run(path, rows.table(), NAMES)
-    return path
-
-
-# Passages of a file of any length: read by all cores in blocks of lines, sorted on disk, numbered on their pages.
-
-
-PASSAGE_RUNS_BLOCK = 16 << 20
-"""Bytes of lines that one worker reads at a time."""
-
-_RECORDS = 20_000
-
-Header = tuple[int, list[str]]
-
-_text = pa.string()
-UNNUMBERED = TableSchema(
-    "passages",
-    pa.schema(
-        [
-            ("page", _text),
-            ("place", pa.int64()),  # the line, or the number on the page where it is known
-            ("title", _text),
-            ("text", _text),
-            ("source_id", _text),
-            ("entity", _text),
-        ]
-    ),
-    ("page", "place"),
-)
-
-
-class Lines(msgspec.Struct, frozen=True):
-    """Whole lines of a file, the first of which has this number."""
-
-    number: int
-    first: int
-    data: bytes
-
-    def __str__(self) -> str:
-        return f"the lines from {self.first:,} on"
-
-
-class Records(msgspec.Struct, frozen=True):
-    """Records with their lines, or passages with their numbers, where a file is not cut by lines."""
-
-    number: int
-    records: Sequence[tuple[int, Any]]
-
-    def __str__(self) -> str:
-        return f"records from {self.records[0][0]:,} on"
-
-
-class PassageRunMaker:
-    """Writes the passages of a block as a sorted run."""
-
-    def __init__(self, layout: PassageLayout, header: Header | None, folder: Path) -> None:
-        self._layout, self._header, self._folder = layout, header, folder
-
-    def __call__(self, job: Lines | Records) -> int:
-        records = self._records(job) if isinstance(job, Lines) else job.records
-        rows = [_row(line, self._passage(record, line)) for line, record in records]
-        columns = list(zip(*rows, strict=True)) or [()] * len(UNNUMBERED.schema)
-        table = UNNUMBERED.from_columns(dict(zip(UNNUMBERED.schema.names, columns, strict=True)))
-        write_run(run_file(self._folder, job.number), table, UNNUMBERED)
-        return len(rows)
-
-    def _passage(self, record: Any, line: int) -> Any:
-        return record if isinstance(record, Passage) else self._layout.passage(record, line)
-
-    def _records(self, job: Lines) -> Iterator[tuple[int, Any]]:
-        decoder, path = msgspec.json.Decoder(), self._layout.file
-        for line, raw in enumerate(job.data.split(b"\n"), job.first):
-            raw = raw.removesuffix(b"\r")
-            if self._header is None:
-                if raw.strip():
-                    yield line, decode_line(decoder, raw, path, line)
-            elif raw and line > self._header[0]:
-                row = tab_fields(_decoded(raw, path, line))
-                yield line, table_record(self._header[1], row, path, line)
-
-
-def _row(line: int, passage: Any) -> tuple[str, int, str, str, str | None, str | None]:
-    if isinstance(passage, Passage):
-        return (
-            passage.page, line, passage.title, passage.text, passage.source_id, passage.entity,
-        )  # fmt: skip
-    return passage.page, line, passage.title, passage.text, passage.own, passage.entity
-
-
-def _decoded(raw: bytes, path: Path, line: int) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"not UTF-8: {error}", file=path, line=line, hint="save it as UTF-8"
-        ) from error
-
-
-class FilePassages:
-    """The passages of a file, a BEIR folder or a folder of documents, for `save_corpus`."""
-
-    def __init__(
-        self, path: str | Path, fields: PassageFields | None = None, source: str = "corpus"
-    ) -> None:
-        self.path = Path(path)
-        self._fields, self._source = fields or PassageFields(), source
-
-    def __call__(self, folder: Path) -> Iterator[pa.RecordBatch]:
-        """Batches in the order of page and number; whoever has written them removes the runs from the folder.
-
-        Runs that a killed reader completed are not made again.
-        """
-        rows = 0
-        for table in merged(self._runs(folder), UNNUMBERED):
-            rows += table.num_rows
-            yield from numbered(table).to_batches()
-        if not rows:
-            raise BadInput("there are no passages", file=self.path)
-
-    def origin(self) -> dict[str, Any]:
-        """What decides the passages, without reading them."""
-        files = (
-            [p for p in sorted(self.path.rglob("*")) if p.is_file()]
-            if self.path.is_dir()
-            else [self.path]
-        )
-        states = [(str(file), file.stat()) for file in files]
-        return {
-            "files": [[name, state.st_size, state.st_mtime_ns] for name, state in states],
-            "fields": msgspec.to_builtins(self._fields),
-            "source": self._source,
-            "block": PASSAGE_RUNS_BLOCK,
-        }
-
-    @functools.cached_property
-    def _layout(self) -> PassageLayout:
-        if is_documents(self.path):
-            return PassageLayout(self.path, self._fields, self._source)
-        return PassageLayout.of(self.path, self._fields, self._source)
-
-    def _runs(self, folder: Path) -> list[Path]:
-        header = _header(self._layout.file) if _is_table(self._layout.file) else None
-        maker = PassageRunMaker(self._layout, header, folder)
-        jobs = self._jobs()
-        few = list(itertools.islice(jobs, 2))
-        count = len(few)
-        with progress("reading", None, "passages") as advance:
-
-            def missing() -> Iterator[Lines | Records]:
-                nonlocal count
-                for job in itertools.chain(few, jobs):
-                    count = job.number + 1
-                    if not run_file(folder, job.number).exists():
-                        yield job
-
-            workers = available_cores() if len(few) > 1 else 1
-            for _, rows in run_jobs(maker, missing(), workers):
-                advance(rows)
-        return [run_file(folder, number) for number in range(count)]
-
-    def _jobs(self) -> Iterator[Lines | Records]:
-        file = self._layout.file
-        if is_documents(self.path):
-            from whichone.corpus.passage_files import read_documents
-
-            passages = read_documents(self.path, entity=self._fields.entity, source=self._source)
-            return _blocks_of_records((_number(p), p) for p in passages)
-        if _kind(file) in (".csv", ".json"):
-            return _blocks_of_records(read_records(file))
-        return _blocks_of_lines(file)
-
-    def named_twice(self, own: str) -> BadInput:
-        """The error for an id that two passages have, with the line of the second."""
-        seen = False
-        for line, record in read_records(self._layout.file):
-            if self._layout.passage(record, line).own == own:
-                if seen:
-                    return occurs_twice(own, self._layout.file, line)
-                seen = True
-        return occurs_twice(own, self._layout.file, None)
-
-
-def _number(passage: Passage) -> int:
-    return int(passage.id.rpartition(PASSAGE_MARK)[2])
-
-
-def _kind(path: Path) -> str:
-    suffixes = [s for s in path.suffixes if s not in (".gz", ".bz2", ".zst")]
-    return suffixes[-1] if suffixes else ""
-
-
-def _is_table(path: Path) -> bool:
-    return _kind(path) == ".tsv"
-
-
-def _header(path: Path) -> Header | None:
-    """The names of a TSV file's columns, and their line."""
-    for line, names in read_rows(path, "\t"):
-        check_names(names, path, line)
-        return line, names
-    return None
-
-
-def _blocks_of_lines(path: Path) -> Iterator[Lines]:
-    line, rest = 1, b""
-    with open_binary(path) as file:
-        for number in itertools.count():
-            try:
-                data = file.read(PASSAGE_RUNS_BLOCK)
-            except (BadInput, OSError, *DAMAGE) as error:
-                raise BadInput(
-                    f"damaged after line {line}: {getattr(error, 'message', error)}",
-                    file=path,
-                    line=line,
-                    hint="the file is truncated or not what its first bytes say; fetch it again",
-                ) from error
-            block = rest + data
-            if number == 0:
-                block = block.removeprefix(BOM_UTF8)
-            if not data:
-                if block:
-                    yield Lines(number, line, block)
-                return
-            cut = block.rfind(b"\n") + 1
-            rest = block[cut:]
-            yield Lines(number, line, block[:cut])
-            line += block.count(b"\n")
-
-
-def _blocks_of_records(records: Iterable[tuple[int, Any]]) -> Iterator[Records]:
-    iterator = iter(records)
-    for number in itertools.count():
-        block = list(itertools.islice(iterator, _RECORDS))
-        if not block:
-            return
-        yield Records(number, block)
-
-
-def run_file(folder: Path, number: int) -> Path:
-    return folder / f".passages-{number:06}.arrow"
-
-
-def remove_runs(folder: Path) -> None:
-    for run in folder.glob(".passages-*.arrow"):
-        run.unlink()
-
-
-def numbered(table: pa.Table) -> pa.Table:
-    """Passages of whole pages in their order, with numbers and ids."""
-    pages = table["page"].combine_chunks()
-    starts = run_starts(pages)
-    counts = np.diff(starts, append=len(pages))
-    n = np.arange(len(pages)) - np.repeat(starts, counts)
-    number = pa.array(n.astype(np.int32))
-    columns = {
-        "id": pc.binary_join_element_wise(pages, number.cast(_text), PASSAGE_MARK),
-        "page": pages,
-        "n": number,
-        "title": table["title"],
-        "text": table["text"],
-        "source_id": table["source_id"],
-        "entity": table["entity"],
-        "fields": pa.nulls(len(pages), _text),
-    }
-    return pa.Table.from_pydict(columns, schema=PASSAGES.schema)
+        named = zip(known, (named for _, named in part), strict=True)
+        yield from name_rows(
+            (row, name) for row, name in named if row is not None and name.name.strip()
+        ).to_batches()
 
 
 # Writes a corpus: passages as they come, then its pages, its names, and where each is found.
@@ -544,7 +243,7 @@ def _in_order(passages: Passages, folder: Path) -> Iterator[pa.RecordBatch]:
                 yield from with_all_columns(pa.Table.from_batches([batch])).to_batches()
         return
     table = passages if isinstance(passages, pa.Table) else passage_rows(passages)
-    yield from sort_rows(with_all_columns(table), PASSAGES).combine_chunks().to_batches(BATCH)
+    yield from in_key_order(with_all_columns(table), PASSAGES, folder)
 
 
 def passage_rows(passages: Iterable[Passage]) -> pa.Table:
@@ -566,7 +265,9 @@ def passage_rows(passages: Iterable[Passage]) -> pa.Table:
 
 def _write_pages(folder: Folder, passages: MappedTable) -> MappedTable:
     blocks = page_rows(passages.batches(["page", "title"]))
-    batches = with_passage_counts(_checked(blocks), len(passages))
+    _check_entities(passages)
+    blocks = TitlesOfEntities.decide(folder.partial, passages).titled(_checked(blocks))
+    batches = with_passage_counts(blocks, len(passages))
     rows = _stage(folder, "pages.arrow", batches, PAGES.schema)
     folder.adopt("pages.arrow", rows=rows)
     pages = MappedTable.open(folder.partial / "pages.arrow")
@@ -589,6 +290,29 @@ def _checked(blocks: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield block
 
 
+def _check_entities(passages: MappedTable) -> None:
+    """Of every writer: the passages of one page are about one entity at most."""
+    before: list[pa.RecordBatch] = []
+    for batch in passages.batches(["page", "entity"]):
+        about = batch.filter(batch["entity"].is_valid())
+        if about.num_rows:
+            rows = pa.Table.from_batches([*before, about]).combine_chunks()
+            here, next_ = rows.slice(0, len(rows) - 1), rows.slice(1)
+            same_page = pc.equal(here["page"], next_["page"])
+            mixed = pc.and_(same_page, pc.not_equal(here["entity"], next_["entity"]))
+            if pc.any(mixed).as_py():
+                page = here["page"].filter(mixed)[0].as_py()
+                both = ", ".join(
+                    rows.filter(pc.equal(rows["page"], page))["entity"].unique().to_pylist()
+                )
+                raise BadInput(
+                    f"the page {page} has passages about several entities: {both}",
+                    hint="give each entity a page of its own",
+                    ids=[page],
+                )
+            before = [about.slice(about.num_rows - 1)]
+
+
 def _write_sources(folder: Folder, passages: MappedTable, given: Passages) -> None:
     """Where passages are found by their own ids, in corpora that have such."""
     if all(b["source_id"].null_count == b.num_rows for b in passages.batches(["source_id"])):
@@ -605,8 +329,9 @@ def _write_names(
 ) -> int:
     corpus = Corpus(passages, hash="", language=language)
     corpus.page_table = pages
-    corpus.page_index = HashIndex.open(folder.partial, "page")
+    corpus.page_index = HashIndex.open(folder.partial.joinpath, "page")
     count = write_names(folder.partial, corpus, more)
+    (folder.partial / TitlesOfEntities.FILE).unlink(missing_ok=True)
     folder.adopt("names.arrow", rows=count)
     _adopt_index(folder, "name", key_hashes(MappedTable.open(folder.partial / "names.arrow")))
     return count

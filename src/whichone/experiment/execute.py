@@ -21,6 +21,7 @@ from whichone.files.lines import read_lines, write_atomic
 from whichone.measures.scores import score_folder, slice_rows
 from whichone.progress import talk
 from whichone.report.report import make_report
+from whichone.retrieval.adapters.adapted import only_this_code
 from whichone.retrieval.dense.encoder import encoders_kept
 from whichone.runs.read import read
 from whichone.runs.retrieve import retrieve
@@ -157,9 +158,11 @@ def output_folder(plan: Plan, file: Path, out: str | Path | None = None) -> Path
     return Path(folder) if folder else file.with_name(f"{file.stem}-cells")
 
 
-def dry_run(file: str | Path, out: str | Path | None = None) -> list[dict[str, Any]]:
+def dry_run(
+    file: str | Path, out: str | Path | None = None, *, allow: Sequence[str] = ()
+) -> list[dict[str, Any]]:
     """Every cell with what it would take; nothing is run."""
-    plan = read_plan(file)
+    plan = read_plan(file, allow)
     trainings = [
         {
             "kind": "training",
@@ -201,15 +204,20 @@ def train_all(plan: Plan) -> None:
             )
 
 
-def run_experiment(file: str | Path, out: str | Path | None = None) -> list[CellResult]:
-    """Do every cell that is not done, score all of them; a failing cell does not stop the others."""
-    plan = read_plan(file)
+def run_experiment(
+    file: str | Path, out: str | Path | None = None, *, allow: Sequence[str] = ()
+) -> list[CellResult]:
+    """Do every cell that is not done, score all of them; a failing cell does not stop the others.
+
+    Code of one's own that the file names runs only where `allow` names it too.
+    """
+    plan = read_plan(file, allow)
     place = output_folder(plan, Path(file), out)
     results: list[CellResult] = []
     failed: set[str] = set()
     train_all(plan)
     listed = list(cells(plan, place))
-    with encoders_kept():  # many rows of a ladder share an encoder
+    with encoders_kept(), only_this_code(allow):  # many rows of a ladder share an encoder
         for n, cell in enumerate(listed, 1):
             status = cell.status
             talk(f"[{n}/{len(listed)}] {cell.benchmark}: {cell.name}: {status}")
@@ -268,11 +276,7 @@ def _do(cell: Cell, plan: Plan) -> None:
         cell.path,
         reader=cell.reader.reader,
         options=cell.reader.options,
-        passages=cell.setting.passages,
-        depth=cell.setting.depth,
-        shuffled=cell.setting.shuffled,
-        page_passages=cell.setting.page_passages,
-        seed=cell.setting.seed,
+        **msgspec.structs.asdict(cell.setting),
         run=cell.run.path if cell.run else None,
         name=cell.name,
         limit=plan.limit,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -14,10 +13,12 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.chat.prompt import DEFAULT, find_prompt
-from whichone.errors import BadInput, Missing, UsageError, WhichoneError, did_you_mean
+from whichone.errors import BadInput, UsageError, WhichoneError, did_you_mean, sample
 from whichone.files.folder import Folder, file_hash
+from whichone.files.lines import read_toml
 from whichone.files.manifest import MANIFEST
 from whichone.registry import names, target
+from whichone.runs.options import ShownOptions
 from whichone.runs.read import joined_name
 from whichone.runs.shown import KINDS, Setting, setting_for
 
@@ -54,17 +55,14 @@ class ReaderPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return self.name or self.reader.rpartition(":")[2]
 
 
-class SettingPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What readers are shown; what is not said is the benchmark's own default.
+class SettingPlan(ShownOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What readers are shown.
 
     Several `seeds` give a cell each: what the order of the passages does, if they are shuffled.
     """
 
-    passages: str
-    depth: int | None = None
-    shuffled: bool | None = None
-    page_passages: int = 1
-    seeds: list[int] = []
+    passages: str  # type: ignore[assignment]  # one that does not exist is refused with the others' names
+    seeds: tuple[int, ...] = ()
 
 
 class TrainingPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -107,21 +105,27 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     retrieval_measures: list[str] = []
 
 
-def read_plan(path: str | Path) -> Plan:
-    """The plan in a file, checked: what is crossed must be there."""
+def read_plan(path: str | Path, allow: Sequence[str] | None = None) -> Plan:
+    """The plan in a file, checked: what is crossed must be there, and own code in `allow` (None: not to be run)."""
     file = Path(path)
-    try:
-        document = tomllib.loads(file.read_text("utf-8"))
-    except FileNotFoundError:
-        raise Missing("no such file (an experiment in TOML is wanted)", where=str(file)) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise BadInput(f"cannot be read as TOML: {error}", file=file) from error
-    try:
-        plan = msgspec.convert(document, Plan)
-    except msgspec.ValidationError as error:
-        raise BadInput(f"is no experiment: {error}", file=file) from error
+    plan = read_toml(file, Plan, "an experiment")
     _check(plan, file)
+    if allow is not None:
+        _check_code(plan, file, allow)
     return plan
+
+
+def _check_code(plan: Plan, file: Path, allow: Sequence[str]) -> None:
+    """A file may be anybody's: a person names the code in it that runs, and before anything is done."""
+    named = [each.retriever for each in plan.retriever] + [each.reader for each in plan.reader]
+    named += [str(each.options.get("make", "")) for each in plan.retriever]
+    unknown = list(dict.fromkeys(name for name in named if ":" in name and name not in allow))
+    if unknown:
+        raise UsageError(
+            f"it names code that would run with your rights: {sample(unknown)}",
+            where=str(file),
+            hint=f"look at what it does, then give {' '.join(f'--allow {name}' for name in unknown)}",
+        )
 
 
 def _check(plan: Plan, file: Path) -> None:
@@ -228,16 +232,11 @@ def cells(plan: Plan, out: Path) -> Iterator[Cell]:
 def _settings(benchmark: Benchmark, plan: Plan) -> Iterator[tuple[Setting, str]]:
     """Every setting with what its cells' names say beyond the passages shown."""
     for listed in plan.setting:
-        for seed in listed.seeds or [plan.seed]:
-            chosen = setting_for(
-                benchmark,
-                listed.passages,
-                depth=listed.depth,
-                shuffled=listed.shuffled,
-                page_passages=listed.page_passages,
-                seed=seed,
+        for seed in listed.seeds or (plan.seed,):
+            yield (
+                setting_for(benchmark, listed, seed),
+                f" seed {seed}" if len(listed.seeds) > 1 else "",
             )
-            yield chosen, f" seed {seed}" if len(listed.seeds) > 1 else ""
 
 
 def _run_cell(

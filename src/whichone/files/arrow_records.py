@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import bisect
-import heapq
+import functools
 import os
 import tempfile
 import weakref
 from abc import abstractmethod
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
-from itertools import chain, islice
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
@@ -17,13 +17,12 @@ import mmh3
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from whichone.files.lines import encode_text
-from whichone.files.mapped import MappedTable, write_mapped
-from whichone.files.tables import TableSchema, sort_rows, write_batches, write_table
+from whichone.records import without_collector
 
 T = TypeVar("T")
+V = TypeVar("V")
 
 IN_MEMORY = 131_072
 """Records of one kind that a command keeps as objects; where there are more they stay on disk."""
@@ -144,6 +143,68 @@ class Selection(OnDisk[T], Generic[T]):
         if isinstance(self.records, OnDisk):
             return self.records.chosen(self.places)
         return (self.records[int(place)] for place in self.places)
+
+
+class Stored(OnDisk[T], Generic[T]):
+    """Records of a table on disk, decoded a part at a time: two parts are kept, of more the last one used.
+
+    What is asked for here and there beyond these is read from a spool, which is written the first time.
+    """
+
+    def __init__(
+        self, kind: Any, counts: Sequence[int], decode: Callable[[int], Iterator[T]]
+    ) -> None:
+        """`counts` says how many records each part has."""
+        self._kind, self._decode = kind, decode
+        self._starts = [0, *accumulate(counts)]
+        self._kept = len(counts) if len(counts) <= 2 else 1
+        self._parts: dict[int, list[T]] = {}
+        self._computed: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return self._starts[-1]
+
+    def __iter__(self) -> Iterator[T]:
+        parts = range(len(self._starts) - 1)
+        every = self._part if len(parts) == self._kept else self._decode
+        return chain.from_iterable(map(every, parts))
+
+    def chosen(self, places: npt.NDArray[Any]) -> Iterator[T]:
+        if len(places) < 2 or bool((np.diff(places) < 0).any()):
+            yield from map(self._at, places.tolist())
+            return
+        bounds = np.searchsorted(places, self._starts)
+        for part, (first, end) in enumerate(pairwise(bounds.tolist())):
+            if end > first:
+                records, start = self._part(part), self._starts[part]
+                yield from (records[place - start] for place in places[first:end].tolist())
+
+    def once(self, name: str, compute: Callable[[], V]) -> V:
+        """What is computed over all of them, the first time that it is asked for."""
+        if name not in self._computed:
+            self._computed[name] = compute()
+        computed: V = self._computed[name]
+        return computed
+
+    def _at(self, number: int) -> T:
+        part = bisect.bisect_right(self._starts, number) - 1
+        if part in self._parts or len(self._parts) < self._kept:
+            return self._part(part)[number - self._starts[part]]
+        return self._lines[number]
+
+    def _part(self, number: int) -> list[T]:
+        records = self._parts.get(number)
+        if records is None:
+            if len(self._parts) >= self._kept:
+                self._parts.pop(next(iter(self._parts)), None)
+            with without_collector():
+                records = self._parts[number] = list(self._decode(number))
+        return records
+
+    @functools.cached_property
+    def _lines(self) -> Spool[T]:
+        spool: Spool[T] = Spool(self._kind)
+        return spool.extend(self)
 
 
 def kept(kind: type[T], records: Iterable[T]) -> Sequence[T]:
@@ -333,129 +394,3 @@ def keyed(kind: type[T], pairs: Iterable[tuple[str, T]]) -> Mapping[str, T]:
 def of_keys(records: Mapping[str, T], keys: Sequence[str]) -> list[T | None]:
     """The record of each key, None where there is none: many at once where they are on disk."""
     return records.many(keys) if isinstance(records, KeyedSpool) else [*map(records.get, keys)]
-
-
-# Sorting more rows than memory has room for: sorted runs on disk, merged by ranges of their first key.
-# A run is an Arrow file that is mapped, not read. Memory depends on the length of a run and on `RANGE`, not on how many
-# rows there are.
-
-
-RANGE = 16_384
-"""About so many rows are merged at a time where nobody says otherwise."""
-RUN = 262_144
-"""Rows of tables that are sorted in memory; where there are more they are sorted in runs of about so many."""
-
-_SAMPLE = 512
-
-
-def write_run(path: Path, table: pa.Table, schema: TableSchema) -> int:
-    """Sort rows that fit in memory and write them, whole or not at all; how many."""
-    fitted = table.select(schema.schema.names).cast(schema.schema)
-    batches = sort_rows(fitted, schema).combine_chunks().to_batches()
-    return write_mapped(path, batches, schema.schema)
-
-
-def write_merged(path: Path, tables: Iterable[pa.Table], schema: TableSchema) -> int:
-    """Write the rows of all tables as one table in key order, sorted on disk where they are many; how many rows."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".runs-") as place:
-        runs: list[Path] = []
-        held: list[pa.Table] = []
-        for table in tables:
-            held.append(table)
-            if sum(t.num_rows for t in held) >= RUN:
-                runs.append(Path(place) / f"{len(runs):05}.arrow")
-                write_run(runs[-1], pa.concat_tables(held).combine_chunks(), schema)
-                held = []
-        rest = pa.concat_tables(held) if held else schema.empty()
-        if not runs:
-            return write_table(path, rest, schema)
-        runs.append(Path(place) / f"{len(runs):05}.arrow")
-        write_run(runs[-1], rest.combine_chunks(), schema)
-        del held, rest
-        batches = (b for table in merged(runs, schema, RUN // 8) for b in table.to_batches())
-        return write_batches(path, batches, schema)
-
-
-def merged(runs: Sequence[Path], schema: TableSchema, rows: int = RANGE) -> Iterator[pa.Table]:
-    """The rows of all runs in the order of the key, in tables of about `rows` rows.
-
-    Rows whose first key is equal are in one table, however many they are.
-    """
-    tables = [table for path in runs if len(table := MappedTable.open(path))]
-    places = [0] * len(tables)
-    for end in [*_cuts(tables, schema.key[0], rows), None]:
-        pieces = []
-        for number, table in enumerate(tables):
-            start = places[number]
-            stop = len(table) if end is None else _lower_bound(table, schema.key[0], end, start)
-            if stop > start:
-                pieces.append(table.slice(start, stop - start, schema.schema.names))
-                places[number] = stop
-        if pieces:
-            yield sort_rows(pa.concat_tables(pieces).combine_chunks(), schema)
-
-
-def _cuts(tables: Sequence[MappedTable], column: str, rows: int) -> list[str]:
-    """Values of the first key between which there are about so many rows, by a sample."""
-    sample = sorted(
-        str(table.value(row, column))
-        for table in tables
-        for row in range(_SAMPLE // 2, len(table), _SAMPLE)
-    )
-    step = max(rows // _SAMPLE, 1)
-    return list(dict.fromkeys(sample[step::step]))
-
-
-def _lower_bound(table: MappedTable, column: str, value: str, start: int) -> int:
-    """The first row, from `start` on, whose value is not below this one."""
-    return bisect.bisect_left(
-        range(len(table)), value, start, key=lambda row: table.strings([row], column)[0]
-    )
-
-
-# Rows in order, however many they are: runs sorted in memory, kept on disk and merged while they are read.
-
-
-Row = TypeVar("Row", bound=tuple[Any, ...])
-
-SORTED_ROWS_RUN = 65_536
-"""Rows that are sorted in memory."""
-PIECE = 64
-"""Rows of each run that are in memory while the runs are merged."""
-
-
-class SortedRows(Generic[Row]):
-    """Tuples of one type, compared as Python compares them; append first, then read as often as wanted."""
-
-    def __init__(self, kind: Any, near: str | Path | None = None) -> None:
-        self._pieces: Spool[list[Row]] = Spool(list[kind], near)
-        self._runs: list[range] = []
-        self._last: list[Row] = []
-
-    def append(self, row: Row) -> None:
-        self._last.append(row)
-        if len(self._last) >= SORTED_ROWS_RUN:
-            self._write()
-
-    def extend(self, rows: Iterable[Row]) -> SortedRows[Row]:
-        for row in rows:
-            self.append(row)
-        return self
-
-    def __iter__(self) -> Iterator[Row]:
-        if not self._runs:
-            return iter(sorted(self._last))
-        if self._last:
-            self._write()
-        return heapq.merge(*map(self._run, self._runs))
-
-    def _write(self) -> None:
-        self._last.sort()
-        start = len(self._pieces)
-        self._pieces.extend(blocks(self._last, PIECE))
-        self._runs.append(range(start, len(self._pieces)))
-        self._last = []
-
-    def _run(self, run: range) -> Iterator[Row]:
-        for piece in run:
-            yield from self._pieces[piece]

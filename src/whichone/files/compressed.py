@@ -54,6 +54,8 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
 def _bzip2_pieces(raw: IO[bytes]) -> Iterator[bytes]:
     with bz2.BZ2File(raw) as file:
         yield from _pieces(cast("IO[bytes]", file))
+    if raw.seekable() and (problem := problem_at_end(raw)) is not None:
+        raise ValueError(problem)  # which the module passes over
 
 
 def zstd_pieces(raw: IO[bytes]) -> Iterator[bytes]:
@@ -159,6 +161,18 @@ def read_blocks(path: Path, start: int = 0, end: int = 0) -> Iterator[Block]:
         yield from _read_blocks(descriptor, start)
     finally:
         os.close(descriptor)
+
+
+def problem_at_end(file: IO[bytes]) -> str | None:
+    """What is wrong with the last bytes of a bzip2 file; every whole one ends in a stream's footer."""
+    file.seek(max(0, file.seek(0, os.SEEK_END) - 64))
+    tail = file.read()
+    left = [8 * len(tail) - bit - 80 for bit in _find(tail, _FOOTER, _FOOTER_PATTERNS)]
+    if any(0 <= bits < 8 and not tail[-1] & ((1 << bits) - 1) for bits in left):
+        return None
+    if any(bits >= 8 for bits in left):
+        return "the bzip2 file has other bytes after its end"
+    return "the bzip2 file is short: its end is missing"
 
 
 def _read_groups(descriptor: int, start: int, end: int) -> Iterator[Block]:

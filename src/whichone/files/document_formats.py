@@ -13,10 +13,14 @@ from xml.etree import ElementTree
 import msgspec
 
 from whichone.errors import BadInput, missing_extra
+from whichone.files.compressed import DAMAGE
+from whichone.files.lines import read_text
 
 _FRONT = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.S)
 _FIELD = re.compile(r"^([\w .-]+?)\s*:\s*(.*?)\s*$")
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$|^(.+)\n[=-]{3,}\s*$", re.M)
+_LARGEST_PART = 64 << 20
+"""Bytes of a part of a Word document, unpacked."""
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 
@@ -51,15 +55,8 @@ def read_document(path: Path) -> Document:
     return READERS[path.suffix.lower()](path)
 
 
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"it is not UTF-8: {error}", file=path) from error
-
-
 def read_markdown(path: Path) -> Document:
-    text = _read_text(path).replace("\r\n", "\n")
+    text = read_text(path).replace("\r\n", "\n")
     fields: dict[str, str] = {}
     if front := _FRONT.match(text):
         text = text[front.end() :]
@@ -72,7 +69,7 @@ def read_markdown(path: Path) -> Document:
 
 
 def read_plain(path: Path) -> Document:
-    return Document(text=_read_text(path))
+    return Document(text=read_text(path))
 
 
 class _Text(html.parser.HTMLParser):
@@ -107,7 +104,7 @@ class _Text(html.parser.HTMLParser):
 
 def read_html(path: Path) -> Document:
     parser = _Text()
-    parser.feed(_read_text(path))
+    parser.feed(read_text(path))
     title = " ".join(parser.title.split())
     return Document(text="".join(parser.pieces), title=title, fields=parser.fields)
 
@@ -116,10 +113,19 @@ def read_docx(path: Path) -> Document:
     """The paragraphs of a Word document; its title is that of its properties."""
     try:
         with zipfile.ZipFile(path) as packed:
+            for part in packed.infolist():  # which is never unpacked to more than it says here
+                if part.file_size > _LARGEST_PART:
+                    raise ValueError(f"{part.filename} in it unpacks to {part.file_size:,} bytes")
             body = ElementTree.fromstring(packed.read("word/document.xml"))
             known = "docProps/core.xml" in packed.namelist()
             core = ElementTree.fromstring(packed.read("docProps/core.xml")) if known else None
-    except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, OSError) as error:
+    except (
+        *DAMAGE,
+        zipfile.BadZipFile,
+        LookupError,
+        ElementTree.ParseError,
+        RuntimeError,
+    ) as error:
         raise BadInput(f"it is not a Word document: {error}", file=path) from error
     paragraphs = [
         "".join(t.text or "" for t in paragraph.iter(f"{_WORD}t"))

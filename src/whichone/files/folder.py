@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import hashlib
 import os
 import shutil
@@ -29,17 +30,18 @@ from whichone.errors import (
 )
 from whichone.files import manifest as files_manifest
 from whichone.files import tables
-from whichone.files.lines import read_json, write_atomic
+from whichone.files.lines import read_json, sealed, sealed_records, unsealed, write_atomic
 from whichone.files.manifest import (
     FORMAT,
     MANIFEST,
+    Compare,
     FileEntry,
     Manifest,
     decode_manifest,
     encode_manifest,
     read_manifest,
 )
-from whichone.files.output import refuse_to_replace, request_for
+from whichone.files.output import out_of_room, refuse_to_replace, request_for
 from whichone.files.tables import TableSchema, part_name, part_names
 
 # A journal: lines of JSON that survive a kill.
@@ -54,26 +56,18 @@ class Journal:
     def read(self) -> list[dict[str, Any]]:
         if not self.path.exists():
             return []
-        entries = []
-        for line in self.path.read_bytes().split(b"\n")[:-1]:
-            try:
-                entries.append(msgspec.json.decode(line))
-            except msgspec.DecodeError:
-                break
-        return entries
+        return [msgspec.json.decode(record) for record in sealed_records(self.path)[0]]
 
     def mend(self) -> None:
         """Cut off a torn last line, so that the next entry starts a line of its own."""
         if self.path.exists():
-            content = self.path.read_bytes()
-            whole = content.rfind(b"\n") + 1
-            if whole != len(content):
-                os.truncate(self.path, whole)
+            os.truncate(self.path, sealed_records(self.path)[1])
 
     def append(self, entry: Mapping[str, Any], *, sync: bool = True) -> None:
         """Without `sync` the line survives the end of the process, but not of the machine."""
         with self.path.open("ab") as file:
-            file.write(msgspec.json.encode(masked_record(msgspec.to_builtins(entry))) + b"\n")
+            record = msgspec.json.encode(masked_record(msgspec.to_builtins(entry)))
+            file.write(sealed(record) + b"\n")
             file.flush()
             if sync:
                 os.fsync(file.fileno())
@@ -146,11 +140,19 @@ class Folder:
     def content_hash(self) -> str:
         return self.manifest.content_hash()
 
-    def path(self, name: str, *, whole: bool | None = None) -> Path:
-        """Where a committed file is, its checksums compared: see `checked.check_file`."""
+    def path(self, name: str, *, whole: bool = True) -> Path:
+        """Where a committed file is, its checksums compared: all of them, or those of its ends."""
         entry = self._entry(name)
         files_manifest.check_file(self.root / name, entry.crc32, whole=whole)
         return self.root / name
+
+    def path_by_block(self, name: str) -> tuple[Path, Compare | None]:
+        """The same for a reader that compares each block before it uses it; None where all were compared here."""
+        entry = self._entry(name)
+        if not entry.crc32 or entry.bytes <= files_manifest.AT_ONCE:
+            return self.path(name), None
+        path = self.path(name, whole=False)
+        return path, functools.partial(files_manifest.check_ranges, path, entry.crc32)
 
     def _entry(self, name: str) -> FileEntry:
         if name not in self.manifest.files:
@@ -160,7 +162,7 @@ class Folder:
     def has(self, name: str) -> bool:
         return name in self.manifest.files
 
-    def parts(self, table: str, *, whole: bool | None = None) -> list[Path]:
+    def parts(self, table: str, *, whole: bool = True) -> list[Path]:
         """The files of a table in the order of its rows: one, or several where it has many rows."""
         self._entry(part_name(table, 0))
         return [self.path(name, whole=whole) for name in part_names(table, self.manifest.files)]
@@ -188,11 +190,6 @@ class Folder:
         self._entry(part_name(name, 0))
         for batch in tables.read_batches(self.parts(name), _ROWS, columns):
             yield from batch.to_pylist()
-
-    def check(self) -> None:
-        """Compare all files, for readers that go past `path` and `table`."""
-        for name in self.manifest.files:
-            self.path(name)
 
     def damage(self) -> Iterator[BrokenFolder]:
         """Every file that differs from what was written, all bytes read anew."""
@@ -255,11 +252,13 @@ class Folder:
                 shutil.rmtree(self.partial, ignore_errors=True)
             self.partial.mkdir(exist_ok=True)
         except OSError as error:
-            raise BadInput(f"cannot be written: {error.strerror}", file=self.root) from error
+            raise out_of_room(error, self.root) or BadInput(
+                f"cannot be written: {error.strerror}", file=self.root
+            ) from error
 
     @property
     def partial(self) -> Path:
-        return self.root / ".partial"
+        return self.root.absolute() / ".partial"  # Arrow takes a relative a:b for an address
 
     @property
     def journal(self) -> Journal:
@@ -302,7 +301,6 @@ class Folder:
         The old manifest goes first, so that a kill in between leaves an unfinished folder, never
         a manifest that names other files.
         """
-        files_manifest.await_checks()
         manifest = Manifest(
             kind=self.manifest.kind,
             format=FORMAT,
@@ -367,6 +365,8 @@ class Folder:
         if undone and self._new:
             with contextlib.suppress(OSError):
                 self.root.rmdir()
+        if error is not None and (full := out_of_room(error, self.root)) is not None:
+            raise full from error
 
 
 def _files_named_in(manifest: Path) -> set[str]:
@@ -454,6 +454,54 @@ def folder_kinds(root: Path) -> Iterator[tuple[Path, str]]:
             continue
 
 
+# What was committed to a finished folder after its manifest, which stays as it is.
+
+
+UPDATES = "updates.json"
+
+
+class UpdateState(msgspec.Struct, frozen=True, kw_only=True):
+    """Folders that were added, files with the rows of each part that were removed, and a journal of what came last."""
+
+    generation: int = 0
+    segments: tuple[str, ...] = ()
+    removed: dict[str, str] = {}
+    files: dict[str, FileEntry] = {}
+
+    @property
+    def journal(self) -> str:
+        return f"journal-{self.generation:06}.jsonl"
+
+
+def read_updates(root: Path) -> UpdateState:
+    """The state of a folder's updates; the default one where there were none."""
+    try:
+        content = (root / UPDATES).read_bytes()
+    except FileNotFoundError:
+        begun = [*root.glob("segments/*"), *root.glob("removed-*")]
+        if begun or any(journal.stat().st_size for journal in root.glob("journal-*.jsonl")):
+            raise BrokenFolder(
+                f"{UPDATES} is missing, which names what was added and removed",
+                file=root,
+                hint="copy the folder again",
+            ) from None
+        return UpdateState()
+    record = unsealed(content)
+    if record is None:
+        raise BrokenFolder(
+            f"{UPDATES} is damaged: its checksum differs from what was written",
+            file=root,
+            hint="copy the folder again; what it no longer names is still there",
+        )
+    return msgspec.json.decode(record, type=UpdateState)
+
+
+def write_updates(root: Path, state: UpdateState) -> None:
+    """Replace the state; its journal is there before it, so that a missing one is noticed."""
+    (root / state.journal).touch()
+    write_atomic(root / UPDATES, sealed(msgspec.json.encode(state)))
+
+
 # Finding all damage in folders and the folders below them.
 
 
@@ -488,8 +536,17 @@ def verify_folder(root: Path) -> FolderReport:
         manifest = decode_manifest(root / MANIFEST)
     except WhichoneError as error:
         return FolderReport(str(root), "", 0, 0, [error.message])
-    damage = []
-    for name, entry in manifest.files.items():
+    files, damage = dict(manifest.files), []
+    try:
+        state = read_updates(root)
+        files |= state.files
+        missing = [name for name in state.segments if not (root / name / MANIFEST).exists()]
+        damage += [f"{name} is missing" for name in missing]
+        if (root / UPDATES).exists():
+            sealed_records(root / state.journal)
+    except (WhichoneError, FileNotFoundError) as error:
+        damage.append(str(error))
+    for name, entry in files.items():
         try:
             part = msgspec.structs.replace(manifest, files={name: entry})
             Folder.with_sizes_checked(root, part).verify()
@@ -497,8 +554,13 @@ def verify_folder(root: Path) -> FolderReport:
             damage.append(error.message)
         except OSError as error:
             damage.append(f"{name} cannot be read: {error.strerror}")
-    size = sum(entry.bytes for entry in manifest.files.values())
-    return FolderReport(str(root), manifest.kind, len(manifest.files), size, damage)
+    damage += [
+        f"{sums.stem} is damaged: it is made again when it is needed"
+        for sums in root.glob("*.sums")
+        if (root / sums.stem).exists() and not files_manifest.is_whole(root / sums.stem)
+    ]
+    size = sum(entry.bytes for entry in files.values())
+    return FolderReport(str(root), manifest.kind, len(files), size, damage)
 
 
 def _committed(manifest: Path) -> bool:

@@ -6,20 +6,29 @@ import csv
 import gzip
 import io
 import os
+import stat
+import tomllib
+import zlib
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast, overload
 
 import msgspec
 
-from whichone.errors import BadInput, Missing
+from whichone.errors import BadInput, BrokenFolder, Missing
 from whichone.files.compressed import Decompressed, pieces_for
-from whichone.files.output import written_beside
+from whichone.files.output import out_of_room, written_beside
 
 T = TypeVar("T")
 
+_LARGEST_TEXT, _LARGEST_DOCUMENT = 1 << 30, 8 << 30
+"""Bytes of a text, and of one JSON document, unpacked; more is an endless file or a bomb."""
+_LONGEST_LINE = 1 << 30
+ODD_RECORD = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+"""What taking a record apart raises where it is not shaped as expected."""
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding raises at bytes that are no JSON, no UTF-8, or nested deeper than can be read."""
 
@@ -28,12 +37,19 @@ def open_binary(path: str | Path) -> IO[bytes]:
     """The decompressed bytes of a file; gzip, bzip2 and zstd are recognised by their first bytes."""
     path = Path(path)
     try:
+        if path.is_fifo():  # its writer may never come or never end
+            raise BadInput(
+                "this is a pipe, not a file", file=path, hint="write what it gives to a file first"
+            )
         raw = path.open("rb")
     except FileNotFoundError:
         raise Missing("no such file", where=str(path)) from None
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror}", file=path) from error
     try:
+        if stat.S_ISCHR(os.fstat(raw.fileno()).st_mode) and not raw.isatty():
+            raw.close()
+            raise BadInput("this is a device, not a file", file=path)
         magic = raw.read(4)
         raw.seek(0)
     except OSError as error:
@@ -53,7 +69,9 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     line = 0
     with open_binary(path) as file:
         try:
-            for line, text in enumerate(file, 1):
+            for line, text in enumerate(iter(partial(file.readline, _LONGEST_LINE), b""), 1):
+                if len(text) == _LONGEST_LINE:
+                    raise BadInput(f"a line of more than {_LONGEST_LINE:,} bytes")
                 yield line, (text.removeprefix(BOM_UTF8) if line == 1 else text).rstrip(b"\r\n")
         except (BadInput, OSError) as error:
             raise BadInput(
@@ -62,6 +80,45 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
                 line=line + 1,
                 hint="the file is truncated or not what its first bytes say; fetch it again",
             ) from error
+
+
+def read_bytes(path: str | Path, most: int = _LARGEST_TEXT) -> bytes:
+    """The decompressed bytes of a whole file, without a byte order mark."""
+    with open_binary(path) as file:
+        try:
+            blocks, size = [], 0
+            # a block at a time: `read` makes room for all that is asked for before it reads
+            while size <= most and (block := file.read(min(1 << 20, most + 1 - size))):
+                blocks.append(block)
+                size += len(block)
+        except (BadInput, OSError) as error:
+            why = getattr(error, "message", error)
+            raise BadInput(f"cannot be read: {why}", file=path) from error
+    if size > most:
+        raise BadInput(f"it has more than {most:,} bytes", file=path)
+    return b"".join(blocks).removeprefix(BOM_UTF8)
+
+
+def read_text(path: str | Path) -> str:
+    """A whole text."""
+    try:
+        return read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"not UTF-8: {error}", file=path, hint="save it as UTF-8") from error
+
+
+def read_toml(path: str | Path, type: type[T], what: str = "TOML") -> T:
+    """One TOML document as a struct or a mapping."""
+    try:
+        document = tomllib.loads(read_text(path))
+        msgspec.json.encode(document)  # numbers beyond 64 bits cannot be kept
+        return msgspec.convert(document, type)
+    except (
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ) as error:  # msgspec's and tomllib's among them
+        raise BadInput(f"not {what}: {error}", file=path) from error
 
 
 def read_text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -102,11 +159,10 @@ def read_json(path: str | Path) -> Any: ...
 def read_json(path: str | Path, type: type[T]) -> T: ...
 def read_json(path: str | Path, type: Any = Any) -> Any:
     """One JSON document."""
-    with open_binary(path) as file:
-        try:
-            return msgspec.json.decode(file.read().removeprefix(BOM_UTF8), type=type)
-        except (*NOT_JSON, OSError) as error:
-            raise BadInput(f"not the JSON that is expected here: {error}", file=path) from error
+    try:
+        return msgspec.json.decode(read_bytes(path, _LARGEST_DOCUMENT), type=type)
+    except NOT_JSON as error:
+        raise BadInput(f"not the JSON that is expected here: {error}", file=path) from error
 
 
 def encode_text(value: object) -> str:
@@ -129,7 +185,9 @@ def write_atomic(path: str | Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise BadInput(f"cannot be written: {error.strerror}", file=path) from error
+        raise out_of_room(error, path) or BadInput(
+            f"cannot be written: {error.strerror}", file=path
+        ) from error
 
 
 def write_lines(path: str | Path, lines: Iterable[bytes]) -> int:
@@ -149,6 +207,48 @@ def write_lines(path: str | Path, lines: Iterable[bytes]) -> int:
 
 def write_json_lines(path: str | Path, records: Iterable[object]) -> int:
     return write_lines(path, map(msgspec.json.encode, records))
+
+
+# Lines of JSON that carry a checksum each.
+
+
+def sealed(record: bytes) -> bytes:
+    """A JSON object whose first field is the checksum of the others."""
+    rest = record[1:]
+    return b'{"crc32":"%08x"%s%s' % (zlib.crc32(rest), b"" if rest == b"}" else b",", rest)
+
+
+def unsealed(line: bytes) -> bytes | None:
+    """What `sealed` was given; None where the line is not what was written."""
+    record = b"{" + line[19:].removeprefix(b",")
+    return record if sealed(record) == line else None
+
+
+def sealed_records(path: Path, start: int = 0) -> tuple[list[bytes], int]:
+    """The records of the lines after byte `start`, and where the last whole line ends.
+
+    A last line that was cut off was never confirmed and is left out; any other that differs from what
+    was written is an error.
+    """
+    with path.open("rb") as file:
+        file.seek(start)
+        *lines, rest = file.read().split(b"\n")
+    if rest and unsealed(rest[:-1]) is not None:  # complete but for its end, which has changed
+        lines.append(rest)
+    records = []
+    end = start
+    for line in lines:
+        record = unsealed(line)
+        if record is None:
+            number = path.read_bytes()[:end].count(b"\n") + 1
+            raise BrokenFolder(
+                "the line is damaged: its checksum differs from what was written",
+                where=f"{path}:{number}",
+                hint="copy the folder again; or remove the line, and do again what it confirmed",
+            )
+        records.append(record)
+        end += len(line) + 1
+    return records, end
 
 
 # Tables as text: CSV, where quotation marks may wrap a field of several lines, and TSV, where a line is a record.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import threading
@@ -119,8 +120,8 @@ def _checksum(document: dict[str, Any]) -> str:
 
 # Checksums of a file's blocks: written with the manifest, compared when a block is first read.
 # A bit that flips on a disk or in a copy changes a checksum, and the reader gets an error instead of
-# another number. Each block is compared once a process. Of files larger than `AT_ONCE` the ends are
-# compared at once and the rest beside the work, before anything made from them is committed.
+# another number. Each block is compared once a process. A file is compared whole when it is opened; of one
+# larger than `AT_ONCE` whose reader knows which bytes it will use, those, before it uses them.
 
 
 BLOCK = 16 << 20
@@ -128,27 +129,13 @@ AT_ONCE = 1 << 30
 _PIECE = 1 << 20
 _DIGITS = 8  # of a CRC-32 in hexadecimal
 
-_File = tuple[str, int, int, int]
-
-
-class _Beside(threading.Thread):
-    """Compares one file while other things happen; the end of the process does not wait for it."""
-
-    def __init__(self, path: Path, sums: str) -> None:
-        super().__init__(daemon=True, name=f"checksums of {path.name}")
-        self.path, self.sums = path, sums
-        self.error: Exception | None = None
-
-    def run(self) -> None:
-        try:
-            check_ranges(self.path, self.sums, [(0, self.path.stat().st_size)])
-        except Exception as error:
-            self.error = error
-
+_File = tuple[int, int, int, int, str]
+ByteRanges: TypeAlias = Iterable[tuple[int, int]]
+Compare: TypeAlias = Callable[[ByteRanges], None]
+"""Compares the blocks of one file that these byte ranges touch."""
 
 _lock = threading.Lock()
 _compared: dict[_File, set[int]] = {}
-_beside: dict[_File, _Beside] = {}
 
 
 def sums_of(path: Path) -> tuple[str, str]:
@@ -167,22 +154,16 @@ def sums_of(path: Path) -> tuple[str, str]:
                 return digest.hexdigest(), "".join(sums)
 
 
-def check_file(path: Path, sums: str, *, whole: bool | None = None) -> None:
-    """Compare a file that is about to be read; without `whole` its size decides when."""
-    if not sums:  # written before blocks had checksums
-        return
-    size = path.stat().st_size
-    if whole or (whole is None and size <= AT_ONCE):
-        check_ranges(path, sums, [(0, size)])
-        return
-    check_ranges(path, sums, [(0, 1), (max(size - 1, 0), size)])
-    if whole is None:
-        _check_beside(path, sums)
+def check_file(path: Path, sums: str, *, whole: bool = True) -> None:
+    """Compare a file that is about to be read: all of it, or its ends."""
+    if sums:  # there are none of folders written before blocks had checksums
+        size = path.stat().st_size
+        check_ranges(path, sums, [(0, size)] if whole else [(0, 1), (max(size - 1, 0), size)])
 
 
 def write_sums(path: Path) -> None:
     """Keep the checksums of a file that no manifest names beside it."""
-    write_atomic(_sums_file(path), "\n".join(sums_of(path)).encode())
+    write_atomic(_sums_file(path), sums_of(path)[1].encode())
 
 
 def forget_sums(path: Path) -> None:
@@ -195,7 +176,7 @@ def is_whole(path: Path) -> bool:
     if not _sums_file(path).exists():
         return True
     try:
-        _, _, sums = _sums_file(path).read_text("ascii").partition("\n")
+        sums = _sums_file(path).read_text("ascii")
         if len(sums) // _DIGITS != -(-path.stat().st_size // BLOCK):
             return False
         check_file(path, sums)
@@ -208,18 +189,20 @@ def _sums_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.sums")
 
 
-def check_ranges(path: Path, sums: str, ranges: Iterable[tuple[int, int]]) -> None:
+def check_ranges(path: Path, sums: str, ranges: ByteRanges) -> None:
     """Compare the blocks that these byte ranges touch, those that were not compared before."""
     wanted = {n for start, end in ranges for n in range(start // BLOCK, -(-end // BLOCK))}
-    identity = _identity(path)
+    identity = _identity(path, sums)
     with _lock:
         done = _compared.setdefault(identity, set())
         left = sorted(n for n in wanted - done if (n + 1) * _DIGITS <= len(sums))
     if not left:
         return
-    with path.open("rb") as file:
-        for number in left:
-            if f"{_block_crc(file.fileno(), number):08x}" != _of_block(sums, number):
+    with path.open("rb") as file, ThreadPoolExecutor(available_cores()) as threads:
+        crcs = threads.map(functools.partial(_block_crc, file.fileno()), left)
+        for number, crc in zip(left, crcs, strict=True):
+            if f"{crc:08x}" != _of_block(sums, number):
+                threads.shutdown(wait=False, cancel_futures=True)
                 raise damaged(path, [number])
             with _lock:
                 done.add(number)
@@ -233,15 +216,6 @@ def damaged_blocks(path: Path, sums: str) -> Iterator[int]:
                 yield number
 
 
-def await_checks() -> None:
-    """Wait for the comparisons that run beside the work; damage is raised here."""
-    for identity, thread in list(_beside.items()):
-        thread.join()
-        if thread.error is not None:
-            raise thread.error
-        _beside.pop(identity, None)
-
-
 def damaged(path: Path, blocks: Iterable[int]) -> BrokenFolder:
     """The error that names the file and the bytes."""
     last = path.stat().st_size - 1
@@ -253,19 +227,10 @@ def damaged(path: Path, blocks: Iterable[int]) -> BrokenFolder:
     )
 
 
-def _check_beside(path: Path, sums: str) -> None:
-    identity = _identity(path)
-    with _lock:
-        if identity in _beside:
-            return
-        thread = _beside[identity] = _Beside(path, sums)
-    thread.start()
-
-
-def _identity(path: Path) -> _File:
-    """A file that was written anew is another file."""
+def _identity(path: Path, sums: str) -> _File:
+    """A file that was written anew is another file; one with two names, as a corpus in an index has, is one."""
     state = path.stat()
-    return str(path.resolve()), state.st_ino, state.st_size, state.st_mtime_ns
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, sums
 
 
 def _block_crc(handle: int, number: int) -> int:

@@ -6,10 +6,11 @@ import contextlib
 import itertools
 import mmap
 import shutil
+import struct
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeAlias, overload
 
 import mmh3
 import numpy as np
@@ -17,13 +18,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from whichone.errors import BrokenFolder, Missing
+from whichone.files.manifest import Compare
 from whichone.files.output import written_beside
-from whichone.files.tables import fixed_groups
+from whichone.files.tables import fixed_groups, unreadable
 
 BATCH = 8_192
 """Rows of a batch: so few that a column of long texts stays below 2 GiB."""
 
 Rows = npt.NDArray[np.int64]
+PathOf: TypeAlias = Callable[[str], Path]
+"""Where a file is, by its name: `Folder.path`, which checks it, or a `joinpath` of a folder that is being made."""
 
 
 def write_mapped(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
@@ -69,10 +73,25 @@ def looked_up(mapped: mmap.mmap) -> mmap.mmap:
     return mapped
 
 
+def mapped_array(path: Path, *, here_and_there: bool = False) -> npt.NDArray[Any]:
+    """An array in a file, mapped into memory; a plain one, as slices of a `memmap` cost ten times as much."""
+    try:
+        array: npt.NDArray[Any] = np.load(path, mmap_mode="r")
+    except ValueError as error:
+        raise BrokenFolder(f"not a readable array: {error}", file=path) from error
+    file_in_memory: object = array.base
+    if here_and_there and isinstance(file_in_memory, mmap.mmap):
+        looked_up(file_in_memory)
+    return array.view(np.ndarray)
+
+
 class _Batches(Sequence[pa.RecordBatch]):
     """The batches of a mapped file, each read when it is wanted."""
 
-    def __init__(self, mapped: mmap.mmap, path: Path) -> None:
+    def __init__(self, mapped: mmap.mmap, path: Path, compare: Compare | None = None) -> None:
+        self._compare = compare
+        self._places = _batch_places(mapped, compare) if compare is not None else []
+        self._compared: set[int] = set()
         self._reader = pa.ipc.open_file(pa.py_buffer(mapped))
         self._path = path
         self._lock = threading.Lock()
@@ -90,15 +109,37 @@ class _Batches(Sequence[pa.RecordBatch]):
             return [self[n] for n in range(*place.indices(len(self)))]
         if place >= len(self):
             raise IndexError(place)
+        if self._compare is not None and place not in self._compared:
+            self._compare([self._places[place]])
+            self._compared.add(place)
         try:
             with self._lock:
                 return self._reader.get_batch(place)
         except (pa.ArrowInvalid, OSError) as error:
-            raise _unreadable(self._path, error) from error
+            raise unreadable(self._path, error, "Arrow") from error
 
 
-def _unreadable(path: Path, error: Exception) -> BrokenFolder:
-    return BrokenFolder(f"not a readable Arrow table: {error}", file=path)
+def _batch_places(mapped: mmap.mmap, compare: Compare) -> list[tuple[int, int]]:
+    """Where in an Arrow file each batch begins and ends, by its footer, which is compared first.
+
+    The footer is a FlatBuffers table whose fourth field is the vector of the batches' `Block`s:
+    offset, length of the metadata, length of the body.
+    """
+    end = len(mapped) - len(b"ARROW1") - 4
+    compare([(0, 16), (end, len(mapped))])
+    start = end - int.from_bytes(mapped[end : end + 4], "little")
+    compare([(start, end)])
+    footer = mapped[start:end]
+
+    def number(at: int, kind: str = "<I") -> int:
+        return int(struct.unpack_from(kind, footer, at)[0])
+
+    table = number(0)
+    field = table - number(table, "<i") + 4 + 3 * 2
+    vector = table + number(field, "<H")
+    vector += number(vector)
+    blocks = struct.iter_unpack("<qi4xq", footer[vector + 4 : vector + 4 + 24 * number(vector)])
+    return [(offset, offset + metadata + body) for offset, metadata, body in blocks]
 
 
 class MappedTable:
@@ -116,21 +157,24 @@ class MappedTable:
         self.schema = schema
         before = len(batches) - 1
         self._count: int = before * BATCH + batches[before].num_rows if batches else 0
-        self._views: dict[tuple[str, int], tuple[npt.NDArray[np.int32], memoryview]] = {}
+        self._views: dict[str, dict[int, tuple[memoryview, memoryview]]] = {}
         self._numbers: dict[tuple[str, int], npt.NDArray[np.integer[Any]]] = {}
 
     @classmethod
-    def open(cls, path: Path) -> MappedTable:
+    def open(cls, path: Path, compare: Compare | None = None) -> MappedTable:
+        """Map a file; `compare`, see `Folder.path_by_block`, is called for each batch before it is used."""
         try:
             with path.open("rb") as file:
                 whole, places = (
                     mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) for _ in range(2)
                 )
-            batches, lookups = _Batches(whole, path), _Batches(looked_up(places), path)
+            batches, lookups = (
+                _Batches(mapped, path, compare) for mapped in (whole, looked_up(places))
+            )
         except FileNotFoundError:
             raise Missing("no such table", where=str(path)) from None
-        except (pa.ArrowInvalid, OSError, ValueError) as error:
-            raise _unreadable(path, error) from error
+        except (pa.ArrowInvalid, OSError, ValueError, struct.error) as error:
+            raise unreadable(path, error, "Arrow") from error
         return cls(batches, batches.schema, lookups)
 
     @classmethod
@@ -166,19 +210,26 @@ class MappedTable:
 
     def strings(self, rows: Sequence[int], column: str) -> list[str]:
         """The strings of some rows, a missing one as empty; the shortest way to a few of many."""
-        return [self.string(row, column) for row in rows]
+        views = self._views.setdefault(column, {})
+        texts = []
+        for row in rows:
+            number, place = divmod(row, BATCH)
+            view = views.get(number)
+            starts, data = self._view(number, column) if view is None else view
+            texts.append(str(data[starts[place] : starts[place + 1]], "utf-8"))
+        return texts
 
     def string(self, row: int, column: str) -> str:
         """One string, a missing one as empty."""
-        number, place = divmod(row, BATCH)
-        view = self._views.get((column, number))
-        if view is None:
-            array = self._lookups[number].column(column)
-            _, offsets, data = array.buffers()
-            starts = np.frombuffer(offsets, np.int32)[array.offset :]
-            view = self._views[column, number] = (starts, memoryview(data or b""))
-        starts, data = view
-        return str(data[starts[place] : starts[place + 1]], "utf-8")
+        return self.strings((row,), column)[0]
+
+    def _view(self, number: int, column: str) -> tuple[memoryview, memoryview]:
+        """Where the strings of a batch begin, and their bytes; a memoryview is read quicker than an array."""
+        array = self._lookups[number].column(column)
+        _, offsets, data = array.buffers()
+        starts = memoryview(offsets).cast("i")[array.offset :]
+        view = self._views[column][number] = (starts, memoryview(data or b""))
+        return view
 
     def slice(self, start: int, count: int, columns: Sequence[str]) -> pa.Table:
         """Rows that follow one another."""
@@ -205,6 +256,11 @@ class MappedTable:
         back = np.empty(len(wanted), np.int64)
         back[order] = np.arange(len(wanted))
         return pa.Table.from_batches(pieces, schema=schema).combine_chunks().take(pa.array(back))
+
+
+def mapped_rows(files: Iterable[Path]) -> pa.Table:
+    """The rows of mapped files, one after the other, as one table; nothing is copied."""
+    return pa.concat_tables(MappedTable.open(file).table() for file in files)
 
 
 def run_starts(values: pa.Array) -> Rows:
@@ -289,15 +345,9 @@ class HashIndex:
         return files, shared
 
     @classmethod
-    def open(cls, folder: Path, name: str) -> HashIndex:
-        def mapped(file: str) -> npt.NDArray[np.generic]:
-            array: npt.NDArray[np.generic] = np.load(folder / file, mmap_mode="r")
-            file_in_memory: object = array.base
-            if isinstance(file_in_memory, mmap.mmap):
-                looked_up(file_in_memory)
-            return array.view(np.ndarray)
-
-        return cls(mapped(f"{name}-hashes.npy"), mapped(f"{name}-rows.npy"))  # type: ignore[arg-type]
+    def open(cls, file: PathOf, name: str) -> HashIndex:
+        files = (file(f"{name}-hashes.npy"), file(f"{name}-rows.npy"))
+        return cls(*(mapped_array(path, here_and_there=True) for path in files))
 
     def __len__(self) -> int:
         return len(self._hashes)

@@ -11,7 +11,9 @@ import errno
 import fcntl
 import filecmp
 import os
+import re
 import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.errors import BadInput, UsageError, sample
+from whichone.errors import BadInput, UsageError, WhichoneError, sample
 
 MANIFEST = "manifest.json"
 REQUEST = "request"
@@ -52,6 +54,10 @@ def making(output: Output) -> Iterator[None]:
     _making.append(resolved)
     try:
         yield
+    except Exception as error:
+        if (full := out_of_room(error, output.path)) is not None:
+            raise full from error
+        raise
     finally:
         _making.remove(resolved)
 
@@ -190,8 +196,10 @@ def written_beside(path: Path) -> Iterator[Path]:
             beside.unlink()
         else:
             beside.replace(path)
-    except BaseException:
+    except BaseException as error:
         beside.unlink(missing_ok=True)
+        if (full := out_of_room(error, path)) is not None:
+            raise full from error
         raise
     finally:
         os.close(handle)
@@ -249,61 +257,67 @@ def one_at_a_time(place: Path) -> Iterator[None]:
         yield
 
 
-# A full disk or a memory bound that is too small as errors that say so.
+# A full disk, or memory that is used up, as errors that say so.
 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FULL_WORDS = re.compile(
+    r"No space left|File too large|Disk quota|disk is full|\d+ requested and \d+ written"
+)
+"""As the system, Arrow, DuckDB, SQLite and numpy put it; numpy gives no number of the error."""
+_NEARLY_NOTHING = 1 << 20
 
 
-@contextmanager
-def full_disk_explained(place: Path) -> Iterator[None]:
-    """Turn what the system, Arrow or DuckDB say about a full disk or memory into one error."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _FULL and not _says_full(str(error)):
-            raise
-        raise _full(place, error) from error
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] not in ("duckdb", "_duckdb"):
-            raise
-        if _says_full(str(error)):
-            raise _full(place, error) from error
-        if "OutOfMemory" in type(error).__name__:
-            raise BadInput(
-                f"the bound on memory is too small: {str(error).splitlines()[0]}",
-                file=place,
-                hint="give more --memory; what was finished is kept",
-            ) from error
-        raise
-
-
-def _says_full(text: str) -> bool:
-    return any(words in text for words in ("No space left", "File too large", "Disk quota"))
-
-
-def what_is_full(error: Exception) -> str | None:
-    """A message where an error of the system, Arrow or DuckDB is that of a full disk."""
-    number = error.errno if isinstance(error, OSError) else None
-    if number not in _FULL and not _says_full(str(error)):
+def out_of_room(error: BaseException, near: Path | None = None) -> BadInput | None:
+    """The error to raise where memory or a disk is used up; `near` is what was being written."""
+    if isinstance(error, WhichoneError):
         return None
-    named = getattr(error, "filename", None)
-    place = Path(os.fsdecode(named)) if named else Path.cwd()
-    folder = next((p for p in (place, *place.absolute().parents) if p.exists()), Path("/"))
+    what = next(iter(str(error).splitlines()), type(error).__name__)
+    number = error.errno if isinstance(error, OSError) else None
+    if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb"):
+        if "OutOfMemory" in type(error).__name__ and not _FULL_WORDS.search(what):
+            return BadInput(
+                f"the bound on memory is too small: {what}",
+                file=near,
+                hint="give more --memory; what was finished is kept",
+            )
+    elif isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__:
+        return _no_memory(what, near)
+    if number == errno.ENOMEM:
+        return _no_memory(what, near)
+    if number not in _FULL and not _FULL_WORDS.search(what):
+        return None
+    named = getattr(error, "filename2", None) or getattr(error, "filename", None)
+    place = Path(os.fsdecode(named)) if named else near
+    folder = _fullest(place)
     try:
         free = f"{shutil.disk_usage(folder).free:,} bytes are free in {folder}"
     except OSError:
         free = f"it is written in {folder}"
-    where = f"{named}: " if named else ""
-    return (
-        f"{where}the disk is full ({str(error).splitlines()[0]}); {free}\n"
-        "  make room and start the command again: what was finished is kept"
-    )
-
-
-def _full(place: Path, error: Exception) -> BadInput:
     return BadInput(
-        f"the disk is full: {str(error).splitlines()[0]}",
+        f"the disk is full ({what}); {free}",
         file=place,
         hint="make room and start the command again: what was finished is kept",
     )
+
+
+def _no_memory(what: str, near: Path | None) -> BadInput:
+    return BadInput(
+        f"the memory is used up: {what}",
+        file=near,
+        hint="end other programs, give --memory or a smaller --batch where the command has it, or take a larger machine",
+    )
+
+
+def _fullest(place: Path | None) -> Path:
+    """The folder whose disk is full: that of the file, else one of those that every command writes to."""
+    also = [Path.cwd(), Path(tempfile.gettempdir()), cache_folder()]
+    above = [
+        next((p for p in (near, *near.absolute().parents) if p.exists()), Path("/"))
+        for near in ([place, *also] if place is not None else also)
+    ]
+    for folder in above:
+        with contextlib.suppress(OSError):
+            if shutil.disk_usage(folder).free < _NEARLY_NOTHING:
+                return folder
+    return above[0]

@@ -15,7 +15,7 @@ from typing import IO, Literal
 import msgspec
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.files.compressed import DAMAGE, gzip_pieces, read_blocks, zstd_pieces
+from whichone.files.compressed import DAMAGE, gzip_pieces, problem_at_end, read_blocks, zstd_pieces
 from whichone.files.lines import open_binary
 from whichone.files.output import written_beside
 
@@ -81,12 +81,19 @@ def read_part(path: Path, part: ByteRange, delimiter: bytes = b"\n") -> Iterator
 
 
 def _bzip2_blocks(path: Path, part: ByteRange) -> Iterator[Chunk]:
+    whole = True
     for block in read_blocks(path, part.start, part.end):
+        whole = block.data is not None
         if block.data is None:
             what = "is cut off" if block.cut_off else "is damaged"
             yield Chunk(block.offset, problem=f"the bzip2 block that opens at this byte {what}")
         else:
             yield Chunk(block.offset, block.data)
+    size = path.stat().st_size
+    if whole and part.end >= size:
+        with path.open("rb") as file:
+            if (problem := problem_at_end(file)) is not None:
+                yield Chunk(size - 1, problem=problem)
 
 
 def _plain_blocks(path: Path, part: ByteRange) -> Iterator[Chunk]:

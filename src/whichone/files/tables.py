@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import tempfile
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.errors import BadInput, BrokenFolder, Missing
-from whichone.files.output import written_beside
+from whichone.files.output import out_of_room, written_beside
 
 ROW_GROUP = 65_536
 DEFAULT_MEMORY = "2GB"
+SORTED_IN_MEMORY = ROW_GROUP
+"""Rows that are sorted without DuckDB."""
+_SORTING_MEMORY = "500MB"
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,35 @@ def sort_rows(table: pa.Table, schema: TableSchema) -> pa.Table:
     order = pc.sort_indices(table, sort_keys=[(column, "ascending") for column in schema.key])
     in_order = bool((order.to_numpy() == np.arange(len(order))).all())
     return table if in_order else table.take(order)
+
+
+def in_key_order(
+    rows: pa.Table | Iterable[pa.RecordBatch], schema: TableSchema, near: Path | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Rows that come in any order, in the order of the key; DuckDB sorts many of them in files in the folder `near`.
+
+    A mapped table is read in place; batches are first written to a file, as DuckDB would call their generator from
+    threads of its own.
+    """
+    given = iter(rows.to_batches() if isinstance(rows, pa.Table) else rows)
+    held, count = list[pa.RecordBatch](), 0
+    while count <= SORTED_IN_MEMORY and (batch := next(given, None)) is not None:
+        held.append(batch)
+        count += batch.num_rows
+    if count <= SORTED_IN_MEMORY:
+        table = pa.Table.from_batches(held, schema.schema).combine_chunks()
+        yield from sort_rows(table, schema).combine_chunks().to_batches()
+        return
+    with tempfile.TemporaryDirectory(dir=near, prefix=".sorting-") as place:
+        if not isinstance(rows, pa.Table):
+            file = f"{place}/rows.arrow"
+            with pa.OSFile(file, "wb") as sink, pa.ipc.new_file(sink, schema.schema) as writer:
+                for batch in itertools.chain(held, given):
+                    writer.write_batch(batch)
+            held, rows = [], pa.ipc.open_file(pa.memory_map(file)).read_all()
+        with connect(_SORTING_MEMORY, Path(place)) as connection:
+            connection.register("given", rows)
+            yield from query_batches(connection, "select * from given", schema)
 
 
 def write_table(path: Path, table: pa.Table, schema: TableSchema) -> int:
@@ -197,14 +230,23 @@ def connect(memory: str = DEFAULT_MEMORY, spill: Path | None = None) -> Iterator
                 (spill / ".spill").rmdir()
 
 
-def column_ranges(path: Path, columns: Sequence[str]) -> list[tuple[int, int]]:
-    """The bytes of a Parquet file that reading these columns touches, its footer apart."""
+def unreadable(path: Path, error: Exception, kind: str = "Parquet") -> BadInput:
+    """The error for a table that the library cannot read, or for which there is no memory."""
+    return out_of_room(error, path) or BrokenFolder(
+        f"not a readable {kind} table: {error}", file=path
+    )
+
+
+def column_ranges(
+    path: Path, columns: Sequence[str], groups: Iterable[int] | None = None
+) -> list[tuple[int, int]]:
+    """The bytes of a Parquet file that reading these columns of some row groups touches, its footer apart."""
     try:
         metadata = pq.read_metadata(path)
     except (pa.ArrowInvalid, OSError) as error:
-        raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
+        raise unreadable(path, error) from error
     ranges = []
-    for group in range(metadata.num_row_groups):
+    for group in range(metadata.num_row_groups) if groups is None else groups:
         row_group = metadata.row_group(group)
         for number in range(row_group.num_columns):
             chunk = row_group.column(number)
@@ -224,7 +266,7 @@ def read_batches(
             with pq.ParquetFile(path) as file:
                 yield from group_batches(file, size, columns)
         except (pa.ArrowInvalid, OSError) as error:
-            raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
+            raise unreadable(path, error) from error
 
 
 def group_batches(
@@ -248,7 +290,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     except FileNotFoundError:
         raise Missing("no such table", where=str(path)) from None
     except (pa.ArrowInvalid, OSError) as error:
-        raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
+        raise unreadable(path, error) from error
     except KeyError as error:
         raise BadInput(f"a column is missing: {error}", file=path) from error
 

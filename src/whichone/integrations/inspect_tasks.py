@@ -22,6 +22,7 @@ from whichone.files.output import cache_folder
 from whichone.measures.outcomes import accepted_values, text_outcome, words_of
 from whichone.measures.scores import other_values
 from whichone.records import Query, Question
+from whichone.runs.options import Passages
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.run import Run
 from whichone.runs.shown import Shows, setting_for
@@ -31,10 +32,10 @@ _OUTCOMES = ("right", "namesake", "several", "asked", "refused", "wrong")
 
 
 @task  # type: ignore[untyped-decorator]
-def reading(benchmark: str, passages: str = "gold", run: str = "", depth: int = 5) -> Task:
+def reading(benchmark: str, passages: Passages = "gold", run: str = "", depth: int = 5) -> Task:
     """Questions with the passages that `read --passages` would show: gold, other-bearer, retrieved, none."""
     opened = Benchmark.open(benchmark)
-    setting = setting_for(opened, passages, depth=depth)
+    setting = setting_for(opened, passages=passages, depth=depth)
     shows = Shows(opened, setting, Run.open(run) if run else None)
     asked = [q for q in opened.queries if accepted_values(q)]
     shown = {q.id: shows.choose(q) for q in asked}

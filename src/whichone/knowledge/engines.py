@@ -1,4 +1,4 @@
-"""A knowledge base's tables as Ibis relations, on DuckDB embedded or on Spark."""
+"""The engines of a knowledge base, DuckDB embedded or Spark: its tables as Ibis relations, and a merge's queries."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -17,11 +18,10 @@ import pyarrow.parquet as pq
 from whichone.errors import UsageError
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder, file_entry
-from whichone.files.manifest import FileEntry
+from whichone.files.manifest import FileEntry, check_file
 from whichone.files.tables import (
     DEFAULT_MEMORY,
     TableSchema,
-    connect,
     query_batches,
     sql_text,
     write_parts,
@@ -59,6 +59,15 @@ class Tables:
         """The rows of a reduced relation, made into Python objects a batch at a time."""
         for batch in self.engine.batches(relation):
             yield from batch.to_pylist()
+
+    def listed(self, column: str, values: Iterable[str]) -> Table:
+        """Values that were chosen here, each once, as a relation of one column."""
+        return self.engine.table(pa.table({column: pa.array(sorted(set(values)), pa.string())}))
+
+    def types_of(self, entities: Table) -> dict[str, frozenset[str]]:
+        """The types of `entities` (a column `entity`)."""
+        known = self.entities.semi_join(entities, "entity").select("entity", "types")
+        return {row["entity"]: frozenset(row["types"] or ()) for row in self.rows(known)}
 
 
 KNOWLEDGE = ("entities", "names", "facts", "properties", "pages", "views", "links")
@@ -144,8 +153,7 @@ class DuckdbEngine:
     def release(self) -> None:
         self.backend.disconnect()
 
-    def close(self) -> None:
-        self.backend.disconnect()
+    close = release
 
 
 @contextmanager
@@ -174,16 +182,25 @@ def opened_engine(
 
 
 def knowledge_tables(engine: Engine, kb: Folder) -> Tables:
-    """The tables of a knowledge base on an engine.
-
-    Where several machines read the files, this one compares no more than the ends of each with its checksums.
-    """
-    whole = False if engine.shared else None
+    """The tables of a knowledge base on an engine; where several machines read the files, they compare them too."""
+    if engine.shared:
+        files = [
+            (p.resolve(), kb.manifest.files[p.name].crc32)
+            for name in KNOWLEDGE
+            for p in kb.parts(name, whole=False)
+        ]
+        engine.spread(_compare, files)
     tables = {
-        name: engine.read([p.resolve() for p in kb.parts(name, whole=whole)], f"kb_{name}")
+        name: engine.read(
+            [p.resolve() for p in kb.parts(name, whole=not engine.shared)], f"kb_{name}"
+        )
         for name in KNOWLEDGE
     }
     return Tables(engine, **tables)
+
+
+def _compare(file: tuple[Path, str]) -> None:
+    check_file(*file)
 
 
 @contextmanager
@@ -196,9 +213,6 @@ def open_tables(
     """The tables of a knowledge base on DuckDB with bounded memory, or on Spark."""
     with opened_engine(engine, kb, memory=memory, master=master) as opened:
         yield knowledge_tables(opened, kb)
-
-
-# Looking for something in the texts of pages, wherever these are: in this process, or on the workers of a cluster.
 
 
 _SEEN = pa.schema([("seen", pa.binary())])
@@ -230,7 +244,7 @@ def look_on_pages(
     questions = engine.table(_table(on, asked))
     columns = [field for field in PageRow._fields if field != "asked"]
     rows = pages.select(*columns).inner_join(questions, on).select(*PageRow._fields)
-    for batch in engine.mapped(rows, _Looks(looking), _SEEN):
+    for batch in engine.mapped(rows, partial(_looks, looking), _SEEN):
         yield from batch.column(0).to_pylist()
 
 
@@ -244,27 +258,18 @@ def _table(on: str, asked: Iterable[tuple[str, bytes]]) -> pa.Table:
     return pa.Table.from_batches(batches, schema=schema)
 
 
-class _Looks:
-    """The work on batches of pages."""
-
-    def __init__(self, looking: Looking) -> None:
-        self._looking = looking
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        for batch in batches:
-            columns = (column.to_pylist() for column in batch.columns)
-            rows = (PageRow(*values) for values in zip(*columns, strict=True))
-            results = [seen for row in rows if (seen := self._looking(row)) is not None]
-            yield pa.RecordBatch.from_arrays([pa.array(results, pa.binary())], schema=_SEEN)
-
-
-# Who runs the queries of a merge, written in DuckDB's SQL: DuckDB here, or Spark on a cluster.
+def _looks(looking: Looking, batches: Iterator[Any]) -> Iterator[Any]:
+    for batch in batches:
+        columns = (column.to_pylist() for column in batch.columns)
+        rows = (PageRow(*values) for values in zip(*columns, strict=True))
+        results = [seen for row in rows if (seen := looking(row)) is not None]
+        yield pa.RecordBatch.from_arrays([pa.array(results, pa.binary())], schema=_SEEN)
 
 
 _BATCH = 65_536
 
 
-class Queries(Protocol):
+class MergeQueries(Protocol):
     """Runs queries whose rows are read from Parquet by `read_parquet`; may be used by several threads."""
 
     def fetch(self, query: str) -> list[tuple[Any, ...]]:
@@ -313,12 +318,6 @@ class DuckdbQueries:
             batches = query_batches(cursor, query, schema)
             parts = list(write_parts(folder, batches, schema))
         return {name: file_entry(folder / name, rows) for name, rows in parts}
-
-
-@contextmanager
-def duckdb_queries(memory: str, spill: Path) -> Iterator[Queries]:
-    with connect(memory, spill) as connection:
-        yield DuckdbQueries(connection)
 
 
 def remove(file: Path) -> None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 
 import msgspec
 
@@ -24,36 +24,24 @@ from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder, finish_interrupted
 from whichone.files.lines import read_lines
 from whichone.files.manifest import MANIFEST, BlockHashes, Manifest, block_hash
-from whichone.files.output import already_there, full_disk_explained, may_overwrite
+from whichone.files.output import already_there, may_overwrite
 from whichone.files.parts import join_frames, repacked_name
 from whichone.files.pools import Worker, run_jobs
-from whichone.files.tables import DEFAULT_MEMORY, ROW_GROUP
-from whichone.knowledge.engines import Queries, duckdb_queries
+from whichone.files.tables import ROW_GROUP, connect
+from whichone.knowledge.engines import DuckdbQueries, MergeQueries
 from whichone.knowledge.formats.catalogue import CatalogueSource
-from whichone.knowledge.formats.sources import Job, Refused, Source, key_of, pages_source
-from whichone.knowledge.formats.wiki_dumps import Rules, ViewsFile, redirects_source
-from whichone.knowledge.formats.wikidata import Selection, WikidataDump
+from whichone.knowledge.formats.sources import PartJob, RefusedRecord, Source, key_of, pages_source
+from whichone.knowledge.formats.wiki_dumps import ViewsFile, redirects_source
+from whichone.knowledge.formats.wikidata import WikidataDump, WikidataSelection
 from whichone.knowledge.formats.wikidata_choice import SUBCLASS_OF
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.knowledge.merge import Finished, PartWork, Work, merge_tables
+from whichone.knowledge.options import Options, SourceOptions
+from whichone.options import takes
 from whichone.progress import progress, talk
 
 BAD_RECORDS = "bad.jsonl"
-BAD_SHARE = 0.001
 _MEMORY = re.compile(r"\d+(\.\d+)? *[KMGT]i?B", re.IGNORECASE)
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How to work; none of it changes the tables."""
-
-    workers: int = 1
-    memory: str = DEFAULT_MEMORY
-    skip_bad: bool = False
-    bad_share: float = BAD_SHARE
-    repack: bool = False
-    restart: bool = False
-    engine: Literal["duckdb", "spark"] = "duckdb"  # who reads the parts and merges them
-    master: str = "local[*]"  # of Spark
 
 
 def ingest(
@@ -61,7 +49,7 @@ def ingest(
     sources: Sequence[Source],
     options: Options | None = None,
     *,
-    started: Sequence[Worker[Job, Finished]] = (),
+    started: Sequence[Worker[PartJob, Finished]] = (),
 ) -> Manifest:
     """Take sources into a knowledge base, a new one or one that is there.
 
@@ -82,7 +70,7 @@ def _take_in(
     path: Path,
     sources: Sequence[Source],
     options: Options,
-    started: Sequence[Worker[Job, Finished]],
+    started: Sequence[Worker[PartJob, Finished]],
     session: Any,
 ) -> Manifest:
     targets = [repacked_name(source.path) for source in sources] if options.repack else []
@@ -100,16 +88,44 @@ def _take_in(
             Work(source, entry["key"], folder.partial, entry["parameters"])
             for source, entry in zip(sources, described, strict=True)
         ]
-        with full_disk_explained(folder.root):
-            _check_other_work(folder, work)
-            _read_parts(folder, work, options, started, session)
-            _check_share(folder, work, options)
-            _number_positions(folder, work)
-            with _queries(folder, options, session) as queries:
-                rows = merge_tables(folder, work, queries)
-            _adopt_bad_records(folder, work)
-            _join_repacked(work if targets else (), targets)
-            return _commit(folder, work, described, rows)
+        # Refuse to throw away unfinished work of another command.
+        mine = {w.key for w in work}
+        others = [e for e in folder.journal.read() if e["key"] not in mine]
+        if others:
+            names = sorted({e["file"] for e in others})
+            raise UsageError(
+                f"it contains unfinished work on {', '.join(names)}, with other options or another file",
+                where=str(folder.root),
+                hint="finish that first with the command that began it, or drop it with --restart",
+            )
+        _read_parts(folder, work, options, started, session)
+        _check_share(folder, work, options)
+        # Positions go on from file to file of a kind, in the order in which they are taken in.
+        taken: Counter[str] = Counter()
+        for entry in folder.manifest.sources:
+            taken[entry["kind"]] += entry["positions"]
+        for owner in work:
+            owner.start = taken[owner.source.kind]
+            taken[owner.source.kind] += owner.counted("positions")
+        with _queries(folder, options, session) as queries:
+            rows = merge_tables(folder, work, queries)
+        refused = [record for w in work for record in w.refused()]
+        if refused:
+            held = folder.manifest.files.get(BAD_RECORDS)
+            before = folder.path(BAD_RECORDS).read_bytes() if held else b""
+            folder.write_bytes(BAD_RECORDS, before + _lines(refused))
+        for owner, target in zip(work if targets else (), targets, strict=True):
+            join_frames(target, [owner.repacked(f.range.number) for f in owner.finished])
+            talk(f"repacked as {target}")
+        added = [
+            {**entry, "positions": owner.counted("positions"), "counts": owner.counts()}
+            for owner, entry in zip(work, described, strict=True)
+        ]
+        return folder.commit(
+            sources=[*folder.manifest.sources, *added],
+            counts=dict(sorted({**folder.manifest.counts, **rows}.items())),
+            made={"whichone": __version__},
+        )
 
 
 @contextmanager
@@ -136,11 +152,11 @@ def _block_hashes(session: Any) -> BlockHashes | None:
 
 
 @contextmanager
-def _queries(folder: Folder, options: Options, session: Any) -> Iterator[Queries]:
+def _queries(folder: Folder, options: Options, session: Any) -> Iterator[MergeQueries]:
     """Who merges."""
     if session is None:
-        with duckdb_queries(options.memory, folder.partial) as queries:
-            yield queries
+        with connect(options.memory, folder.partial) as connection:
+            yield DuckdbQueries(connection)
         return
     from whichone.knowledge.spark import SparkQueries
 
@@ -213,37 +229,23 @@ def _check_new(folder: Folder, described: Sequence[dict[str, Any]]) -> None:
                 where=str(folder.root),
                 hint="name only the files that are new",
             )
-    for kind in ("wikidata",):
-        several = [e["file"] for e in (*held, *described) if e["kind"] == kind]
-        if len(several) > 1:
-            raise UsageError(
-                f"a knowledge base contains one {kind} dump, not {' and '.join(several)}",
-                where=str(folder.root),
-                hint="make another knowledge base for the other one",
-            )
+    several = [e["file"] for e in (*held, *described) if e["kind"] == "wikidata"]
+    if len(several) > 1:
+        raise UsageError(
+            f"a knowledge base contains one wikidata dump, not {' and '.join(several)}",
+            where=str(folder.root),
+            hint="make another knowledge base for the other one",
+        )
     keys = [entry["key"] for entry in described]
     if len(set(keys)) < len(keys):
         raise UsageError("the same file is named twice")
-
-
-def _check_other_work(folder: Folder, work: Sequence[Work]) -> None:
-    """Refuse to throw away unfinished work of another command."""
-    mine = {w.key for w in work}
-    others = [e for e in folder.journal.read() if e["key"] not in mine]
-    if others:
-        names = sorted({e["file"] for e in others})
-        raise UsageError(
-            f"it contains unfinished work on {', '.join(names)}, with other options or another file",
-            where=str(folder.root),
-            hint="finish that first with the command that began it, or drop it with --restart",
-        )
 
 
 def _read_parts(
     folder: Folder,
     work: Sequence[Work],
     options: Options,
-    started: Sequence[Worker[Job, Finished]],
+    started: Sequence[Worker[PartJob, Finished]],
     session: Any,
 ) -> None:
     folder.journal.mend()
@@ -252,7 +254,7 @@ def _read_parts(
         finished = msgspec.convert(entry["finished"], Finished)
         if not options.repack or owner.repacked(finished.range.number).exists():
             owner.finished.append(finished)
-    task = PartWork(tuple(work), options.skip_bad, options.repack)
+    task = PartWork(tuple(work), options.on_error == "skip", options.repack is not None)
     total = sum(w.source.path.stat().st_size for w in work)
     if any(w.finished for w in work):
         talk(f"going on: {sum(len(w.finished) for w in work)} parts are finished already")
@@ -274,19 +276,20 @@ def _results(
     task: PartWork,
     work: Sequence[Work],
     options: Options,
-    started: Sequence[Worker[Job, Finished]],
+    started: Sequence[Worker[PartJob, Finished]],
     session: Any,
-) -> Iterator[tuple[Job, Finished]]:
+) -> Iterator[tuple[PartJob, Finished]]:
     if session is None:
-        jobs = _open_jobs(work, listed=options.workers > 1)
-        yield from run_jobs(task, jobs, options.workers, task.describe, started=started)
+        workers = options.workers or 1
+        jobs = _open_jobs(work, listed=workers > 1)
+        yield from run_jobs(task, jobs, workers, task.describe, started=started)
         return
     from whichone.knowledge.spark import run_on_spark
 
     yield from run_on_spark(session, task, _open_jobs(work, listed=False))
 
 
-def _open_jobs(work: Sequence[Work], *, listed: bool) -> Iterator[Job]:
+def _open_jobs(work: Sequence[Work], *, listed: bool) -> Iterator[PartJob]:
     """The parts that are not finished; `listed` for workers, which get their records by mail."""
     for number, owner in enumerate(work):
         done = {f.range.number for f in owner.finished}
@@ -314,53 +317,8 @@ def _check_share(folder: Folder, work: Sequence[Work], options: Options) -> None
     talk(f"{count:,} of {records:,} records could not be read; they are listed in {BAD_RECORDS}")
 
 
-def _number_positions(folder: Folder, work: Sequence[Work]) -> None:
-    """Positions go on from file to file of a kind, in the order in which they are taken in."""
-    taken: Counter[str] = Counter()
-    for entry in folder.manifest.sources:
-        taken[entry["kind"]] += entry["positions"]
-    for owner in work:
-        owner.start = taken[owner.source.kind]
-        taken[owner.source.kind] += owner.counted("positions")
-
-
-def _lines(refused: Sequence[Refused]) -> bytes:
+def _lines(refused: Sequence[RefusedRecord]) -> bytes:
     return b"".join(msgspec.json.encode(record) + b"\n" for record in refused)
-
-
-def _adopt_bad_records(folder: Folder, work: Sequence[Work]) -> None:
-    refused = [record for w in work for record in w.refused()]
-    if refused:
-        old = (
-            folder.path(BAD_RECORDS).read_bytes() if folder.manifest.files.get(BAD_RECORDS) else b""
-        )
-        folder.write_bytes(BAD_RECORDS, old + _lines(refused))
-
-
-def _join_repacked(work: Sequence[Work], targets: Sequence[Path]) -> None:
-    for owner, target in zip(work, targets, strict=True):
-        join_frames(target, [owner.repacked(f.range.number) for f in owner.finished])
-        talk(f"repacked as {target}")
-
-
-def _commit(
-    folder: Folder,
-    work: Sequence[Work],
-    described: Sequence[dict[str, Any]],
-    rows: dict[str, int],
-) -> Manifest:
-    sources = [*folder.manifest.sources]
-    for owner, entry in zip(work, described, strict=True):
-        positions = owner.counted("positions")
-        sources.append({**entry, "positions": positions, "counts": owner.counts()})
-    return folder.commit(
-        sources=sources,
-        counts=dict(sorted({**folder.manifest.counts, **rows}.items())),
-        made={"whichone": __version__},
-    )
-
-
-# What of a Wikidata dump is kept: languages with their fallbacks, a wiki, properties.
 
 
 _PROPERTY = re.compile(r"P[1-9][0-9]*")
@@ -379,7 +337,7 @@ def select(
     properties: str = "all",
     without_page: bool = False,
     superclasses: bool = False,
-) -> Selection:
+) -> WikidataSelection:
     """A selection as it is typed; the wiki is that of the first language unless it is named."""
     if not languages:
         raise UsageError("no language is chosen", hint="for example --language en")
@@ -388,7 +346,7 @@ def select(
     chosen = chosen_properties(properties)
     if superclasses and chosen is not None:
         chosen = tuple(dict.fromkeys((*chosen, SUBCLASS_OF)))
-    return Selection(
+    return WikidataSelection(
         languages=tuple(dict.fromkeys(languages)),
         fallbacks=tuple(dict.fromkeys(f for f in fallbacks if f not in languages)),
         wiki=wiki or f"{languages[0].replace('-', '_')}wiki",
@@ -422,38 +380,23 @@ def chosen_properties(text: str) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(properties))
 
 
-# The sources that a command line names.
-
-
-def chosen_sources(
-    *,
-    wikidata: str | Path | None = None,
-    pages: Sequence[str | Path] = (),
-    views: Sequence[str | Path] = (),
-    catalogues: Sequence[str | Path] = (),
-    redirects: Sequence[str | Path] = (),
-    languages: Sequence[str] = (),
-    wiki: str | None = None,
-    properties: str = "all",
-    without_page: bool = False,
-    superclasses: bool = False,
-    views_rules: str = "summed",
-) -> list[Source]:
+@takes(SourceOptions, "given")
+def chosen_sources(given: SourceOptions) -> list[Source]:
     """One source a file, in a fixed order; a MediaWiki dump says its own language if none is."""
     results: list[Source] = []
-    named = languages[0] if languages else None
-    if wikidata is not None:
+    named = given.languages[0] if given.languages else None
+    if given.wikidata is not None:
         selection = select(
-            languages or ("en",),
-            wiki=wiki,
-            properties=properties,
-            without_page=without_page,
-            superclasses=superclasses,
+            given.languages or ("en",),
+            wiki=given.wiki,
+            properties=given.properties,
+            without_page=given.without_page,
+            superclasses=given.superclasses,
         )
-        results.append(WikidataDump(wikidata, selection))
-    results.extend(pages_source(path, named) for path in pages)
-    results.extend(ViewsFile(path, named or "en", cast("Rules", views_rules)) for path in views)
-    results.extend(CatalogueSource(path) for path in catalogues)
-    if redirects:
-        results.append(redirects_source(redirects))
+        results.append(WikidataDump(given.wikidata, selection))
+    results.extend(pages_source(path, named) for path in given.pages)
+    results.extend(ViewsFile(path, named or "en", given.views_rules) for path in given.views)
+    results.extend(CatalogueSource(path) for path in given.catalogues)
+    if given.redirects:
+        results.append(redirects_source(given.redirects))
     return results

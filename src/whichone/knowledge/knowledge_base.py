@@ -1,4 +1,4 @@
-"""A knowledge base as users meet it: opened from its folder, asked for names and tables."""
+"""A knowledge base as users meet it: opened from its folder, asked for tables and for what it says about a name."""
 
 from __future__ import annotations
 
@@ -40,9 +40,6 @@ class KnowledgeBase:
     def lookup(self) -> Lookup:
         """Finds bearers of names, pages and facts on disk."""
         return Lookup.open(self.folder.root)
-
-
-# What a knowledge base says about a name: who has it, and what is known of each.
 
 
 _FACTS = 100  # a bearer; the document says how many there are

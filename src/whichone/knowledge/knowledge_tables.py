@@ -9,9 +9,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from whichone.errors import UsageError
 from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema
 from whichone.names import name_key
+from whichone.text.language import base_code, likely_language
 
 KIND = "knowledge base"
 SECTION, BULLET = "Section::::", "BULLET::::"
@@ -131,7 +133,33 @@ def page_language(knowledge: Folder) -> str:
     return ""
 
 
-# Name keys of whole columns.
+def language_seen(knowledge: Folder) -> str:
+    """`page_language`, or what the first pages are evidently written in where that is said to be English."""
+    said = page_language(knowledge)
+    if base_code(said or "en") != "en":
+        return said
+    from pyarrow import parquet
+
+    pages = parquet.ParquetFile(knowledge.parts("pages")[0]).iter_batches(
+        200, columns=["paragraphs"]
+    )
+    texts = (str(p) for row in next(pages, _NO_PAGES).column(0).to_pylist() for p in row or ())
+    return likely_language(" ".join(texts)) or said
+
+
+_NO_PAGES = pa.RecordBatch.from_pydict({"paragraphs": []})
+
+
+def language_asked(knowledge: Folder, given: str = "") -> str:
+    """The language to build questions in: what was given, else English where the pages are in no other."""
+    own = given or language_seen(knowledge)
+    if not given and base_code(own or "en") != "en":
+        raise UsageError(
+            f"the pages of this knowledge base are in {own!r}, and the language of the questions was not given",
+            where=str(knowledge.root),
+            hint=f"--language {base_code(own)} asks with its names and wordings, --language en in English all the same",
+        )
+    return given or "en"
 
 
 _PLAIN = r"^[!-^`-~]+( [!-^`-~]+)*$"  # printable ASCII, single blanks, no underscore

@@ -41,9 +41,6 @@ from whichone.names import name_key
 from whichone.progress import talk
 from whichone.records import Record, page_id
 
-# What a Wikipedia address asks for: a page by its title or its number, in which wiki.
-
-
 _HOST = re.compile(r"([a-z-]+)(?:\.m)?\.wikipedia\.org$")
 
 
@@ -70,9 +67,6 @@ def read_address(text: str) -> Address:
         written = unquote(parts.path.partition("/wiki/")[2] or parts.path.rpartition("/")[2])
     number = asked["curid"][0] if "curid" in asked else None
     return Address(written.replace("_", " ").strip(), number, wiki)
-
-
-# Looking things up in a knowledge base: entities, pages, bearers of a name, names as one types.
 
 
 _FEW = 2000  # so many names of a prefix are compared before the most popular are looked for
@@ -187,10 +181,6 @@ class Lookup:
         own = [KnownPage(page=p, title=t, entity=e, kind=k) for p, t, e, k in pages]
         alone = self.page(entity)
         return own or ([alone] if alone else [])
-
-    def redirects_to(self, page: str) -> list[str]:
-        titles = self.rows("select title from redirects where page = ? order by title", page)
-        return [title for (title,) in titles]
 
     def _page(self, where: str, value: str, wiki: str | None = None) -> KnownPage | None:
         query = f"select page, title, entity, kind from pages where {where} order by page"
@@ -338,12 +328,7 @@ def _fits(path: Path, name: str) -> bool:
     return fingerprint is not None and fingerprint[0] == name
 
 
-# Finding the names of a knowledge base in a text: the longest first, case folded, accents kept.
-# The beginnings of all names lie as two sorted arrays on disk, which are mapped into memory and
-# never read whole; who has a name comes from `lookup.sqlite`.
-
-
-class Mention(Record, frozen=True):
+class FoundName(Record, frozen=True):
     """A name in a text; `number` is what its bearers are asked for by."""
 
     text: str
@@ -353,6 +338,12 @@ class Mention(Record, frozen=True):
 
 
 class NameIndex:
+    """Finds the names of a knowledge base in a text: the longest first, case folded, accents kept.
+
+    The beginnings of all names are two sorted arrays on disk, which are mapped into memory and never
+    read whole; who has a name comes from `lookup.sqlite`.
+    """
+
     def __init__(
         self, lookup: Lookup, hashes: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]
     ) -> None:
@@ -383,13 +374,13 @@ class NameIndex:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def bearers(self, mention: Mention) -> list[NameBearer]:
+    def bearers(self, mention: FoundName) -> list[NameBearer]:
         """Who a mention may mean, the most popular first."""
         return self._bearers(mention.number)
 
     def find(
         self, text: str, *, overlapping: bool = False, lower_case: bool = False
-    ) -> list[Mention]:
+    ) -> list[FoundName]:
         """The names in a text, in order of where they begin.
 
         Of overlapping names the longest counts, of equally long ones the first; all of them with
@@ -402,8 +393,8 @@ class NameIndex:
             mentions = [m for m in mentions if not (m.text.islower() and m.text.isalpha())]
         return mentions if overlapping else _longest(mentions)
 
-    def _spans(self, pieces: Pieces, text: str, places: Any) -> list[Mention]:
-        mentions: list[Mention] = []
+    def _spans(self, pieces: Pieces, text: str, places: Any) -> list[FoundName]:
+        mentions: list[FoundName] = []
         starts = np.arange(len(pieces))
         hashes = begin(pieces.bare)
         for length in range(1, LONGEST_NAME + 1):
@@ -411,7 +402,7 @@ class NameIndex:
             for start, number in zip(starts[numbers > 0], numbers[numbers > 0], strict=True):
                 a, b = pieces.spans[start][0], pieces.spans[start + length - 1][1]
                 a, b = (a, b) if places is None else (places[a], _end(places, b))
-                mentions.append(Mention(text=text[a:b], start=a, end=b, number=int(number)))
+                mentions.append(FoundName(text=text[a:b], start=a, end=b, number=int(number)))
             going = known & (starts + length < len(pieces))
             starts = starts[going]
             if not len(starts):
@@ -436,8 +427,8 @@ def _end(places: Any, end: int) -> int:
     return int(places[end])
 
 
-def _longest(mentions: list[Mention]) -> list[Mention]:
-    taken: list[Mention] = []
+def _longest(mentions: list[FoundName]) -> list[FoundName]:
+    taken: list[FoundName] = []
     covered = bytearray(max((m.end for m in mentions), default=0))
     for mention in sorted(mentions, key=lambda m: (m.start - m.end, m.start)):
         if covered.find(1, mention.start, mention.end) < 0:

@@ -2,6 +2,12 @@
 
 Both can be deleted and made again at will. Names are numbered by how popular their most popular
 bearer is, so that whatever is found first is what most people mean.
+
+Texts and names are cut into the same pieces, so that the names in a text can be found piece by piece.
+Case is folded and compatibility forms are unified as in `names.name_key`; accents and punctuation
+stay. A piece is a word, a sign, or one character of a script that writes no blanks (Chinese,
+Japanese, Thai, …), and knows whether a blank comes before it. A name is found only where pieces
+begin and end: "Ann" is not in "Anna", "Lincoln" is in "Lincoln's".
 """
 
 from __future__ import annotations
@@ -25,13 +31,6 @@ from whichone.files.manifest import forget_sums, write_sums
 from whichone.files.output import written_beside
 from whichone.files.tables import DEFAULT_MEMORY, connect, tables_sql
 from whichone.progress import progress
-
-# Texts and names as the same pieces, so that the names in a text can be found piece by piece.
-# Case is folded and compatibility forms are unified as in `names.name_key`; accents and punctuation
-# stay. A piece is a word, a sign, or one character of a script that writes no blanks (Chinese,
-# Japanese, Thai, …), and knows whether a blank comes before it. A name is found only where pieces
-# begin and end: "Ann" is not in "Anna", "Lincoln" is in "Lincoln's".
-
 
 _NO_BLANKS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"
 _PIECE = regex.compile(
@@ -108,15 +107,6 @@ def name_steps(key: str) -> list[int]:
     return steps
 
 
-def name_hashes(key: str) -> Hashes:
-    """The hashes of a name's beginnings, its own last; none for a name of no piece."""
-    pieces = Pieces(key)
-    hashes = begin(pieces.bare[:1])
-    for n in range(1, len(pieces)):
-        hashes = np.concatenate([hashes, extend(hashes[-1:], pieces.following[n : n + 1])])
-    return hashes
-
-
 def _mixed(hashes: Hashes) -> Hashes:
     mixed = hashes * _STEP
     return mixed ^ (mixed >> np.uint64(29))
@@ -130,9 +120,6 @@ def _array(values: Sequence[int]) -> Hashes:
 def _hash(piece: str) -> int:
     data = piece.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "little")
-
-
-# Deriving `lookup.sqlite` and the name index from the tables of a knowledge base.
 
 
 LOOKUP, NAME_HASHES, NAME_NUMBERS = "lookup.sqlite", "lookup.hashes.npy", "lookup.numbers.npy"
@@ -210,14 +197,51 @@ def _fill(folder: Folder, database: sqlite3.Connection, memory: str) -> None:
     )
     database.execute("begin")
     with connect(memory, folder.root) as engine, progress("indexing names", 6, "steps") as step:
-        engine.execute(_popularity(folder))
+        measure = popularity_measure(folder)
+        if measure == "views":
+            amount = f"""select coalesce(p.entity, p.page) as entity, sum(v.views) as popularity
+                from {_table(folder, "views")} v join {_table(folder, "pages")} p using (title)
+                where p.kind = 'article' group by all
+                union all
+                select e.entity, sum(v.views) from {_table(folder, "views")} v
+                join {_table(folder, "entities")} e using (title)
+                anti join {_table(folder, "pages")} p on p.entity = e.entity and p.title = e.title
+                group by all"""  # a catalogue's views are of its entities, whose documents have titles of their own
+        elif measure == "sitelinks":
+            amount = f"select entity, sitelinks as popularity from {_table(folder, 'entities')}"
+        else:
+            amount = f"""select coalesce(p.entity, p.page) as entity, count(*) as popularity
+                from {_table(folder, "links")} l join {_table(folder, "pages")} p
+                on p.page = l.target_page group by all"""
+        engine.execute(f"""create temp table popularity as
+            select entity, max(popularity)::double as popularity from ({amount}) group by entity""")
         for table, query in _queries(folder).items():
             _copy(engine, database, table, query)
             step(1)
         database.execute("commit")
         database.executescript(_INDEXES)
         step(1)
-    _write_hashes(folder.root, database)
+    # Two sorted arrays: the hashes of all beginnings of names, and the number of the name, or 0.
+    hashes: list[np.ndarray[Any, Any]] = []
+    numbers: list[np.ndarray[Any, Any]] = []
+    rows = database.execute("select id, key from names order by id")
+    for batch in blocks(rows, _BATCH):
+        for all_hashes, ids in _beginnings(batch):
+            hashes.append(all_hashes)
+            numbers.append(ids)
+    every = np.concatenate([*hashes, np.zeros(0, np.uint64)])
+    named = np.concatenate([*numbers, np.zeros(0, np.int64)])
+    # Of equal hashes the name comes first, then its mere beginning.
+    order = np.lexsort((-named, every))
+    every, named = every[order], named[order]
+    first = np.ones(len(every), dtype=bool)
+    first[1:] = every[1:] != every[:-1]
+    for name, array in (
+        (NAME_HASHES, every[first]),
+        (NAME_NUMBERS, named[first].astype(np.uint32)),
+    ):
+        with written_beside(folder.root / name) as beside, beside.open("wb") as file:
+            np.save(file, array)
     database.execute("insert into about values ('made of', ?)", (lookup_name(folder),))
 
 
@@ -229,27 +253,6 @@ def popularity_measure(folder: Folder) -> str:
     """Views where there are any, else sitelinks, else links."""
     counts = folder.manifest.counts
     return "views" if counts.get("views") else "sitelinks" if counts.get("entities") else "links"
-
-
-def _popularity(folder: Folder) -> str:
-    measure = popularity_measure(folder)
-    if measure == "views":
-        amount = f"""select coalesce(p.entity, p.page) as entity, sum(v.views) as popularity
-            from {_table(folder, "views")} v join {_table(folder, "pages")} p using (title)
-            where p.kind = 'article' group by all
-            union all
-            select e.entity, sum(v.views) from {_table(folder, "views")} v
-            join {_table(folder, "entities")} e using (title)
-            anti join {_table(folder, "pages")} p on p.entity = e.entity and p.title = e.title
-            group by all"""  # a catalogue's views are of its entities, whose documents have titles of their own
-    elif measure == "sitelinks":
-        amount = f"select entity, sitelinks as popularity from {_table(folder, 'entities')}"
-    else:
-        amount = f"""select coalesce(p.entity, p.page) as entity, count(*) as popularity
-            from {_table(folder, "links")} l join {_table(folder, "pages")} p
-            on p.page = l.target_page group by all"""
-    return f"""create temp table popularity as
-        select entity, max(popularity)::double as popularity from ({amount}) group by entity"""
 
 
 def _queries(folder: Folder) -> dict[str, str]:
@@ -286,31 +289,6 @@ def _copy(engine: Any, database: sqlite3.Connection, table: str, query: str) -> 
         database.executemany(
             f"insert or ignore into {table} values ({marks})", zip(*columns, strict=True)
         )
-
-
-def _write_hashes(root: Path, database: sqlite3.Connection) -> None:
-    """Two sorted arrays: the hashes of all beginnings of names, and the number of the name, or 0."""
-    hashes: list[np.ndarray[Any, Any]] = []
-    numbers: list[np.ndarray[Any, Any]] = []
-    rows = database.execute("select id, key from names order by id")
-    for batch in blocks(rows, _BATCH):
-        for all_hashes, ids in _beginnings(batch):
-            hashes.append(all_hashes)
-            numbers.append(ids)
-    every = np.concatenate([*hashes, np.zeros(0, np.uint64)])
-    named = np.concatenate([*numbers, np.zeros(0, np.int64)])
-    order = np.lexsort(
-        (-named, every)
-    )  # of equal hashes the name comes first, then its mere beginning
-    every, named = every[order], named[order]
-    first = np.ones(len(every), dtype=bool)
-    first[1:] = every[1:] != every[:-1]
-    for name, array in (
-        (NAME_HASHES, every[first]),
-        (NAME_NUMBERS, named[first].astype(np.uint32)),
-    ):
-        with written_beside(root / name) as beside, beside.open("wb") as file:
-            np.save(file, array)
 
 
 def _beginnings(

@@ -1,4 +1,10 @@
-"""Merging finished parts, and what a knowledge base contains already, into its tables."""
+"""Merging finished parts, and what a knowledge base contains already, into its tables.
+
+Merging joins what no single dump knows: which page a link means, which entity a page is about. Links
+and redirects carry titles; their pages are known once all titles and redirects are. Names of kind
+title, redirect and anchor follow from that, so they are made anew whenever pages, links, redirects or
+entities change. Where no entity is known for a page, the page represents it.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +25,8 @@ from whichone.files.folder import Folder, file_entry
 from whichone.files.output import written_beside
 from whichone.files.parts import ByteRange
 from whichone.files.tables import TableSchema, columns_sql, sql_text, tables_sql, write_table
-from whichone.knowledge.engines import Queries
-from whichone.knowledge.formats.sources import Job, PartFiles, Refused, Source
+from whichone.knowledge.engines import MergeQueries
+from whichone.knowledge.formats.sources import PartFiles, PartJob, RefusedRecord, Source
 from whichone.knowledge.knowledge_tables import (
     ALL,
     ENTITIES,
@@ -34,9 +40,6 @@ from whichone.names import without_parentheses
 from whichone.progress import progress
 from whichone.records import without_collector
 
-# Reading parts into files under `.partial/`, and reading those files back as SQL.
-
-
 _INTERNAL = ("positions", "opening brackets", "closing brackets")
 _LISTED = 1000  # refused records that a part lists; all are counted
 
@@ -47,7 +50,7 @@ class Finished(msgspec.Struct, frozen=True):
     range: ByteRange
     rows: dict[str, int]
     counts: dict[str, int]
-    refused: list[Refused] = []
+    refused: list[RefusedRecord] = []
 
 
 class Work:
@@ -83,7 +86,7 @@ class Work:
         total.update(self.notes)
         return {k: n for k, n in sorted(total.items()) if n and k not in _INTERNAL}
 
-    def refused(self) -> Iterator[Refused]:
+    def refused(self) -> Iterator[RefusedRecord]:
         for finished in self.finished:
             yield from finished.refused
 
@@ -126,12 +129,12 @@ class PartWork:
         self.skip_bad = skip_bad
         self.repack = repack
 
-    def describe(self, job: Job) -> str:
+    def describe(self, job: PartJob) -> str:
         path = self.work[job.source].source.path
         to = f" to {job.range.end}" if job.range.end > job.range.start else ""
         return f"byte {job.range.start}{to} of {path}"
 
-    def __call__(self, job: Job) -> Finished:
+    def __call__(self, job: PartJob) -> Finished:
         owner, number = self.work[job.source], job.range.number
         if job.spool is not None:
             chunks = pickle.loads(job.spool.read_bytes())
@@ -161,12 +164,6 @@ def _write_part(file: Path, table: pa.Table, number: int) -> None:
         )
 
 
-# Joining what no single dump knows: which page a link means, which entity a page is about.
-# Links and redirects carry titles; their pages are known once all titles and redirects are. Names of
-# kind title, redirect and anchor follow from that, so they are made anew whenever pages, links,
-# redirects or entities change. Where no entity is known for a page, the page represents it.
-
-
 SOURCES = ("entities", "pages", "redirects", "links")
 """Tables on which the resolved ones depend, in the order in which they are written."""
 
@@ -184,16 +181,40 @@ _FORM = r"\(|^\s|\s$"  # titles that `without_parentheses` may change
 def resolving(table: str, query: str, files: Mapping[str, Sequence[Path]]) -> str:
     """A query of a table's rows with what they refer to; `files` are the tables written before."""
     if table == "pages":
-        return _pages(query, tables_sql(files[PAGE_INDEX]))
+        return f"""
+    select {columns_sql(PAGES, "p", entity="i.entity")} from ({query}) p join {tables_sql(files[PAGE_INDEX])} i on i.page = p.page
+    """
     if table == "redirects":
-        return _redirects(query, tables_sql(files[PAGE_INDEX]))
+        further = " ".join(
+            f"""hop{n} as (
+                select h.title, given.target, {n} as hop
+                from hop{n - 1} h join given on h.target = given.title
+            ),"""
+            for n in range(1, _HOPS + 1)
+        )
+        every = " union all ".join(f"select * from hop{n}" for n in range(_HOPS + 1))
+        return f"""
+        with given as (
+            select title, min(target) as target from ({query}) group by title
+        ),
+        hop0 as (select title, target, 0 as hop from given),
+        {further}
+        hops as ({every}),
+        known as (select title, min(page) as page from {tables_sql(files[PAGE_INDEX])} group by title),
+        ends as (
+            select hops.title, arg_min(known.page, hop) as page
+            from hops join known on known.title = hops.target group by hops.title
+        )
+        select given.title, given.target, ends.page as target_page
+        from given left join ends on ends.title = given.title
+        """
     if table == "links":
         return _links(query, tables_sql(files[PAGE_INDEX]), tables_sql(files["redirects"]))
     return query
 
 
 def write_page_index(
-    queries: Queries, file: Path, query: str | None, entities: Sequence[Path]
+    queries: MergeQueries, file: Path, query: str | None, entities: Sequence[Path]
 ) -> None:
     """Title, kind and entity of every page; no query where there are none.
 
@@ -221,39 +242,6 @@ def write_page_index(
         )
 
 
-def _pages(query: str, index: str) -> str:
-    return f"""
-    select {columns_sql(PAGES, "p", entity="i.entity")} from ({query}) p join {index} i on i.page = p.page
-    """
-
-
-def _redirects(query: str, pages: str) -> str:
-    """Each title once, with the page at the end of its chain; a circle ends nowhere."""
-    further = " ".join(
-        f"""hop{n} as (
-            select h.title, given.target, {n} as hop
-            from hop{n - 1} h join given on h.target = given.title
-        ),"""
-        for n in range(1, _HOPS + 1)
-    )
-    every = " union all ".join(f"select * from hop{n}" for n in range(_HOPS + 1))
-    return f"""
-    with given as (
-        select title, min(target) as target from ({query}) group by title
-    ),
-    hop0 as (select title, target, 0 as hop from given),
-    {further}
-    hops as ({every}),
-    known as (select title, min(page) as page from {pages} group by title),
-    ends as (
-        select hops.title, arg_min(known.page, hop) as page
-        from hops join known on known.title = hops.target group by hops.title
-    )
-    select given.title, given.target, ends.page as target_page
-    from given left join ends on ends.title = given.title
-    """
-
-
 def _links(query: str, pages: str, redirects: str) -> str:
     return f"""
     select {columns_sql(LINKS, "l", target_page="coalesce(p.page, r.target_page, l.target_page)")}
@@ -263,31 +251,6 @@ def _links(query: str, pages: str, redirects: str) -> str:
     ) p on p.title = l.target and p.wiki = split_part(l.page, ':', 1)
     left join {redirects} r on r.title = l.target
     """
-
-
-def write_derived_names(queries: Queries, file: Path, files: Mapping[str, Sequence[Path]]) -> None:
-    """The names that titles, redirects and anchor texts give to entities, with their keys.
-
-    A catalogue's page has its entity's id and label, so it adds no name.
-    """
-    pages, redirects, links = (tables_sql(files[n]) for n in (PAGE_INDEX, "redirects", "links"))
-    query = f"""
-    with about as (
-        select page, coalesce(entity, page) as entity, title,
-               case when page like '%wiki:%'
-                    then replace(split_part(page, ':', 1), 'wiki', '') else '' end as language
-        from {pages} where kind = 'article' and page is distinct from entity
-    )
-    select entity, title as name, language, 'title' as kind, 1 as count from about
-    union all
-    select entity, r.title, language, 'redirect', 1
-    from {redirects} r join about on about.page = r.target_page
-    union all
-    select entity, text, language, 'anchor', count(*)
-    from {links} l join about on about.page = l.target_page where text <> ''
-    group by entity, text, language
-    """
-    queries.keep_mapped(query, _all_with_keys, NAMES.schema, file)
 
 
 def _all_with_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -319,10 +282,7 @@ def _placed(table: pa.Table, place: int) -> pa.Table:
     return table.select(NAMES.schema.names).cast(NAMES.schema)
 
 
-# Merging finished parts, and what a knowledge base contains already, into its tables.
-
-
-def merge_tables(folder: Folder, work: Sequence[Work], engine: Queries) -> dict[str, int]:
+def merge_tables(folder: Folder, work: Sequence[Work], engine: MergeQueries) -> dict[str, int]:
     """Write every table that gets new rows; how many rows each table then has.
 
     Tables that no other one needs are written beside those that build on each other: these need
@@ -360,7 +320,7 @@ def merge_tables(folder: Folder, work: Sequence[Work], engine: Queries) -> dict[
 class _Merge:
     """The tables of one run: those that are written, and those that are held and stay as they are."""
 
-    def __init__(self, folder: Folder, queries: dict[str, list[str]], engine: Queries) -> None:
+    def __init__(self, folder: Folder, queries: dict[str, list[str]], engine: MergeQueries) -> None:
         self.rows: dict[str, int] = {}
         self._folder, self._queries, self._engine = folder, queries, engine
         self._place = folder.partial.resolve()  # workers of a cluster are in other folders
@@ -390,7 +350,26 @@ class _Merge:
         if self._stale:
             derived = self._place / "derived.parquet"
             self._files["derived"] = [derived]
-            write_derived_names(self._engine, derived, self._files)
+            pages, redirects, links = (
+                tables_sql(self._files[n]) for n in (PAGE_INDEX, "redirects", "links")
+            )
+            query = f"""
+            with about as (
+                select page, coalesce(entity, page) as entity, title,
+                       case when page like '%wiki:%'
+                            then replace(split_part(page, ':', 1), 'wiki', '') else '' end as language
+                from {pages} where kind = 'article' and page is distinct from entity
+            )
+            select entity, title as name, language, 'title' as kind, 1 as count from about
+            union all
+            select entity, r.title, language, 'redirect', 1
+            from {redirects} r join about on about.page = r.target_page
+            union all
+            select entity, text, language, 'anchor', count(*)
+            from {links} l join about on about.page = l.target_page where text <> ''
+            group by entity, text, language
+            """
+            self._engine.keep_mapped(query, _all_with_keys, NAMES.schema, derived)
 
     def write(self, schema: TableSchema) -> None:
         """Write one table if it has new rows; those that it is resolved by come first."""

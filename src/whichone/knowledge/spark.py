@@ -30,7 +30,7 @@ from whichone.files.manifest import FileEntry
 from whichone.files.output import written_beside
 from whichone.files.tables import TableSchema, write_batches
 from whichone.knowledge.engines import BATCH, BatchWork, remove
-from whichone.knowledge.formats.sources import Job
+from whichone.knowledge.formats.sources import PartJob
 from whichone.knowledge.merge import Finished, PartWork
 
 if TYPE_CHECKING:
@@ -79,13 +79,13 @@ def _mebibytes(memory: str) -> int:
 
 
 def run_on_spark(
-    session: Any, task: PartWork, jobs: Iterable[Job]
-) -> Iterator[tuple[Job, Finished]]:
+    session: Any, task: PartWork, jobs: Iterable[PartJob]
+) -> Iterator[tuple[PartJob, Finished]]:
     """Each job with its result, a wave at a time; records that jobs carry go through files."""
     for owner in task.work:
         owner.source.path = owner.source.path.resolve()  # the machines work in other folders
     size = _WAVE * session.sparkContext.defaultParallelism
-    wave: list[Job] = []
+    wave: list[PartJob] = []
     for job in jobs:
         wave.append(job if job.chunks is None else _spooled(task, job))
         if len(wave) == size:
@@ -95,7 +95,7 @@ def run_on_spark(
         yield from zip(wave, _wave(session, task, wave), strict=True)
 
 
-def _spooled(task: PartWork, job: Job) -> Job:
+def _spooled(task: PartWork, job: PartJob) -> PartJob:
     """A part of a file that only one reader can cut, for any worker to read."""
     file = task.work[job.source].spool(job.range.number)
     with written_beside(file) as beside:
@@ -103,10 +103,12 @@ def _spooled(task: PartWork, job: Job) -> Job:
     return msgspec.structs.replace(job, chunks=None, spool=file)
 
 
-def _wave(session: Any, task: PartWork, jobs: list[Job]) -> list[Finished]:
+def _wave(session: Any, task: PartWork, jobs: list[PartJob]) -> list[Finished]:
     finished = on_workers(session, task, jobs)
     for job, result in zip(jobs, finished, strict=True):
-        _check_visible(task, job, result)
+        owner, number = task.work[job.source], job.range.number
+        if any(n and not owner.file(number, name).exists() for name, n in result.rows.items()):
+            raise not_visible(owner.folder)
         if job.spool is not None:
             job.spool.unlink(missing_ok=True)
     return finished
@@ -157,20 +159,6 @@ def quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
         yield
-
-
-def _check_visible(task: PartWork, job: Job, finished: Finished) -> None:
-    owner = task.work[job.source]
-    for table, rows in finished.rows.items():
-        if rows and not owner.file(job.range.number, table).exists():
-            raise BadInput(
-                "files written by the workers are not visible from the driver",
-                file=owner.folder,
-                hint="the knowledge base must be on a file system that all machines share",
-            )
-
-
-# Relations on Spark: computed by the workers, kept and handed over as files that all machines see.
 
 
 class SparkEngine:
@@ -228,11 +216,7 @@ class SparkEngine:
         frame.write.parquet(str(folder))
         files = sorted(folder.glob("*.parquet"))
         if not files:
-            raise BadInput(
-                "files written by the workers are not visible from the driver",
-                file=folder,
-                hint="the knowledge base must be on a file system that all machines share",
-            )
+            raise not_visible(folder)
         for name in files:
             with pq.ParquetFile(name) as file:
                 yield from file.iter_batches(BATCH)
@@ -255,9 +239,6 @@ class SparkEngine:
 
     def close(self) -> None:
         self.session.stop()
-
-
-# The queries of a merge on Spark: rows stay with the workers, who also write the tables, each its own parts.
 
 
 _BATCH = 65_536
@@ -333,7 +314,10 @@ class SparkQueries:
         """A query with all that the two dialects do not share replaced."""
         for union in reversed(list(tree.find_all(exp.Union, bfs=True))):
             if union.args.get("by_name"):
-                both = [self._session.sql(self._translated(side.copy())) for side in _sides(union)]
+                both = [
+                    self._session.sql(self._translated(side.copy()))
+                    for side in (union.this, union.expression)
+                ]
                 joined = both[0].unionByName(both[1], allowMissingColumns=True)
                 every = exp.select("*").from_(self._view(joined))
                 if union is tree:
@@ -366,10 +350,6 @@ class SparkQueries:
         name = f"merged_{next(self._numbers)}"
         frame.createOrReplaceTempView(name)
         return name
-
-
-def _sides(union: exp.Union) -> tuple[exp.Expr, exp.Expr]:
-    return union.this, union.expression
 
 
 class PartTask(msgspec.Struct, frozen=True):
@@ -409,18 +389,13 @@ def _rows(task: PartTask) -> Iterator[pa.RecordBatch]:
                 end = first + file.metadata.row_group(group).num_rows
                 if first < task.rows.stop and end > task.rows.start:
                     for batch in file.iter_batches(_BATCH, row_groups=[group]):
-                        yield from _within(batch, first, task)
+                        start = max(task.rows.start - first, 0)
+                        length = min(task.rows.stop - first, batch.num_rows) - start
+                        if length > 0:
+                            table = pa.Table.from_batches([batch.slice(start, length)])
+                            yield from table.cast(task.schema.schema).to_batches()
                         first += batch.num_rows
                 first = end
-
-
-def _within(batch: pa.RecordBatch, first: int, task: PartTask) -> Iterator[pa.RecordBatch]:
-    """The rows of a batch that belong to a part, with the table's own types."""
-    start = max(task.rows.start - first, 0)
-    length = min(task.rows.stop - first, batch.num_rows) - start
-    if length > 0:
-        table = pa.Table.from_batches([batch.slice(start, length)])
-        yield from table.cast(task.schema.schema).to_batches()
 
 
 def not_visible(place: Path) -> BadInput:

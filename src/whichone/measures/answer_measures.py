@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from whichone.measures.measure import Answered, Measure, no_depth
+from whichone.measures.measure import Answered, Direction, Measure, no_depth
 from whichone.measures.ranking_measures import first_rank, kind_of_page
 from whichone.records import Call, Trace, page_of
 from whichone.text import normalisers
@@ -67,12 +66,12 @@ Value = Callable[[str, set[str]], float]
 Maker = Callable[[int | None], Measure]
 
 
-def of_text(name: str, value: Value) -> Maker:
+def of_text(name: str, value: Value, label: str) -> Maker:
     """A measure of what was said; KILT's rules: nothing said is wrong."""
 
     def measure(k: int | None) -> Measure:
         no_depth(name, k)
-        return Measure(name, lambda a: text_value(a, value), of="answers")
+        return Measure(name, lambda a: text_value(a, value), label=label, of="answers")
 
     return measure
 
@@ -102,21 +101,22 @@ def rouge_l_value(text: str, golds: set[str]) -> float:
     return answer_scores(text, golds)[3]
 
 
-accuracy = of_text("accuracy", accuracy_value)
-"""The answer is an accepted one, letter by letter."""
-exact_match = of_text("em", exact_value)
-"""The answer is an accepted one after SQuAD's normaliser (KILT's)."""
-f1 = of_text("f1", f1_value)
-"""Bag-of-words F1 with the best accepted answer, SQuAD's normaliser (KILT's)."""
-rouge_l = of_text("rouge_l", rouge_l_value)
-"""ROUGE-L with the best accepted answer, as KILT computes it."""
+accuracy = of_text("accuracy", accuracy_value, "the answer is an accepted one, letter by letter")
+exact_match = of_text("em", exact_value, "the answer is an accepted one after SQuAD's normaliser")
+f1 = of_text("f1", f1_value, "the words that the answer shares with the best accepted one")
+rouge_l = of_text(
+    "rouge_l", rouge_l_value, "the longest run of words in common with the best accepted answer"
+)
 
 
 def refusal(k: int | None) -> Measure:
     """The reader says that it has no answer; a failure is none."""
     no_depth("refusal", k)
     return Measure(
-        "refusal", lambda a: float(a.text is None and a.asks is None and not a.failed), of="answers"
+        "refusal",
+        lambda a: float(a.text is None and a.asks is None and not a.failed),
+        direction="neither",
+        of="answers",
     )
 
 
@@ -179,7 +179,7 @@ def wrong_action(k: int | None) -> Measure:
             return None
         return float(any(not _is_meant(answered, r) for r in records))
 
-    return Measure("wrong_action", value, of="answers")
+    return Measure("wrong_action", value, direction="lower", of="answers")
 
 
 def deferred(k: int | None) -> Measure:
@@ -190,7 +190,7 @@ def deferred(k: int | None) -> Measure:
         records = _records(answered)
         return None if records is None else float(not records)
 
-    return Measure("deferred", value, of="answers")
+    return Measure("deferred", value, direction="neither", of="answers")
 
 
 # Measures of what an agent did: where a namesake came in, whether a later search corrected it, what was asked.
@@ -211,25 +211,30 @@ def steps(trace: Trace, gold: frozenset[str], others: frozenset[str]) -> list[St
 
 
 def _of_trace(
-    name: str, value: Callable[[Answered, Trace], float | None], greatest: float = 1.0
+    name: str,
+    value: Callable[[Answered, Trace], float | None],
+    direction: Direction,
+    unit: Literal["share", "number"] = "share",
 ) -> Measure:
     def measured(answered: Answered) -> float | None:
         return value(answered, answered.trace) if answered.trace is not None else None
 
-    return Measure(name, measured, of="answers", bounds=(0.0, greatest))
+    return Measure(name, measured, direction=direction, unit=unit, of="answers")
 
 
 def calls(k: int | None) -> Measure:
     """How many calls of tools an agent made."""
     no_depth("calls", k)
-    return _of_trace("calls", lambda _, trace: float(len(trace.calls)), math.inf)
+    return _of_trace("calls", lambda _, trace: float(len(trace.calls)), "lower", "number")
 
 
 def asked_user(k: int | None) -> Measure:
     """The agent asked the user, in the turn or at its end."""
     no_depth("asked_user", k)
     return _of_trace(
-        "asked_user", lambda a, trace: float(bool(trace.of("ask_user")) or a.asks is not None)
+        "asked_user",
+        lambda a, trace: float(bool(trace.of("ask_user")) or a.asks is not None),
+        "neither",
     )
 
 
@@ -242,7 +247,7 @@ def search_confused(k: int | None) -> Measure:
             return None
         return float("namesake" in steps(trace, answered.gold, answered.others))
 
-    return _of_trace("search_confused", value)
+    return _of_trace("search_confused", value, "lower")
 
 
 def search_mended(k: int | None) -> Measure:
@@ -258,4 +263,4 @@ def search_mended(k: int | None) -> Measure:
             return None
         return float("gold" in seen[seen.index("namesake") :])
 
-    return _of_trace("search_mended", value)
+    return _of_trace("search_mended", value, "higher")

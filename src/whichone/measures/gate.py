@@ -4,7 +4,8 @@ A budget is *failed* when the whole interval is beyond it, *passed* when the who
 within it, and *undecided* when the budget is inside the interval: then more queries are needed,
 not an opinion. Undecided passes, unless `strict`. The gate fails closed: a budget that no query can
 measure fails, and so does a system that finds gold in under half of the questions, that gives no
-result to most of them, or that is worse than the floor, BM25 over the same corpus.
+result to most of them, or that is worse than the floor, BM25 over the same corpus, by more than a margin. Questions
+that no search can decide are left out; whether a system asked back about them is a figure of its own.
 """
 
 from __future__ import annotations
@@ -19,27 +20,34 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark, Where
-from whichone.errors import UsageError, WhichoneError, did_you_mean
+from whichone.errors import UsageError, WhichoneError
 from whichone.files.folder import Folder
 from whichone.files.output import cache_folder
-from whichone.measures.comparison import Comparison, compare, slices
-from whichone.measures.intervals import Estimate, cluster, cluster_sums, interval, jackknife
+from whichone.measures.budgets import Budgets
+from whichone.measures.comparison import LEVEL, Comparison, compare, slices
+from whichone.measures.intervals import (
+    Estimate,
+    cluster,
+    cluster_sums,
+    difference_of_means,
+    interval,
+)
 from whichone.measures.measure import parse_measure, parse_measures
 from whichone.measures.outcomes import Judging
-from whichone.measures.scores import Scores, estimate, score_folder, score_run, subset
+from whichone.measures.scores import Scores, estimate, score_folder, score_run, subset, undecidable
 from whichone.measures.worst import Mistake, worst_answers, worst_mistakes
-from whichone.runs.retrieve import default_index_folder, make_retriever
+from whichone.records import Query
 from whichone.runs.run import Answers, Run
-from whichone.runs.runner import run_retriever
 
 Verdict = Literal["passed", "failed", "undecided"]
 
 FEW_SETS = 30
-LEVEL = 0.05
 LEAST_FOUND = 0.5
 """A search that finds gold in fewer questions than this is broken, whatever else is asked of it."""
 TAIL_GAP = 0.25
 """How much worse than the most popular bearers the others may be served, unless a budget says else."""
+MARGIN = 0.02
+"""How much worse than the floor or a baseline a search may be, however sure the test is that it is worse."""
 UNMEASURED = "no question can measure it"
 
 
@@ -79,36 +87,6 @@ class GateReport(msgspec.Struct, frozen=True):
         return int(self.verdict == "failed" or (self.strict and self.verdict == "undecided"))
 
 
-class Budgets(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be at most (or must be at least); None is no budget."""
-
-    max_tail_gap: float | None = None
-    max_confusion: float | None = None
-    max_tail_confusion: float | None = None
-    max_not_found: float | None = None
-    min_accuracy: float | None = None
-    min_tail_accuracy: float | None = None
-    max_answered_for_namesake: float | None = None
-    min_answer_accuracy: float | None = None
-    max_wrong_actions: float | None = None
-
-    @classmethod
-    def of(cls, given: dict[str, Any]) -> Budgets:
-        """Budgets by name, checked; an unknown name is a mistake, not a budget that always passes."""
-        for name, value in given.items():
-            if name not in cls.__struct_fields__:
-                raise UsageError(
-                    f"there is no budget {name!r}", hint=did_you_mean(name, cls.__struct_fields__)
-                )
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if value is not None and not (number and 0 <= value <= 1):
-                raise UsageError(f"{name} is a fraction from 0 to 1, not {value!r}")
-        return cls(**given)
-
-    def names(self) -> list[str]:
-        return [n for n in self.__struct_fields__ if getattr(self, n) is not None]
-
-
 def gate_depth(pages: int) -> int:
     """The depth of "found": 20, or less in a small corpus, where 20 drawn at random would do."""
     return max(1, min(20, pages // 10))
@@ -127,9 +105,12 @@ def check_budgets(
     depth: int | None = None,
     strict: bool = False,
     seed: int = 0,
+    margin: float = MARGIN,
     worst: Sequence[Mistake] = (),
 ) -> GateReport:
-    """Every budget that is set, the baseline and the floor if there are any.
+    """Every budget that is set, the baseline and the floor if there are any, both within `margin`.
+
+    Questions that no search can decide count for nothing but for whether the system asked (`min_asked`).
 
     With `depth` also what applies to every search: gold is found within it in half of the questions, and
     the tail gap is at most `TAIL_GAP` where no budget says else.
@@ -139,19 +120,33 @@ def check_budgets(
             "nothing to check", hint="give a budget such as --max-confusion 0.2, or --baseline OLD"
         )
     Budgets.of(msgspec.structs.asdict(budgets))
-    checks = [_budget(name, getattr(budgets, name), scores, seed) for name in budgets.names()]
+    if not 0 <= margin < 1:
+        raise UsageError(f"the margin is a fraction from 0 to 1, not {margin!r}")
+    every, open_questions = scores, sum(map(undecidable, scores.queries))
+    if open_questions:
+        scores = subset(scores, _decidable)
+        baseline, floor = (s and subset(s, _decidable) for s in (baseline, floor))
+    of_figure = {name: every if name == "min_asked" else scores for name in _FIGURES}
+    checks = [
+        _budget(name, getattr(budgets, name), of_figure[name], seed) for name in budgets.names()
+    ]
     if depth is not None:
         checks += _usual(scores, budgets, depth, seed)
     if floor is not None:
-        checks += _against(scores, floor, seed, "floor")
+        checks += _against(scores, floor, seed, "floor", margin)
     if baseline is not None:
-        checks += _against(scores, baseline, seed, "baseline")
-    checks += _results(scores)
+        checks += _against(scores, baseline, seed, "baseline", margin)
+    checks += _results(every)
     sets = len({q.name_set for q in scores.queries if q.name_set})
-    warnings = scores.cautions()
+    warnings = every.cautions()
+    if open_questions:
+        warnings.append(
+            f"{open_questions:,} of {len(every.queries):,} questions fit several bearers: no search can decide them, "
+            "and they count only for whether the system asked back"
+        )
     if sets < FEW_SETS:
         warnings.append(f"only {sets} name sets: intervals over fewer than {FEW_SETS} are rough")
-    figures = {name: _measured(name, scores, seed) for name in _FIGURE_WORDS}
+    figures = {name: _measured(name, of_figure[name], seed) for name in _FIGURE_WORDS}
     return GateReport(
         scores.system,
         scores.benchmark,
@@ -246,6 +241,10 @@ def _results(scores: Scores) -> list[Check]:
     return [Check("results", "failed", estimate, 0.5, detail)]
 
 
+def _decidable(query: Query) -> bool:
+    return not undecidable(query)
+
+
 def _rows(scores: Scores, role: str | None) -> npt.NDArray[np.int64]:
     chosen = [i for i, q in enumerate(scores.queries) if role is None or q.role == role]
     return np.array(chosen, np.int64)
@@ -265,20 +264,12 @@ def tail_gap(scores: Scores, seed: int = 0) -> Estimate:
     head, tail = role == "head", role == "tail"
     if not head.any() or not tail.any():
         return Estimate(None, None, None, len(values))
-    value = float(values[head].mean() - values[tail].mean())
-    pieces = [
-        cluster_sums(np.where(mask, v, 0.0), clusters)[0]
-        for mask, v in ((head, values), (tail, values), (head, 1.0), (tail, 1.0))
-    ]
-    sizes = cluster_sums(np.ones(len(values)), clusters)[1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rest = [piece.sum() - piece for piece in pieces]
-        left_out = rest[0] / rest[2] - rest[1] / rest[3]
-    if np.isnan(left_out).any():
-        return Estimate(
-            value, None, None, len(values), len(sizes), "none, all of a role in one cluster"
-        )
-    return jackknife(value, left_out, sizes, n=len(values), bounds=(-1.0, 1.0))
+    of_head, of_tail = (
+        (cluster_sums(np.where(mask, values, 0.0), clusters)[0],
+         cluster_sums(mask.astype(np.float64), clusters)[0])
+        for mask in (head, tail)
+    )  # fmt: skip
+    return difference_of_means(of_head, of_tail, n=len(values))
 
 
 def not_found(scores: Scores, seed: int = 0) -> Estimate:
@@ -287,6 +278,14 @@ def not_found(scores: Scores, seed: int = 0) -> Estimate:
     hits, confused = scores.values[str(deepest)], np.nan_to_num(scores.values["confused@20"])
     lost = np.where(np.isnan(hits), np.nan, (hits == 0) & (confused == 0))
     return interval(lost, [":".join(cluster(q)) for q in scores.queries])
+
+
+def asked(scores: Scores, seed: int = 0) -> Estimate:
+    """How often the system asked back where no search can decide who is meant."""
+    back, user = scores.values["asked_back"], scores.values["asked_user"]
+    open_ones = np.fromiter(map(undecidable, scores.queries), np.bool_, len(scores.queries))
+    values = np.where(open_ones, np.where(np.isnan(back), user, back), np.nan)
+    return interval(values, scores.clusters)
 
 
 def _of(measure: str, role: str | None = None) -> Callable[[Scores, int], Estimate]:
@@ -314,6 +313,11 @@ _FIGURES: dict[str, tuple[Callable[[Scores, int], Estimate], frozenset[str], str
         frozenset({"wrong_action"}),
         "an agent's answers to tasks are needed (whichone build catalogue --tasks act)",
     ),
+    "min_asked": (
+        asked,
+        frozenset({"asked_back", "asked_user"}),
+        "answers are needed, to questions that fit several bearers (whichone build catalogue --underspecified 0.5)",
+    ),
 }
 """What each budget is about, the measures that it needs, and why a benchmark may not have them."""
 
@@ -323,19 +327,19 @@ def _measured(name: str, scores: Scores, seed: int) -> Estimate:
     return figure(scores, seed) if needed <= scores.values.keys() else Estimate(None, None, None, 0)
 
 
-def _against(scores: Scores, other: Scores, seed: int, called: str) -> list[Check]:
-    """Fails on a significant paired difference: worse, with p below 0.05 after Holm.
+def _against(scores: Scores, other: Scores, seed: int, called: str, margin: float) -> list[Check]:
+    """Fails on a paired difference that is significant and matters: p below 0.05 after Holm, worse by more than the margin.
 
-    Worse than the floor without significance is undecided: a small benchmark proves nothing. It passes
+    As much worse than the floor without significance is undecided: a small benchmark proves nothing. It passes
     where gold is first significantly more often than for the floor.
     """
-    known = [m for m in scores.measures if str(m) in other.values and m.name in _COMPARED]
+    known = [m for m in scores.measures if str(m) in other.values and m.sign]
     compared = compare([replace(other, system=f"{other.system} "), scores], known, seed=seed)
     if not compared:
         nothing = Estimate(None, None, None, 0)
         return [Check(called, "failed", nothing, None, f"{UNMEASURED}: {_RANKINGS}")]
-    checks = [_compared(comparison, called) for comparison in compared]
-    if called == "floor" and any(_is_better(comparison) for comparison in compared):
+    checks = [_compared(comparison, called, margin) for comparison in compared]
+    if called == "floor" and any(c.measure == "acc@1" and c.better == c.b for c in compared):
         checks = [
             msgspec.structs.replace(c, verdict="passed") if c.verdict == "undecided" else c
             for c in checks
@@ -343,22 +347,9 @@ def _against(scores: Scores, other: Scores, seed: int, called: str) -> list[Chec
     return checks
 
 
-_COMPARED = ("acc", "confused", "answered_for_namesake", "answer_right")
-_FALLS = ("confused", "answered_for_namesake")
-"""Of these less is better."""
-
-
-def _is_better(comparison: Comparison) -> bool:
-    return (
-        comparison.measure == "acc@1"
-        and (comparison.difference.value or 0.0) > 0
-        and comparison.p_holm < LEVEL
-    )
-
-
-def _compared(comparison: Comparison, called: str) -> Check:
+def _compared(comparison: Comparison, called: str, margin: float) -> Check:
     difference = comparison.difference.value or 0.0
-    worse = difference > 0 if comparison.measure.partition("@")[0] in _FALLS else difference < 0
+    worse = (difference if comparison.direction == "lower" else -difference) > margin + 1e-12
     verdict: Verdict = "passed"
     if worse and comparison.p_holm < LEVEL:
         verdict = "failed"
@@ -370,7 +361,7 @@ def _compared(comparison: Comparison, called: str) -> Check:
         comparison.difference,
         None,
         f"{comparison.value_b:.3f} against {comparison.value_a:.3f} of {comparison.a.strip()}, "
-        f"difference {difference:+.3f}, p = {comparison.p_holm:.4f}",
+        f"difference {difference:+.3f}, p = {comparison.p_holm:.4f}, {margin:g} worse allowed",
     )
 
 
@@ -397,6 +388,7 @@ _FIGURE_WORDS = {
     "min_answer_accuracy": "answered right",
     "max_answered_for_namesake": "answered for a namesake",
     "max_wrong_actions": "acted on somebody else",
+    "min_asked": "asked where it must",
 }
 
 
@@ -404,7 +396,14 @@ _FIGURE_WORDS = {
 
 
 FLOOR = "bm25"
-ANSWER_MEASURES = ("answer_right", "answered_for_namesake", "wrong_action", "failure")
+ANSWER_MEASURES = (
+    "answer_right",
+    "answered_for_namesake",
+    "wrong_action",
+    "failure",
+    "asked_back",
+    "asked_user",
+)
 
 
 def gate_folder(
@@ -416,6 +415,7 @@ def gate_folder(
     floor: bool = True,
     strict: bool = False,
     seed: int = 0,
+    margin: float = MARGIN,
     judge: Judging | None = None,
     by: Sequence[str] = (),
 ) -> GateReport:
@@ -428,7 +428,7 @@ def gate_folder(
         answers = Answers(folder)
         worst = worst_answers(answers, answers.benchmark(benchmark), judge=judge)
         return check_slices(
-            scores, budgets, by, baseline=old, strict=strict, seed=seed, worst=worst
+            scores, budgets, by, baseline=old, strict=strict, seed=seed, margin=margin, worst=worst
         )
     if judge is not None:
         raise UsageError("a judge reads answers, and this is a run", where=str(path))
@@ -441,6 +441,7 @@ def gate_folder(
         floor=floor,
         strict=strict,
         seed=seed,
+        margin=margin,
         by=by,
     )
 
@@ -454,6 +455,7 @@ def gate_run(
     floor: bool = True,
     strict: bool = False,
     seed: int = 0,
+    margin: float = MARGIN,
     by: Sequence[str] = (),
 ) -> GateReport:
     """Budgets, what applies to every search, the floor unless it is switched off, and the baseline."""
@@ -465,28 +467,28 @@ def gate_run(
         budgets,
         by,
         baseline=score_run(baseline, benchmark, measures) if baseline else None,
-        floor=floor_scores(benchmark, gate_measures(depth), _depth_of(run)) if floor else None,
+        floor=floor_scores(benchmark, gate_measures(depth), run) if floor else None,
         depth=depth,
         strict=strict,
         seed=seed,
+        margin=margin,
         worst=worst_mistakes(run, benchmark),
     )
 
 
-def _depth_of(run: Run) -> int:
-    """How many results the run was asked for: the floor gets as many places as the search had."""
-    depth = run.description.get("k")
-    return depth if isinstance(depth, int) else 100
-
-
-def floor_scores(benchmark: Benchmark, measures: list[str], k: int) -> Scores | None:
-    """Scores of BM25 over the benchmark's corpus, its run kept in the cache; None without passages."""
+def floor_scores(benchmark: Benchmark, measures: list[str], run: Run) -> Scores | None:
+    """Scores of BM25 over the benchmark's corpus, asked as deep as the run; None without passages."""
     if not len(benchmark.corpus):
         return None
-    place = cache_folder() / "floors" / benchmark.id / str(k)
+    k = run.description.get("k")
+    depth, pages = k if isinstance(k, int) else 100, run.counts_pages
+    place = cache_folder() / "floors" / benchmark.id / f"{depth}{'-pages' if pages else ''}"
     try:
-        run = Run.open(place)
+        floor = Run.open(place)
     except WhichoneError:
+        from whichone.runs.retrieve import default_index_folder, make_retriever
+        from whichone.runs.runner import run_retriever
+
         retriever = make_retriever(FLOOR, benchmark, default_index_folder(benchmark.corpus), {})
-        run = run_retriever(retriever, benchmark, place, k=k, name=FLOOR)
-    return score_run(run, benchmark, parse_measures(measures))
+        floor = run_retriever(retriever, benchmark, place, k=depth, pages=pages, name=FLOOR)
+    return score_run(floor, benchmark, parse_measures(measures))

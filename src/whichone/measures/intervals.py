@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from whichone.benchmarks.benchmark_tables import StoredQueries, first_places
-from whichone.files.arrow_records import IN_MEMORY, Seen, Selection, numbers
+from whichone.benchmarks.benchmark_tables import first_places, once
+from whichone.errors import UsageError
+from whichone.files.arrow_records import IN_MEMORY, Seen, Selection, Stored, numbers
 from whichone.files.arrow_records import numbers as on_disk
 from whichone.records import Query
 
@@ -27,6 +30,10 @@ SAME = "exact, all clusters the same"
 Floats = npt.NDArray[np.float64]
 
 
+SHALLOW = "°"
+"""Marks a figure at a depth that the run does not have."""
+
+
 class Estimate(msgspec.Struct, frozen=True):
     """A mean with its 95 % interval; `n` values in `clusters` clusters, `kind` is how the interval was found."""
 
@@ -36,9 +43,16 @@ class Estimate(msgspec.Struct, frozen=True):
     n: int
     clusters: int = 0
     kind: str = ""
+    shallow: int = 0
+    """For how many queries a ranking ended above the measure's depth although there may be more."""
 
     def brief(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__struct_fields__}
+        fields = msgspec.structs.asdict(self)
+        return fields if self.shallow else {n: v for n, v in fields.items() if n != "shallow"}
+
+    @property
+    def mark(self) -> str:
+        return SHALLOW if self.shallow else ""
 
 
 def interval(
@@ -213,6 +227,31 @@ def _nodes() -> tuple[Floats, Floats]:
     return nodes, weights
 
 
+Sums = tuple[Floats, Floats]
+"""Of every cluster the sum and the number of some of its values."""
+
+
+def left_out_means(a: Sums, b: Sums) -> tuple[float, Floats]:
+    """The mean of a less that of b, and what this is without each cluster; NaN where then no value is left."""
+    total = [side.sum() for side in (*a, *b)]
+    rest = [whole - side for whole, side in zip(total, (*a, *b), strict=True)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = float(total[0] / total[1] - total[2] / total[3])
+        return mean, rest[0] / rest[1] - rest[2] / rest[3]
+
+
+def difference_of_means(
+    a: Sums, b: Sums, *, n: int, bounds: tuple[float, float] = (-1.0, 1.0)
+) -> Estimate:
+    """The mean of a less that of b, each over its own values, with an interval over the clusters of both."""
+    if not a[1].sum() or not b[1].sum():
+        return Estimate(None, None, None, n)
+    value, left_out = left_out_means(a, b)
+    if not np.isfinite(left_out).all():
+        return Estimate(value, None, None, n, len(left_out), "none, all of a side in one cluster")
+    return jackknife(value, left_out, a[1] + b[1], n=n, bounds=bounds)
+
+
 def cluster_sums(values: Floats, clusters: npt.NDArray[Any]) -> tuple[Floats, Floats]:
     """Sum and number of the values of each cluster, clusters in order of first appearance.
 
@@ -302,19 +341,14 @@ class Clusters(msgspec.Struct, frozen=True):
 
 
 def clusters_of(queries: Sequence[Query]) -> Clusters:
-    """The clusters of these queries; of stored ones they are found once."""
-    if isinstance(queries, Selection) and isinstance(queries.records, StoredQueries):
+    """The clusters of these queries; of those of a benchmark they are found once."""
+    if isinstance(queries, Selection) and isinstance(queries.records, Stored):
         every = clusters_of(queries.records)
         return Clusters(every.numbers[queries.places], every.kind_numbers[queries.places])
-    if isinstance(queries, StoredQueries):
-        return queries.once("clusters", lambda: _clusters_on_disk(queries))
-    pairs = [cluster(query) for query in queries]
-    places = {pair: n for n, pair in enumerate(sorted(set(pairs), key=":".join))}
-    kinds = np.array([KINDS.index(kind) for kind, _ in pairs], np.int8)
-    return Clusters(np.array([places[pair] for pair in pairs], np.int64), kinds)
+    return once(queries, "clusters", lambda: _clusters(queries))
 
 
-def _clusters_on_disk(queries: Sequence[Query]) -> Clusters:
+def _clusters(queries: Sequence[Query]) -> Clusters:
     kinds, places = numbers(len(queries), np.int8), itertools.count()
 
     def name(query: Query) -> str:
@@ -323,3 +357,73 @@ def _clusters_on_disk(queries: Sequence[Query]) -> Clusters:
         return f"{kind}:{own}"
 
     return Clusters(first_places(queries, name, Seen()), kinds)
+
+
+# Parts of the queries by a number: head and tail, quarters.
+
+
+_FEW_NUMBERS = 8
+"""An attribute of no more different numbers than these, each of several queries, is sliced by each of them."""
+
+
+def number_parts(
+    name: str, read: Callable[[Query], Any], queries: Sequence[Query], parts: str
+) -> Callable[[Query], Any]:
+    """Reads the part of all numbers that a query's number is in; values that are no numbers as they are.
+
+    Parts are of equal size, but for equal numbers, which are in one. Without a number of parts there are a head and
+    a tail, where the numbers are many.
+    """
+    if parts and not (parts.isdigit() and 1 < int(parts) <= 100):
+        raise UsageError(
+            f"{name}:{parts} is no number of parts", hint=f"write {name}:4, from 2 to 100"
+        )
+    values = [value for query in queries if (value := read(query)) not in (None, "")]
+    known = sorted(number for value in values if (number := _number(value)) is not None)
+    if not known or len(known) < len(values):
+        if parts:
+            odd = next((f" ({value!r})" for value in values if _number(value) is None), "")
+            raise UsageError(
+                f"{name} is no number{odd}, so that it has no parts", hint=f"--by {name}"
+            )
+        return read
+    distinct = len(set(known))
+    if not parts and distinct <= _FEW_NUMBERS and 2 * distinct <= len(known):
+        return read
+    count = int(parts or 2)
+    starts = sorted({known[len(known) * n // count] for n in range(1, count)} - {known[0]})
+    if not starts and distinct > 1:  # most have the least number
+        starts = [next(value for value in known if value > known[0])]
+    bounds = [known[0], *starts]
+    last = [known[bisect.bisect_left(known, start) - 1] for start in starts] + [known[-1]]
+    ranges = [
+        f"{low:,.10g}" if low == high else f"{low:,.10g} to {high:,.10g}"
+        for low, high in zip(bounds, last, strict=True)
+    ]
+    if parts:
+        wide = len(str(len(ranges)))
+        labels = [f"{n:0{wide}} of {len(ranges)} ({r})" for n, r in enumerate(ranges, 1)]
+    else:
+        labels = [f"tail ({ranges[0]})", f"head ({ranges[-1]})"] if starts else [ranges[0]]
+
+    def part(query: Query) -> str | None:
+        value = _number(read(query))
+        return None if value is None else labels[bisect.bisect_right(starts, value)]
+
+    return part
+
+
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
+
+
+def _number(value: Any) -> float | None:
+    """A number, as such or as a file of text writes it: 12000 or 12,000."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str) and _THOUSANDS.fullmatch(value.strip()):
+        value = value.replace(",", "")
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

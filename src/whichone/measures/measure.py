@@ -1,19 +1,23 @@
 """Measures are small values with a parseable name: `acc@1`, `confused@20`, `rprec`.
 
-A measure gives one number for one (system, query): of what was retrieved, or of what was answered. `aggregate` says how a slice's numbers become
-one: their mean, or the mean over name sets of each set's minimum ("all correct").
+A measure gives one number for one (system, query): of what was retrieved, or of what was answered. It carries all that
+scores, comparisons, ranks, gates and boards need to know of it, so that none of them decides by its name.
 """
 
 from __future__ import annotations
 
+import inspect
+import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from whichone import registry
-from whichone.errors import UsageError
+from whichone.errors import UsageError, WhichoneError
 from whichone.records import Passage, Query, Trace
+from whichone.retrieval.adapters.adapted import load_function
 
 OFFICIAL = {
     "Rprec": "rprec",
@@ -26,7 +30,8 @@ OFFICIAL = {
 }
 
 
-_NAME = re.compile(r"([A-Za-z_][\w-]*)(?:@(\d+))?")
+_NAME = re.compile(r"([A-Za-z_][\w-]*|[\w.]+:\w+)(?:@(\d+))?")
+Direction = Literal["higher", "lower", "neither"]
 
 
 @dataclass(frozen=True)
@@ -79,9 +84,14 @@ class Measure:
     name: str
     value: Callable[[Any], float | None]
     k: int | None = None
+    label: str = ""
+    """What it says, in plain words; without one the first sentence of the function that makes it."""
+    direction: Direction = "higher"
+    """Which of two values is better; "neither" where a value alone says nothing about that."""
+    unit: Literal["share", "number"] = "share"
+    """A share is from 0 to 1 and printed in percent; a number is 0 or more."""
     aggregate: Literal["mean", "all"] = "mean"
-    bounds: tuple[float, float] = (0.0, 1.0)
-    """The least and the greatest value there can be."""
+    """How the values of a slice become one: their mean, or the mean over name sets of each set's lowest."""
     needs_text: bool = False
     of: Literal["rankings", "answers", "both"] = "rankings"
     needs: str = ""
@@ -92,9 +102,34 @@ class Measure:
     def __str__(self) -> str:
         return self.name if self.k is None else f"{self.name}@{self.k}"
 
+    @property
+    def population(self) -> Literal["query", "name set"]:
+        """What there is one value of."""
+        return "query" if self.aggregate == "mean" else "name set"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the greatest value there can be."""
+        return (0.0, 1.0 if self.unit == "share" else math.inf)
+
+    @property
+    def sign(self) -> int:
+        """1 where more is better, -1 where less is, 0 where neither is."""
+        return {"higher": 1, "lower": -1, "neither": 0}[self.direction]
+
+    @property
+    def explained(self) -> str:
+        """Its label, and its direction where more is not better."""
+        words = {
+            "higher": "",
+            "lower": " (lower is better)",
+            "neither": " (neither more nor less is better)",
+        }
+        return f"{self.label}{words[self.direction]}"
+
 
 def parse_measure(text: str) -> Measure:
-    """A measure by its name, with its depth: "acc@5"."""
+    """A measure by its name, with its depth: "acc@5"; or one's own: "my_measures:early@5"."""
 
     match = _NAME.fullmatch(text.strip())
     if match is None:
@@ -102,12 +137,107 @@ def parse_measure(text: str) -> Measure:
     name, depth = match[1], int(match[2]) if match[2] else None
     if depth == 0:
         raise UsageError(f"{text!r}: the depth must be at least 1")
-    make: Callable[[int | None], Measure] = registry.find("measures", OFFICIAL.get(name, name))
-    return make(depth)
+    own = ":" in name
+    make = load_function(name) if own else registry.find("measures", OFFICIAL.get(name, name))
+    measure = _made(make, depth, name)
+    if own and measure.batch is None:
+        measure = replace(measure, value=_checked(measure))
+    if measure.label:
+        return measure
+    sentence = re.split(r"[;.\n]", inspect.getdoc(make) or measure.name, maxsplit=1)[0]
+    label = re.sub(r"\bk\b", str(depth), sentence) if depth else sentence
+    return replace(
+        measure, label=label[:1].lower() + label[1:] if label[1:2] != label[1:2].upper() else label
+    )
+
+
+HINT = (
+    "a measure is a function of one argument, annotated Retrieved or Answered, that returns a number or None; "
+    "or a function of the depth that returns a whichone.measures.measure.Measure"
+)
+
+
+def _made(make: Any, depth: int | None, name: str) -> Measure:
+    """The measure of an entry point or of `module:function`; a function of one `Retrieved` or `Answered` is one."""
+    if isinstance(make, Measure):
+        return make
+    if callable(make):
+        seen = [p.annotation for p in inspect.signature(make).parameters.values()][:1]
+        kind = str(getattr(seen[0], "__name__", seen[0])).rpartition(".")[2] if seen else ""
+        if kind in ("Retrieved", "Answered"):
+            return _of_function(make, depth, answers=kind == "Answered")
+        try:
+            measure = make(depth)
+        except WhichoneError:
+            raise
+        except Exception as error:
+            raise UsageError(
+                f"{name} fails when it is called with a depth: {error}", hint=HINT
+            ) from error
+        if isinstance(measure, Measure):
+            return measure
+    raise UsageError(f"{name} is no measure", hint=HINT)
+
+
+def _checked(measure: Measure) -> Callable[[Any], float | None]:
+    """The value of a user's own measure; what fails or is out of bounds names the measure and the query."""
+    low, high = measure.bounds
+
+    def value(of_one: Retrieved | Answered) -> float | None:
+        where = f"{measure} of query {of_one.query.id}"
+        try:
+            given: Any = measure.value(of_one)
+        except WhichoneError:
+            raise
+        except Exception as error:
+            raise UsageError(
+                f"{where} fails: {type(error).__name__}: {error}", hint=HINT
+            ) from error
+        if given is None:
+            return None
+        try:
+            number = math.nan if isinstance(given, str) else float(given)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not low <= number <= high:
+            hint = "None where it does not apply; what is no share is a Measure with unit='number'"
+            raise UsageError(f"{where} is {given!r}, not from {low:g} to {high:g}", hint=hint)
+        return number
+
+    return value
+
+
+def _of_function(
+    value: Callable[[Any], float | None], depth: int | None, *, answers: bool
+) -> Measure:
+    """A function of one query as a measure: more is better, and a depth shows it the first results only."""
+    if answers:
+        no_depth(value.__name__, depth)
+        return Measure(value.__name__, value, of="answers")
+
+    def first(r: Retrieved) -> float | None:
+        return value(replace(r, pages=r.pages[:depth], passages=r.passages[:depth]))
+
+    return Measure(value.__name__, first, depth)
 
 
 def parse_measures(texts: Sequence[str]) -> list[Measure]:
-    return [parse_measure(text) for text in texts]
+    measures = [parse_measure(text) for text in dict.fromkeys(texts)]
+    names = [str(measure) for measure in measures]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"two measures are called {repeated[0]}", hint="give yours another name")
+    return measures
+
+
+def every_measure(depth: int = 20) -> list[Measure]:
+    """Every registered measure that works, at this depth where it needs one."""
+    measures = []
+    for name in registry.names("measures"):
+        for text in (name, f"{name}@{depth}"):
+            with suppress(WhichoneError):
+                measures.append(parse_measure(text))
+                break
+    return measures
 
 
 def check_of(measures: Sequence[Measure], wanted: Literal["rankings", "answers"]) -> None:
@@ -129,7 +259,3 @@ def needs_depth(name: str, k: int | None) -> int:
 def no_depth(name: str, k: int | None) -> None:
     if k is not None:
         raise UsageError(f"{name} takes no depth", hint=f"write it as {name}")
-
-
-def described(measures: Sequence[Measure]) -> list[dict[str, Any]]:
-    return [{"measure": str(m), "aggregate": m.aggregate} for m in measures]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import re
-import tomllib
 from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -18,8 +17,9 @@ from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
 import msgspec
 
 from whichone.errors import BadInput, UsageError
+from whichone.files.lines import read_toml
 from whichone.files.pools import in_order
-from whichone.measures.measure import Answered, Measure, no_depth
+from whichone.measures.measure import Answered, Direction, Measure, no_depth
 from whichone.protocols import ChatReply
 from whichone.records import Query
 from whichone.text import normalisers
@@ -58,12 +58,10 @@ def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 def load_words(path: str | Path) -> OutcomeWords:
     """A word list of one's own, in the shape of the package's `outcome_words/en.toml`."""
     try:
-        words = msgspec.convert(tomllib.loads(Path(path).read_text("utf-8")), OutcomeWords)
+        words = read_toml(path, OutcomeWords, "a word list")
         for field in OutcomeWords.__struct_fields__:
             _compiled(getattr(words, field))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadInput(f"cannot be read: {error}", file=path) from error
-    except (msgspec.ValidationError, re.error) as error:
+    except re.error as error:
         raise BadInput(f"not a word list: {error}", file=path) from error
     return words
 
@@ -189,7 +187,9 @@ def outcome(answered: Answered, words: OutcomeWords | None = None) -> Outcome | 
     return text_outcome(answered.text, accepted, others, words or words_of(query.language))
 
 
-def outcome_measure(name: str, wanted: Outcome, k: int | None) -> Measure:
+def outcome_measure(
+    name: str, wanted: Outcome, k: int | None, direction: Direction = "neither"
+) -> Measure:
     no_depth(name, k)
 
     def value(answered: Answered) -> float | None:
@@ -199,12 +199,12 @@ def outcome_measure(name: str, wanted: Outcome, k: int | None) -> Measure:
             return None
         return float(result == wanted)
 
-    return Measure(name, value, of="answers")
+    return Measure(name, value, direction=direction, of="answers")
 
 
 def answer_right(k: int | None) -> Measure:
     """The answer gives an accepted value and no namesake's; a full sentence counts like one word."""
-    return outcome_measure("answer_right", "right", k)
+    return outcome_measure("answer_right", "right", k, "higher")
 
 
 def answer_several(k: int | None) -> Measure:
@@ -227,12 +227,12 @@ def answered_for_namesake(k: int | None) -> Measure:
 
     Claims and questions about several bearers have no namesake to be taken for.
     """
-    return outcome_measure("answered_for_namesake", "namesake", k)
+    return outcome_measure("answered_for_namesake", "namesake", k, "lower")
 
 
 def answer_wrong(k: int | None) -> Measure:
     """None of the other outcomes: invented, merged, beside the point, or a failure."""
-    return outcome_measure("answer_wrong", "wrong", k)
+    return outcome_measure("answer_wrong", "wrong", k, "lower")
 
 
 OUTCOME_MEASURES = {

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from whichone.benchmarks.exports import page_grades
 from whichone.errors import missing_extra
 from whichone.measures.matchers import Passage, PreparedAnswers, find_matcher
-from whichone.measures.measure import Measure, Retrieved, needs_depth, no_depth
+from whichone.measures.measure import Direction, Measure, Retrieved, needs_depth, no_depth
 from whichone.records import Query, page_of
 
 GOLD = "a gold page"
@@ -50,13 +50,16 @@ def is_confused(
 
 def accuracy(k: int | None) -> Measure:
     """A gold page is among the first k pages."""
-    return Measure("acc", _any_gold(needs_depth("acc", k)), k, needs=GOLD)
+    value = _any_gold(needs_depth("acc", k))
+    label = f"the right page is among the first {k}"
+    return Measure("acc", value, k, label, needs=GOLD)
 
 
 def all_correct(k: int | None) -> Measure:
     """AmbER's all-correct: every query of the name set has a gold page among the first k."""
     depth = needs_depth("all_correct", k)
-    return Measure("all_correct", _any_gold(depth), k, aggregate="all", needs=GOLD)
+    label = f"every query about a name has the right page among the first {k}"
+    return Measure("all_correct", _any_gold(depth), k, label, aggregate="all", needs=GOLD)
 
 
 def _any_gold(depth: int) -> Callable[[Retrieved], float | None]:
@@ -76,7 +79,9 @@ def confused(k: int | None) -> Measure:
             return None
         return float(is_confused(r.pages[:k], r.gold, r.others))
 
-    return Measure("confused", value, k, needs="a gold page and a name that others share")
+    label = f"a namesake's page{f' among the first {k}' if k else ''} comes before the right one"
+    needs = "a gold page and a name that others share"
+    return Measure("confused", value, k, label, "lower", needs=needs)
 
 
 def namesake_hit(k: int | None) -> Measure:
@@ -86,7 +91,8 @@ def namesake_hit(k: int | None) -> Measure:
     def value(r: Retrieved) -> float | None:
         return float(not r.others.isdisjoint(r.pages[:depth])) if r.others else None
 
-    return Measure("namesake_hit", value, k, needs="a page of another bearer of the name")
+    needs = "a page of another bearer of the name"
+    return Measure("namesake_hit", value, k, direction="lower", needs=needs)
 
 
 def recall(k: int | None) -> Measure:
@@ -117,7 +123,7 @@ def precision(k: int | None) -> Measure:
 
 
 def reciprocal_rank(k: int | None) -> Measure:
-    """One over the rank of the first gold page; 0 when it is not among the first k."""
+    """One over the rank of the first gold page, 0 without one; with a depth among the first k."""
 
     def value(r: Retrieved) -> float | None:
         if not r.gold:
@@ -131,13 +137,14 @@ def reciprocal_rank(k: int | None) -> Measure:
 def r_precision(k: int | None) -> Measure:
     """KILT's page-level R-precision: for the best set of R gold pages, the share of it among the first R."""
     no_depth("rprec", k)
-    return Measure("rprec", lambda r: _best_share(r, len), needs=GOLD)
+    label = "the share of right pages among as many results as there are right pages"
+    return Measure("rprec", lambda r: _best_share(r, len), label=label, needs=GOLD)
 
 
 def failure(k: int | None) -> Measure:
     """The system failed on this query (it also counts as wrong everywhere else)."""
     no_depth("failure", k)
-    return Measure("failure", lambda r: float(r.failed), of="both")
+    return Measure("failure", lambda r: float(r.failed), direction="lower", of="both")
 
 
 # Is the answer in a retrieved passage, and is that passage about the right one?
@@ -171,13 +178,18 @@ def _hits(retrieved: Retrieved, k: int) -> Iterator[str]:
             yield page_of(identity)
 
 
-def _measure(name: str, k: int | None, value: Callable[[Retrieved, int], float | None]) -> Measure:
+def _measure(
+    name: str,
+    k: int | None,
+    value: Callable[[Retrieved, int], float | None],
+    direction: Direction = "higher",
+) -> Measure:
     depth = needs_depth(name, k)
 
     def of(retrieved: Retrieved) -> float | None:
         return value(retrieved, depth) if retrieved.query.answers() else None
 
-    return Measure(name, of, k, needs_text=True)
+    return Measure(name, of, k, direction=direction, needs_text=True)
 
 
 def answer_in_top(k: int | None) -> Measure:
@@ -212,7 +224,7 @@ def namesake_answer(k: int | None) -> Measure:
     def value(r: Retrieved, depth: int) -> float | None:
         return float(any(page in r.others for page in _hits(r, depth))) if r.others else None
 
-    return _measure("namesake_answer", k, value)
+    return _measure("namesake_answer", k, value, "lower")
 
 
 def lucky_hit(k: int | None) -> Measure:
@@ -222,7 +234,7 @@ def lucky_hit(k: int | None) -> Measure:
         hits = set(_hits(r, depth))
         return float(hits.isdisjoint(r.gold)) if hits and r.gold else None
 
-    return _measure("lucky_hit", k, value)
+    return _measure("lucky_hit", k, value, "lower")
 
 
 # The classic measures of TREC through ir_measures: nDCG, MAP, P, R, RR, bpref and judged, equal to trec_eval's.
@@ -263,23 +275,23 @@ def bpref(k: int | None) -> Measure:
 
 def judged(k: int | None) -> Measure:
     """The share of the first k pages that were judged at all."""
-    return _classic("judged", needs_depth("judged", k), "Judged")
+    return _classic("judged", needs_depth("judged", k), "Judged", "neither")
 
 
-def _classic(name: str, k: int | None, theirs: str) -> Measure:
+def _classic(name: str, k: int | None, theirs: str, direction: Direction = "higher") -> Measure:
     def batch(several: Sequence[Retrieved]) -> list[float | None]:
         return _calculated(theirs, k, several)
 
-    return Measure(name, lambda r: batch([r])[0], k, needs=GOLD, batch=batch)
+    return Measure(name, lambda r: batch([r])[0], k, direction=direction, needs=GOLD, batch=batch)
 
 
 def _calculated(name: str, k: int | None, several: Sequence[Retrieved]) -> list[float | None]:
     measure, provider = _provider(name, k)
     asked = {str(n): r for n, r in enumerate(several) if r.gold}
     judgements = {n: page_grades(r.query) for n, r in asked.items()}
-    # scores fall with the rank, so that nothing is left to the order of ties
+    # scores fall with the rank, so that nothing is left to the order of ties; trec_eval's recip_rank has no depth
     rankings = {
-        n: {page: float(len(r.pages) - rank) for rank, page in enumerate(r.pages)}
+        n: {page: float(len(r.pages) - rank) for rank, page in enumerate(r.pages[:k])}
         for n, r in asked.items()
         if r.pages
     }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -30,12 +32,11 @@ from whichone.files.arrow_records import (
     of_keys,
 )
 from whichone.files.folder import Folder
-from whichone.measures.intervals import Estimate, clusters_of, interval
+from whichone.measures.intervals import SHALLOW, Estimate, clusters_of, interval, number_parts
 from whichone.measures.measure import Answered, Measure, Retrieved, check_of, parse_measures
 from whichone.measures.outcomes import OUTCOME_MEASURES, Judging
 from whichone.records import Answer, Passage, Query, page_of
-from whichone.runs.agent_runner import trace_of
-from whichone.runs.run import MARK, Answers, Run, more_than_corpus, of_many, sees
+from whichone.runs.run import MARK, Answers, Run, more_than_corpus, of_many, sees, trace_of
 from whichone.text import normalisers
 
 READ_TOGETHER = 500
@@ -91,10 +92,18 @@ class Scores:
     """Queries at which the system failed; they score as wrong."""
     empty: frozenset[str] = frozenset()
     """Queries to which it gave nothing."""
+    unasked: frozenset[str] = frozenset()
+    """Queries that the system was not asked: they count nowhere."""
     learned: int = 0
     """How many of the benchmark's questions the system was trained on."""
     sees: tuple[str, ...] = ()
     """What the system was given, where it says so: "corpus", "knowledge base", "gold"."""
+    popularity: Callable[[Query], float | None] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """How popular the one is whom a query is about, as its name set says."""
+    shallow: Mapping[str, int] = field(default_factory=dict)
+    """Measures deeper than the run: for how many queries more might have been found below its end."""
 
     @functools.cached_property
     def clusters(self) -> npt.NDArray[np.integer[Any]]:
@@ -108,6 +117,10 @@ class Scores:
     def set_numbers(self) -> npt.NDArray[np.integer[Any]]:
         """The name set of each query as the place of its first query; -1 for those without one."""
         return set_numbers(self.queries)
+
+    def numbers_for(self, measure: Measure) -> npt.NDArray[np.integer[Any]]:
+        """For each query the number of what it belongs to in the measure's population: cluster or name set."""
+        return self.clusters if measure.population == "query" else self.set_numbers
 
     @property
     def marked(self) -> str:
@@ -135,6 +148,11 @@ class Scores:
             )
         if more := more_than_corpus(self.sees):
             cautions.append(f"{self.marked} saw more than the corpus: {', '.join(more)}")
+        cautions += [
+            f"{SHALLOW} {measure}: {count:,} of {len(self.queries):,} questions end above that depth in this run,"
+            f" and what they miss may be below; ask for more: retrieve -k {measure.rpartition('@')[2]} (pages)"
+            for measure, count in self.shallow.items()
+        ]
         cautions += self.left_out()
         return cautions
 
@@ -154,7 +172,14 @@ class Scores:
         ]
 
     def column(self, name: str) -> Callable[[Query], Any]:
-        """Reads one of a query's own columns or attributes; the benchmark's name also where it is one alone."""
+        """Reads one of a query's own columns or attributes; the benchmark's name also where it is one alone.
+
+        The popularity of a bearer is in its name set, where it is not an attribute of the query.
+        """
+        plain, _, parts = name.partition(":")
+        own = plain != POPULARITY or any(POPULARITY in query.attributes for query in self.queries)
+        if not own and self.popularity is not None:
+            return number_parts(plain, self.popularity, self.queries, parts)
         if name == BENCHMARK and not any(map(benchmark_of, self.queries)):
             return lambda query: self.benchmark.rpartition("-")[0]
         return column(name, self.queries)
@@ -208,8 +233,10 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
     single = [(m.value, values[str(m)]) for m in measures if m.batch is None]
     place = ranked = 0
     empty: list[str] = []
+    ends = _Ends(run, measures)
     for block in blocks(benchmark.queries, BLOCK):
         lists = of_many(pages, [query.id for query in block])
+        ends.add(block, lists)
         shown = lookup.going_through(block) if order else ((query, ()) for query in block)
         waiting: list[tuple[int, Retrieved]] = []
         for (query, passages), results, others in zip(
@@ -247,9 +274,51 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
         values,
         frozenset(failures),
         frozenset(empty),
-        int(run.folder.manifest.counts.get("learned_from", 0)),
-        sees(run.folder),
+        learned=int(run.folder.manifest.counts.get("learned_from", 0)),
+        sees=sees(run.folder),
+        popularity=benchmark.popularity_of,
+        shallow=ends.shallow(),
     )
+
+
+class _Ends:
+    """Counts the queries whose rankings end above the depth of a measure although there may be more."""
+
+    def __init__(self, run: Run, measures: Sequence[Measure]) -> None:
+        self._run = run
+        self._measures = {str(m): m for m in measures if m.k is not None and m.of != "answers"}
+        self._deepest = max((m.k or 0 for m in self._measures.values()), default=0)
+        self._ended: Counter[str] = Counter()
+        self._given_up: Counter[str] = Counter()
+        self._full = functools.cache(run.full)
+
+    def add(self, queries: Sequence[Query], lists: Sequence[Sequence[str]]) -> None:
+        few = [(q, p) for q, p in zip(queries, lists, strict=True) if len(p) < self._deepest]
+        if not few:
+            return
+        if self._run.counts_pages:
+            places = [len(pages) if len(pages) >= self._run.depth else None for _, pages in few]
+        else:
+            places = self._full().numbers([query.id for query, _ in few])
+        for (query, pages), place in zip(few, places, strict=True):
+            counts = self._given_up if place is None else self._ended
+            right = not query.gold_pages().isdisjoint(pages)
+            for name, measure in self._measures.items():
+                held = self._run.depth if measure.needs_text else len(pages)
+                counts[name] += held < (measure.k or 0) and not (right and measure.name in _DECIDED)
+
+    def shallow(self) -> dict[str, int]:
+        """The measures with such queries.
+
+        Of a run that counts pages, queries with fewer are complete, but for as many as the run itself says.
+        """
+        most = int(self._run.folder.manifest.counts.get("shallow", 0))
+        counts = {n: self._ended[n] + min(most, self._given_up[n]) for n in self._measures}
+        return {name: count for name, count in counts.items() if count}
+
+
+_DECIDED = ("acc", "all_correct", "confused")
+"""Measures that nothing below the first gold page changes."""
 
 
 def strange_ids(questions: Iterable[str], queries: Iterable[Query]) -> list[str]:
@@ -280,15 +349,26 @@ def estimate(scores: Scores, measure: Measure, rows: npt.NDArray[np.int64]) -> E
     """One measure over some of the queries, with its interval."""
     every = len(rows) == len(scores.queries)  # then nothing is copied
     values = scores.values[str(measure)] if every else scores.values[str(measure)][rows]
-    if measure.aggregate == "mean":
-        clusters = scores.clusters if every else scores.clusters[rows]
-        return interval(values, clusters, bounds=measure.bounds)
-    sets = scores.set_numbers if every else scores.set_numbers[rows]
-    lowest = numbers(int(sets.max(initial=-1)) + 1, np.float64, np.nan)
-    for start in range(0, len(sets), IN_MEMORY):
-        part = sets[start : start + IN_MEMORY]
+    clusters = scores.numbers_for(measure) if every else scores.numbers_for(measure)[rows]
+    found = interval(*of_population(measure, values, clusters), bounds=measure.bounds)
+    return msgspec.structs.replace(found, shallow=scores.shallow.get(str(measure), 0))
+
+
+def of_population(
+    measure: Measure, values: Floats, clusters: npt.NDArray[np.integer[Any]]
+) -> tuple[Floats, npt.NDArray[np.integer[Any]]]:
+    """One value for each member of a measure's population, with its cluster, from the values of queries.
+
+    `clusters` are the queries' own, or the numbers of their name sets where the population is name sets
+    (`Scores.numbers_for`); a name set has the lowest value of its queries and is a cluster of its own.
+    """
+    if measure.population == "query":
+        return values, clusters
+    lowest = numbers(int(clusters.max(initial=-1)) + 1, np.float64, np.nan)
+    for start in range(0, len(clusters), IN_MEMORY):
+        part = clusters[start : start + IN_MEMORY]
         np.fmin.at(lowest, part[part >= 0], values[start : start + IN_MEMORY][part >= 0])
-    return interval(lowest)
+    return lowest, np.arange(len(lowest))
 
 
 def slice_scores(
@@ -328,17 +408,25 @@ def _all_rows(count: int) -> npt.NDArray[np.int64]:
     return rows
 
 
+POPULARITY = "popularity"
+
+
 def column(name: str, queries: Sequence[Query]) -> Callable[[Query], Any]:
-    """Reads one of a query's own columns, or one of its attributes."""
+    """Reads one of a query's own columns, or one of its attributes.
+
+    Of an attribute with many numbers, its head or tail; of `name:4`, which quarter.
+    """
     if name in COLUMNS:
         return lambda query: getattr(query, name)
     attributes = {key for query in queries for key in query.attributes}
-    if name not in attributes:
+    plain, _, parts = (name, "", "") if name in attributes else name.rpartition(":")
+    plain = plain or name
+    if plain not in attributes:
         raise UsageError(
-            f"queries have no column {name!r}",
-            hint=did_you_mean(name, {BENCHMARK, *COLUMNS, *attributes}),
+            f"queries have no column {plain!r}",
+            hint=did_you_mean(plain, {BENCHMARK, *COLUMNS, *attributes}),
         )
-    return lambda query: _plain(query.attributes.get(name))
+    return number_parts(plain, lambda query: _plain(query.attributes.get(plain)), queries, parts)
 
 
 def _plain(value: Any) -> Any:
@@ -373,7 +461,9 @@ def score_answers(
         measures,
         values,
         frozenset(answers.failures),
+        unasked=frozenset(answers.left_out),
         sees=sees(answers.folder),
+        popularity=benchmark.popularity_of,
     )
 
 
@@ -409,6 +499,13 @@ def each_answered(
     if known < len(given) + len(failures):
         strangers = strange_ids(chain(given, failures), benchmark.queries)
         raise BadInput(f"answers to unknown queries: {sample(strangers)}", file=answers.path)
+
+
+def undecidable(query: Query) -> bool:
+    """Whether no search can know who is meant: the question fits several bearers, or leaves out what would tell."""
+    return query.attributes.get("resolvable") == "no" or bool(
+        query.attributes.get("underspecified")
+    )
 
 
 def with_judgements(answers: Sequence[Answered], judge: Judging | None) -> Sequence[Answered]:
@@ -549,7 +646,10 @@ def score_folder(
 def slice_rows(scores: Scores, by: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Rows for printing: the slice's values, and the estimate of each measure."""
     return [
-        {**where, **{name: e.brief() for name, e in estimates.items()}}
+        {
+            **where,
+            **{name: e.brief() for name, e in estimates.items()},
+        }
         for where, estimates in slice_scores(scores, by)
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -20,8 +20,7 @@ from whichone.measures.measure import Measure, parse_measures
 from whichone.measures.outcomes import OUTCOME_MEASURES
 from whichone.measures.scores import Scores, estimate, groups_of, score_answers, score_run
 from whichone.records import Query
-from whichone.runs.agent_runner import trace_of
-from whichone.runs.run import Answers, Run
+from whichone.runs.run import Answers, Run, trace_of
 
 COLUMNS = ("all", "head", "tail", "all_correct", "confused", "confused_head", "confused_tail")
 TASK_ORDER = {"fc": 0, "sf": 1, "qa": 2}
@@ -156,16 +155,15 @@ def _wide(rows: Sequence[SummaryRow], figures: dict[str, str]) -> list[dict[str,
             (row.benchmark, row.collection, row.system), {**place, "retriever": row.system}
         )
         for figure, shown in figures.items():
-            values = row.values[figure].value
-            line[f"{row.task.upper()} {shown}"] = "-" if values is None else f"{100 * values:.1f}"
+            line[f"{row.task.upper()} {shown}"] = percent(row.values[figure], spread=False)
     return list(wide.values())
 
 
-def percent(estimate: Estimate) -> str:
+def percent(estimate: Estimate, *, spread: bool = True) -> str:
     if estimate.value is None:
         return "-"
-    shown = f"{100 * estimate.value:.1f}"
-    if estimate.low is None or estimate.high is None:
+    shown = f"{100 * estimate.value:.1f}{estimate.mark}"
+    if not spread or estimate.low is None or estimate.high is None:
         return shown
     return f"{shown} [{100 * estimate.low:.0f}, {100 * estimate.high:.0f}]"
 
@@ -204,32 +202,26 @@ def summary_measures(tasks: Sequence[str]) -> list[str]:
 
 def outcome_rows(scores: Scores) -> list[AnswerRow]:
     """The share of each of the six outcomes by collection and task, where answers have outcomes."""
-    by_name = {str(m): m for m in scores.measures}
-    if not set(OUTCOME_MEASURES.values()) <= by_name.keys():
+    if not set(OUTCOME_MEASURES.values()) <= scores.values.keys():
         return []
-    rows = []
-    for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
-        where = members
-        values = {
-            shown: estimate(scores, by_name[measure], where)
-            for shown, measure in OUTCOME_MEASURES.items()
-        }
-        if values["right"].n:
-            rows.append(AnswerRow(scores.system, collection, task, values, benchmark, "outcome"))
-    return rows
+    return [row for row in _rows_of(scores, OUTCOME_MEASURES, "outcome") if row.values["right"].n]
 
 
 def trace_rows(scores: Scores) -> list[AnswerRow]:
     """What an agent did, by collection and task; none where the answers are no agent's."""
-    by_name = {str(m): m for m in scores.measures}
-    if not set(TRACE_MEASURES) <= by_name.keys():
+    if not set(TRACE_MEASURES) <= scores.values.keys():
         return []
+    more = [n for n in map(str, scores.measures) if n.endswith(("_action", "deferred"))]
+    return _rows_of(scores, {name: name for name in (*TRACE_MEASURES, *more)}, "trace")
+
+
+def _rows_of(scores: Scores, shown: Mapping[str, str], kind: str) -> list[AnswerRow]:
+    """Some measures under the names that they are shown by."""
+    by_name = {str(m): m for m in scores.measures}
     rows = []
     for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
-        where = members
-        shown = [*TRACE_MEASURES, *(n for n in by_name if n.endswith(("_action", "deferred")))]
-        values = {name: estimate(scores, by_name[name], where) for name in shown}
-        rows.append(AnswerRow(scores.system, collection, task, values, benchmark, "trace"))
+        values = {name: estimate(scores, by_name[m], members) for name, m in shown.items()}
+        rows.append(AnswerRow(scores.system, collection, task, values, benchmark, kind))
     return rows
 
 
@@ -290,7 +282,8 @@ def asking(answers: Answers, benchmark: Benchmark | None = None) -> Asking:
             hint="build it with: whichone build catalogue KB BENCH --underspecified 0.5",
         )
     scores = score_answers(answers, base, parse_measures(list(NEEDED)))
-    right = _right(scores)
+    right = _acted_or_answered(scores, "right_action", "answer_right")
+    taken = _acted_or_answered(scores, "wrong_action", "answered_for_namesake")
     asked = scores.values["asked_user"]
     turns = [
         len(trace.of("ask_user")) if (trace := trace_of(a)) else 0 for a in answers.answers.values()
@@ -304,7 +297,7 @@ def asking(answers: Answers, benchmark: Benchmark | None = None) -> Asking:
         right=_mean(scores, right, lambda q: True),
         right_when_needed=_mean(scores, right, _needs),
         right_after_one_turn=_mean(scores, np.where(asked == 1, right, np.nan), lambda q: True),
-        namesake=_mean(scores, _taken_for_another(scores), lambda q: True),
+        namesake=_mean(scores, taken, lambda q: True),
         turns_per_right=sum(turns) / total if total else None,
         risk_coverage=risk_coverage(
             [certainty.get(q.id, float(not a)) for q, a in zip(scores.queries, asked, strict=True)],
@@ -329,21 +322,10 @@ def risk_coverage(
     return (*curve[:-1:step], *curve[-1:])
 
 
-def _right(scores: Scores) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Right answers, or right actions where an action is asked for."""
-    acted = scores.values["right_action"]
-    right_values: np.ndarray[tuple[int], np.dtype[np.float64]] = np.where(
-        np.isnan(acted), scores.values["answer_right"], acted
-    )
-    return right_values
-
-
-def _taken_for_another(scores: Scores) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    acted = scores.values["wrong_action"]
-    wrong_values: np.ndarray[tuple[int], np.dtype[np.float64]] = np.where(
-        np.isnan(acted), scores.values["answered_for_namesake"], acted
-    )
-    return wrong_values
+def _acted_or_answered(scores: Scores, action: str, answer: str) -> npt.NDArray[np.float64]:
+    """The measure of actions where an action is asked for, else that of answers."""
+    acted = scores.values[action]
+    return np.where(np.isnan(acted), scores.values[answer], acted)
 
 
 def _needs(query: Query) -> bool:

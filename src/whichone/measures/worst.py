@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import msgspec
 
-from whichone.benchmarks.bearer_labels import BearerLabels, first_words
+from whichone.benchmarks.bearer_labels import BearerLabels, first_words, qualifier_of
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.measure import Answered, parse_measures
 from whichone.measures.outcomes import Judging, outcome
 from whichone.measures.ranking_measures import kind_of_page
-from whichone.measures.scores import as_answered, other_values, with_judgements
+from whichone.measures.scores import as_answered, other_values, undecidable, with_judgements
 from whichone.records import Query, page_of
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
 from whichone.runs.run import Answers, Run
@@ -20,25 +23,8 @@ from whichone.text import normalisers
 
 _WORD = re.compile(r"\w+")
 SHOWN = 90
-ASKING = frozenset(
-    [
-        "what",
-        "which",
-        "who",
-        "whose",
-        "whom",
-        "where",
-        "when",
-        "why",
-        "how",
-        "do",
-        "does",
-        "did",
-        "has",
-        "have",
-        "had",
-    ]
-)
+_INTERROGATIVES = ("what", "which", "who", "whose", "whom", "where", "when", "why", "how")
+ASKING = frozenset([*_INTERROGATIVES, "do", "does", "did", "has", "have", "had"])
 """Words that ask; that a page contains one of them decides nothing."""
 
 
@@ -64,27 +50,40 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _About:
-    """What tells pages apart: the qualifying attribute where the benchmark has one, else their text."""
+    """The bearers that mistakes are about: what they are called, and what one has that the other lacks."""
 
-    def __init__(self, benchmark: Benchmark, pages: Iterable[str]) -> None:
-        corpus = benchmark.corpus
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._benchmark = benchmark
         self._labels = BearerLabels(benchmark)
-        self.titles: dict[str, str] = {}
-        self.texts: dict[str, str] = {}
-        for page in pages:
-            if passages := list(corpus.get(corpus.passages_of(page)).values()):
-                self.titles[page] = passages[0].title
-                self.texts[page] = " ".join(passage.text for passage in passages)
+        self.titled_text = functools.cache(self._titled_text)
+        self._wording = functools.cache(self._words_of_wording)
+
+    def _titled_text(self, page: str) -> tuple[str, str] | None:
+        """The title and the text of a page; None of one that the corpus does not have."""
+        corpus = self._benchmark.corpus
+        if corpus.page_row(page) is None:
+            return None
+        passages = list(corpus.get(corpus.passages_of(page)).values())
+        return passages[0].title, " ".join(passage.text for passage in passages)
 
     def described(self, pages: Iterable[str], name_set: str | None = None) -> str:
-        """What tells it from its namesakes, and its id; of a page of nobody its title and first words."""
-        page = next((p for p in pages if p in self.titles), None)
+        """The bearer by name, with what tells it from its namesakes, and its id; a page of nobody by its title."""
+        page = next((p for p in pages if self.titled_text(p)), None)
         if page is None:
             return "a page that is not in the corpus"
-        label = self._labels.of_page(page, name_set)
-        if label == self.titles[page]:
-            label = f"{label}: {first_words(self.texts[page], label)}".rstrip(": ")
-        return f"{label} ({page})"
+        title, text = self.titled_text(page) or ("", "")
+        known = self._labels.place(page, name_set)
+        if known is None:
+            return f"{title}: {first_words(text, title)} ({page})"
+        named, number = known
+        bearer, label = named.bearers[number], self._labels.of_set(named)[number]
+        if label == title:
+            label = f"{label}: {first_words(text, label)}".rstrip(": ")
+        if not _words(named.name) <= _words(title):  # a document's, not the bearer's
+            said = self._labels.attribute(bearer.entity) or ", ".join(bearer.types)
+            opening = first_words(text, named.name)
+            label = f"{named.name}, {said}" if said else f"{named.name}: {opening}"
+        return f"{label} ({page if len(bearer.pages) == 1 else bearer.entity})"
 
     def acted_on(self, identity: str, name_set: str | None) -> str:
         """Whom an action was about, by the id that was given."""
@@ -92,23 +91,98 @@ class _About:
         label = self._labels.of_entity(identity, name_set) or self._labels.of_page(page, name_set)
         return label if identity in label else f"{label} ({identity})"
 
-    def deciding_words(self, query: Query, given: str | None) -> str:
-        """Words of the question that are on the page that was meant and not on the one given."""
-        meant = set().union(*(self._words(page) for page in query.gold_pages()))
-        other = self._words(given) if given else set()
-        asked = dict.fromkeys(w for w in _WORD.findall(query.input) if w.lower() in meant - other)
-        said = [w for w in asked if w.lower() not in LUCENE_STOP_WORDS | ASKING]
-        if said:
-            return ", ".join(f'"{word}"' for word in said)
-        if qualifier := query.attributes.get("qualifier"):
-            return f"{qualifier}, which the question or the page says in other words"
-        if (label := query.attributes.get("property_label")) and query.answers():
-            return f"{label}: {query.answers()[0]}"
-        return "no single word: what the question means as a whole"
+    def deciding(self, query: Query, given: str | None) -> str:
+        """What tells the one meant from the one given: of the question, else an attribute, else of the documents.
 
-    def _words(self, page: str) -> set[str]:
-        text = f"{self.titles.get(page, '')} {self.texts.get(page, '')}"
-        return {word.lower() for word in _WORD.findall(text)}
+        Never a word that asks or means nothing, a part of the name, or the value that is asked for.
+        """
+        meant = " ".join(map(self._text_of, sorted(query.gold_pages())))
+        other = " ".join(map(self._text_of, self._pages_beside(given, query.name_set)))
+        names = [query.name, query.mention, *(a for a in query.answers())]
+        empty = LUCENE_STOP_WORDS | ASKING | _words(" ".join(filter(None, names)))
+        only = _words(meant) - _words(other) - empty
+        qualifier = query.attributes.get("qualifier")
+        said = only - (self._wording(query.relation) - _words(str(qualifier or "")))
+        asked = _phrases(query.input, said, empty)
+        proper = [p for p in asked if p != p.lower()]
+        if asked:
+            return ", ".join(f'"{phrase}"' for phrase in proper or asked)
+        if qualifier and not _words(str(qualifier)) <= _words(other):
+            return f"{qualifier_of(query.attributes)}, which the question or the page says in other words"
+        facts = (
+            (str(q.attributes.get("property_label") or q.relation), q.answers()[0])
+            for q in self._benchmark.queries
+            if q.entity == query.entity and q.relation != query.relation and q.answers()
+        )
+        fact = next((f for f in facts if query.entity and _words(f[1]) & only), None)
+        if fact is not None:
+            return f"{fact[0]}: {fact[1]}, which the question does not say"
+        if phrases := _phrases(meant, only, empty):
+            longest = max(phrases[:SHORT], key=lambda phrase: len(phrase.split()))
+            return f'"{longest}", which the question does not say'
+        return "nothing: the documents of the one meant have no word that those of the other lack"
+
+    def _words_of_wording(self, relation: str | None) -> set[str]:
+        """The words that ask for a relation, "play" and "sport": in half of its questions, or in its label."""
+        counts: Counter[str] = Counter()
+        questions = 0
+        for query in self._benchmark.queries:
+            if query.relation == relation:
+                questions += 1
+                counts.update(_words(query.input))
+                label = str(query.attributes.get("property_label") or "")
+                counts.update(dict.fromkeys(_words(label), FEW))
+        return {word for word, n in counts.items() if n >= max(FEW, questions / 2)}
+
+    def _pages_beside(self, page: str | None, name_set: str | None) -> Sequence[str]:
+        """The page and the others of its bearer."""
+        known = self._labels.place(page, name_set) if page else None
+        own = known[0].bearers[known[1]].pages if known else ()
+        return list(dict.fromkeys([page, *own])) if page else ()
+
+    def _text_of(self, page: str) -> str:
+        return ". ".join(self.titled_text(page) or ())
+
+
+FEW = 4
+"""Questions that a word must be in to be part of how a relation is asked for."""
+SHORT = 40
+"""Phrases of a document that are looked at, from its beginning."""
+
+
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
+
+
+def _phrases(text: str, wanted: Container[str], never: Container[str]) -> list[str]:
+    """The runs of wanted words as they are written, each once, and the rest of the names that they are part of."""
+    words = list(_WORD.finditer(text))
+    gaps = [text[a.end() : b.start()] for a, b in itertools.pairwise(words)]
+    chosen = [word[0].lower() in wanted for word in words]
+    pairs = range(len(gaps))
+    for near, places in ((1, pairs), (0, reversed(pairs))):
+        for place in places:
+            left, right = words[place][0], words[place + 1][0]
+            one_name = gaps[place] in (" ", "-") or (gaps[place] == ". " and len(left) < 4)
+            other = (left, right)[near]
+            if (
+                chosen[place + 1 - near] and one_name and left.istitle() and right.istitle()
+                and other.lower() not in never
+            ):  # fmt: skip
+                chosen[place + near] = True
+    phrases: dict[str, None] = {}
+    start: int | None = None
+    for place, word in enumerate(words):
+        if not chosen[place]:
+            continue
+        start = word.start() if start is None else start
+        last = place == len(gaps)
+        apart = last or not chosen[place + 1] or gaps[place].strip(" '’-") not in ("", ".")
+        sentence = not last and "." in gaps[place] and len(word[0]) > 3
+        if apart or sentence:
+            phrases[text[start : word.end()]] = None
+            start = None
+    return list(phrases)
 
 
 def worst_mistakes(run: Run, benchmark: Benchmark, *, most: int = 10) -> list[Mistake]:
@@ -117,6 +191,8 @@ def worst_mistakes(run: Run, benchmark: Benchmark, *, most: int = 10) -> list[Mi
     wrong: dict[tuple[str, str | None, str], list[Query]] = {}
     asked: dict[str, int] = {}
     for query in benchmark.queries:
+        if undecidable(query):
+            continue
         who = query.entity or query.id
         asked[who] = asked.get(who, 0) + 1
         mistake = mistake_of(query, ranked.get(query.id, ()), benchmark)
@@ -127,8 +203,7 @@ def worst_mistakes(run: Run, benchmark: Benchmark, *, most: int = 10) -> list[Mi
         wrong.items(),
         key=lambda item: (order[item[0][2]], -len(item[1]), item[1][0].name or "", item[0][0]),
     )[:most]
-    pages = {p for (_, given, _), queries in chosen for p in (given, *queries[0].gold_pages()) if p}
-    about = _About(benchmark, pages)
+    about = _About(benchmark)
     return [
         Mistake(
             name=queries[0].name or queries[0].mention or "",
@@ -137,7 +212,7 @@ def worst_mistakes(run: Run, benchmark: Benchmark, *, most: int = 10) -> list[Mi
             given=about.described([given], queries[0].name_set) if given else "nothing",
             query=queries[0].id,
             question=queries[0].input,
-            decides=about.deciding_words(queries[0], given),
+            decides=about.deciding(queries[0], given),
             times=len(queries),
             of=asked[who],
         )
@@ -185,6 +260,8 @@ def worst_answers(
     (acted,) = parse_measures(["wrong_action"])
     listed = []
     for query in benchmark.queries:
+        if undecidable(query):
+            continue
         who = query.entity or query.id
         asked[who] = asked.get(who, 0) + 1
         if (answer := answers.answers.get(query.id)) is not None:
@@ -194,17 +271,16 @@ def worst_answers(
             query = answered.query
             wrong.setdefault(query.entity or query.id, []).append((query, answered))
     chosen = sorted(wrong.items(), key=lambda item: (-len(item[1]), item[0]))[:most]
-    about = _About(benchmark, {p for _, mistakes in chosen for p in mistakes[0][0].gold_pages()})
-    owners = _owners(benchmark)
+    about, owners = _About(benchmark), _owners(benchmark)
     return [
         Mistake(
             name=mistakes[0][0].name or "",
             kind="acted on somebody else" if mistakes[0][0].task == "act" else "for a namesake",
             meant=about.described(sorted(mistakes[0][0].gold_pages()), mistakes[0][0].name_set),
-            given=_given(mistakes[0][1], about, owners),
+            given=_given(mistakes[0][1], about, owners)[0],
             query=mistakes[0][0].id,
             question=mistakes[0][0].input,
-            decides=about.deciding_words(mistakes[0][0], None),
+            decides=about.deciding(mistakes[0][0], _given(mistakes[0][1], about, owners)[1]),
             times=len(mistakes),
             of=asked[who],
         )
@@ -222,12 +298,16 @@ def _owners(benchmark: Benchmark) -> dict[tuple[str, str], str]:
     }
 
 
-def _given(answered: Answered, about: _About, owners: Mapping[tuple[str, str], str]) -> str:
+def _given(
+    answered: Answered, about: _About, owners: Mapping[tuple[str, str], str]
+) -> tuple[str, str | None]:
+    """What was said or acted on, in words, and the id of the one whose it is."""
     query = answered.query
     acts = answered.trace.of("act") if answered.trace else ()
     if query.task == "act" and acts:
         ids = (str(call.arguments.get("id", "")) for call in acts)
-        return ", ".join(about.acted_on(identity, query.name_set) for identity in ids)
+        acted = list(ids)
+        return ", ".join(about.acted_on(i, query.name_set) for i in acted), acted[0]
     text = answered.text or ""
     said = normalisers.normalize(text)
     values = (v for v in answered.other_values if normalisers.normalize(v) in said)
@@ -235,4 +315,4 @@ def _given(answered: Answered, about: _About, owners: Mapping[tuple[str, str], s
         (owners.get((query.name_set or "", normalisers.normalize(v))) for v in values), None
     )
     whose = f" of {about.acted_on(owner, query.name_set)}" if owner else ""
-    return f'"{text[:SHOWN]}"{whose}'
+    return f'"{text[:SHOWN]}"{whose}', owner

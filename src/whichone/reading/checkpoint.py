@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import itertools
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BadInput, Missing, missing_extra
+from whichone.errors import BadInput, Missing
 from whichone.progress import talk
+from whichone.retrieval.dense.encoder import device_of, torch_libraries
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -26,20 +29,14 @@ HEADS = {
 
 def open_checkpoint(place: str | Path, kind: str, device: str | None) -> tuple[Any, Any, str]:
     """Model, tokenizer and device; `kind` is one of transformers' Auto classes."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import torch
-            import transformers
-    except ImportError:
-        raise missing_extra("transformers", "dense") from None
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    _, transformers = torch_libraries()
+    device = device_of(device)
     try:
         config = transformers.AutoConfig.from_pretrained(str(place))
         _check_head(config, kind, place)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = getattr(transformers, kind).from_pretrained(str(place))
+            model = model_class(kind, config).from_pretrained(str(place), config=config)
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(place))
     except (OSError, ValueError) as error:
         raise Missing(
@@ -47,6 +44,59 @@ def open_checkpoint(place: str | Path, kind: str, device: str | None) -> tuple[A
             hint="name a folder in HuggingFace's format, or a model that is on this machine",
         ) from error
     return model.to(device).eval(), tokenizer, device
+
+
+NO_ANSWER = "whichone_no_answer"
+"""Of a checkpoint's config: it has a classifier of questions without an answer."""
+
+
+def model_class(kind: str, config: Any) -> Any:
+    """One of transformers' Auto classes; of a reader with a no-answer head the class that has it."""
+    import transformers
+
+    auto = getattr(transformers, kind)
+    return (
+        _with_no_answer(auto._model_mapping[type(config)])
+        if getattr(config, NO_ANSWER, False)
+        else auto
+    )
+
+
+@functools.cache
+def _with_no_answer(kind: Any) -> Any:
+    """A model for questions with a classifier on its first token that says there is no answer (AmbER, appendix E).
+
+    Its spans are trained on the texts that have an answer, the classifier on all of them.
+    """
+    import torch
+
+    class WithNoAnswer(kind):  # type: ignore[misc]  # known when a checkpoint is opened
+        def __init__(self, config: Any) -> None:
+            super().__init__(config)
+            self.no_answer = torch.nn.Linear(config.hidden_size, 1)
+            self.post_init()
+
+        def forward(
+            self, *args: Any, start_positions: Any = None, end_positions: Any = None, **given: Any
+        ) -> Any:
+            out = super().forward(
+                *args, **{**given, "output_hidden_states": True, "return_dict": True}
+            )
+            out.no_answer_logits = self.no_answer(out.hidden_states[-1][:, 0])[:, 0]
+            out["hidden_states"] = None
+            if start_positions is not None:
+                functional = torch.nn.functional
+                none = start_positions == 0
+                ends = ((out.start_logits, start_positions), (out.end_logits, end_positions))
+                spans = sum(functional.cross_entropy(*end, reduction="none") for end in ends) / 2
+                classified = functional.binary_cross_entropy_with_logits(
+                    out.no_answer_logits, none.to(out.no_answer_logits.dtype)
+                )
+                out["loss"] = (spans * ~none).sum() / (~none).sum().clamp(min=1) + classified
+            return out
+
+    WithNoAnswer.__name__ = kind.__name__
+    return WithNoAnswer
 
 
 def _check_head(config: Any, kind: str, place: str | Path) -> None:
@@ -91,6 +141,32 @@ def in_batches(
             talk(f"out of memory: going on with batches of {size}")
             continue
         at += size
+
+
+SHARED = 16
+"""Batches of items that several tasks share: so many may be lost when a reader is stopped."""
+
+
+def shared_batches(
+    work: Callable[[Sequence[T]], Sequence[R]],
+    tasks: Iterable[Sequence[T]],
+    size: int,
+    length: Callable[[T], int],
+) -> Iterator[list[R]]:
+    """The results of each task's items; tasks share batches, in which items of like length are together."""
+    held: list[Sequence[T]] = []
+    for task in itertools.chain(tasks, [None]):
+        if task is not None:
+            held.append(task)
+            if sum(map(len, held)) < SHARED * size:
+                continue
+        items = [item for items in held for item in items]
+        order = sorted(range(len(items)), key=lambda n: -length(items[n]))
+        results = dict(zip(order, in_batches(work, [items[n] for n in order], size), strict=True))
+        numbers = iter(range(len(items)))
+        for items_of_task in held:
+            yield [results[n] for n in itertools.islice(numbers, len(items_of_task))]
+        held = []
 
 
 # What a reader's checkpoint began as, and how it was taught to read: `reading.json` beside its weights.

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
-from whichone.reading.checkpoint import CheckpointReader, in_batches, titled
+from whichone.reading.checkpoint import CheckpointReader, shared_batches, titled
 from whichone.records import Answer, Passage, ReadingTask
 
 Rule = Literal["amber", "kilt"]
@@ -74,44 +74,32 @@ class ClaimChecker(CheckpointReader):
         return cls(model, corpus=corpus, **options)
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
-        for task in tasks:
-            yield self._by_amber(task) if self.rule == "amber" else self._by_kilt(task)
+        pairs = [self._pairs(task) for task in tasks]
+        scores = shared_batches(
+            self._scores,
+            (
+                [(task.question.text, text) for _, text in part]
+                for task, part in zip(tasks, pairs, strict=True)
+            ),
+            self.batch,
+            length=lambda pair: len(pair[1]),
+        )
+        rule = _by_amber if self.rule == "amber" else _by_kilt
+        for task, part, shares in zip(tasks, pairs, scores, strict=True):
+            yield rule(task.question.id, [passage.id for passage, _ in part], shares)
 
-    def _by_amber(self, task: ReadingTask) -> Answer:
-        pairs = [
-            (p, titled(p.title, window)) for p in task.passages for window in self._windows(p.text)
-        ]
-        best: tuple[float, str, str] | None = None
-        for (passage, _), scores in zip(
-            pairs, self._scores(task.question.text, pairs), strict=True
-        ):
-            for label in (SUPPORTS, REFUTES):
-                decided = scores[label] > scores[NEUTRAL]
-                if decided and (best is None or scores[label] > best[0]):
-                    best = (scores[label], label, passage.id)
-        if best is None:
-            return Answer(question=task.question.id, text=None)
-        return Answer(question=task.question.id, text=best[1], passages=(best[2],), score=best[0])
-
-    def _by_kilt(self, task: ReadingTask) -> Answer:
+    def _pairs(self, task: ReadingTask) -> list[tuple[Passage, str]]:
+        """The texts that a claim is compared with: windows of passages, or how each page begins."""
+        if self.rule == "amber":
+            return [
+                (p, titled(p.title, window))
+                for p in task.passages
+                for window in self._windows(p.text)
+            ]
         firsts: dict[str, Passage] = {}
         for passage in task.passages:
             firsts.setdefault(passage.page, passage)
-        pairs = [(p, titled(p.title, self._page_begins(p))) for p in firsts.values()]
-        shares = self._scores(task.question.text, pairs)
-        labels = [max(s, key=lambda k: s[k]) for s in shares]
-        votes = Counter(label for label in labels if label != NEUTRAL)
-        if not votes:
-            return Answer(question=task.question.id, text=None)
-        winner = max(sorted(votes), key=lambda label: votes[label])
-        order = sorted(range(len(pairs)), key=lambda n: (-shares[n][winner], n))
-        return Answer(
-            question=task.question.id,
-            text=winner,
-            passages=tuple(pairs[n][0].id for n in order),
-            score=votes[winner] / len(labels),
-            notes={"votes": dict(votes)},
-        )
+        return [(p, titled(p.title, self._page_begins(p))) for p in firsts.values()]
 
     def _page_begins(self, passage: Passage) -> str:
         """The first sentence of the page, whichever of its passages was found."""
@@ -127,23 +115,50 @@ class ClaimChecker(CheckpointReader):
             for i in range(0, max(1, len(tokens)), room)
         ]
 
-    def _scores(self, claim: str, pairs: Sequence[tuple[Passage, str]]) -> list[dict[str, float]]:
-        def work(texts: Sequence[str]) -> list[dict[str, float]]:
-            import torch
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> list[dict[str, float]]:
+        """Shares of the three labels of each claim with a text."""
+        import torch
 
-            inputs = self._tokenizer(
-                [claim] * len(texts),
-                list(texts),
-                truncation="longest_first",
-                max_length=self.window,
-                padding=True,
-                return_tensors="pt",
-            ).to(self._device)
-            with torch.inference_mode():
-                shares = self._model(**inputs).logits.float().softmax(-1).cpu()
-            return [{self.labels[i]: float(row[i]) for i in self.labels} for row in shares]
+        inputs = self._tokenizer(
+            [claim for claim, _ in pairs],
+            [text for _, text in pairs],
+            truncation="longest_first",
+            max_length=self.window,
+            padding=True,
+            return_tensors="pt",
+        ).to(self._device)
+        with torch.inference_mode():
+            shares = self._model(**inputs).logits.float().softmax(-1).cpu()
+        return [{self.labels[i]: float(row[i]) for i in self.labels} for row in shares]
 
-        return list(in_batches(work, [text for _, text in pairs], self.batch))
+
+def _by_amber(question: str, ids: Sequence[str], shares: Sequence[dict[str, float]]) -> Answer:
+    decided = [
+        (scores[label], label, identity)
+        for identity, scores in zip(ids, shares, strict=True)
+        for label in (SUPPORTS, REFUTES)
+        if scores[label] > scores[NEUTRAL]
+    ]
+    if not decided:
+        return Answer(question=question, text=None)
+    score, label, identity = max(decided, key=lambda one: one[0])
+    return Answer(question=question, text=label, passages=(identity,), score=score)
+
+
+def _by_kilt(question: str, ids: Sequence[str], shares: Sequence[dict[str, float]]) -> Answer:
+    labels = [max(s, key=lambda k: s[k]) for s in shares]
+    votes = Counter(label for label in labels if label != NEUTRAL)
+    if not votes:
+        return Answer(question=question, text=None)
+    winner = max(sorted(votes), key=lambda label: votes[label])
+    order = sorted(range(len(ids)), key=lambda n: (-shares[n][winner], n))
+    return Answer(
+        question=question,
+        text=winner,
+        passages=tuple(ids[n] for n in order),
+        score=votes[winner] / len(labels),
+        notes={"votes": dict(votes)},
+    )
 
 
 def _first_sentence(passage: Passage) -> str:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import msgspec
 
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BadInput, Missing, UsageError, missing_extra
+from whichone.errors import BadInput, Missing, UsageError
 from whichone.reading.checkpoint import (
     QUESTIONS,
     CheckpointReader,
-    in_batches,
     initialisation_of,
+    shared_batches,
     titled,
     weights_fingerprint,
 )
 from whichone.records import Answer, Passage, Question, ReadingTask
+from whichone.retrieval.dense.dpr import dpr_config
+from whichone.retrieval.dense.encoder import device_of, plain_weights, torch_libraries
 
 if TYPE_CHECKING:
     import torch
@@ -39,9 +41,6 @@ def as_question(question: Question) -> str:
     return f"What is the {relation.strip()} of {subject.strip()}?"
 
 
-# Extractive question answering: the best span over windows and passages, or no answer.
-
-
 @dataclass(frozen=True)
 class Span:
     """A stretch of a passage with its score, and the score of saying nothing in that window."""
@@ -55,7 +54,8 @@ class Span:
 class Extractive(CheckpointReader):
     """The highest-scoring span of a window that is not classified as holding no answer.
 
-    Long passages are read in overlapping windows, never cut in silence. Where every window says that
+    Checkpoints that are trained here have a classifier on the first token; of others, a window has no answer
+    where the span at the first token scores higher. Long passages are read in overlapping windows, never cut in silence. Where every window says that
     it contains no answer, the reader refuses.
     """
 
@@ -81,8 +81,12 @@ class Extractive(CheckpointReader):
         self.longest, self.threshold = int(longest), float(threshold)
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
-        for task in tasks:
-            best = self.best(as_question(task.question), task.passages)
+        windows = (self._windows(as_question(t.question), t.passages) for t in tasks)
+        results = shared_batches(
+            self._score, windows, self.batch, length=lambda w: len(w[1]["ids"])
+        )
+        for task, spans in zip(tasks, results, strict=True):
+            best = self._best(spans)
             if best is None:
                 yield Answer(question=task.question.id, text=None)
             else:
@@ -93,26 +97,24 @@ class Extractive(CheckpointReader):
                     score=best.score - best.null,
                 )
 
-    def best(self, question: str, passages: Sequence[Passage]) -> Span | None:
-        spans = [s for s in self.spans(question, passages) if s.score > s.null + self.threshold]
-        return max(spans, key=lambda s: s.score, default=None)
+    def _best(self, spans: Sequence[Span]) -> Span | None:
+        kept = [s for s in spans if s.score > s.null + self.threshold]
+        return max(kept, key=lambda s: s.score, default=None)
 
-    def spans(self, question: str, passages: Sequence[Passage]) -> list[Span]:
-        """The best span of each window of each passage."""
-        windows = [w for passage in passages for w in self._windows(question, passage)]
-        return list(in_batches(self._score, windows, self.batch))
-
-    def _windows(self, question: str, passage: Passage) -> list[tuple[Passage, dict[str, Any]]]:
-        """Each window shows the title; where there is a text, answers are stretches of it."""
+    def _windows(
+        self, question: str, passages: Sequence[Passage]
+    ) -> list[tuple[Passage, dict[str, Any]]]:
+        """The windows of all passages; each shows the title; where there is a text, answers are stretches of it."""
         room = self.window - 16
         asked, question_size = self._cut(question, room // 2)
-        shown, title_size = self._cut(passage.title, room // 4)
-        head = titled(shown, "") if passage.text.strip() else ""
-        text = passage.text if passage.text.strip() else passage.title
-        return [
-            (passage, self._window(asked, head, piece))
-            for piece in self._pieces(text, room - question_size - title_size)
-        ]
+        windows = []
+        for passage in passages:
+            shown, title_size = self._cut(passage.title, room // 4)
+            head = titled(shown, "") if passage.text.strip() else ""
+            text = passage.text if passage.text.strip() else passage.title
+            pieces = self._pieces(text, room - question_size - title_size)
+            windows += [(passage, self._window(asked, head, piece)) for piece in pieces]
+        return windows
 
     def _cut(self, text: str, most: int) -> tuple[str, int]:
         """A text of so many tokens at most, and its tokens."""
@@ -175,12 +177,23 @@ class Extractive(CheckpointReader):
         with torch.inference_mode():
             out = self._model(**{k: v.to(self._device) for k, v in padded.items()})
         starts, ends = out.start_logits.float().cpu(), out.end_logits.float().cpu()
-        return [self._best_span(p, w, starts[i], ends[i]) for i, (p, w) in enumerate(windows)]
+        none = getattr(out, "no_answer_logits", None)
+        spans = []
+        for i, (passage, window) in enumerate(windows):
+            null = float(starts[i, 0] + ends[i, 0])
+            span = self._best_span(passage, window, starts[i], ends[i], null)
+            if (
+                none is not None
+            ):  # more than even chances that there is none, whatever the span's score
+                span = replace(span, null=span.score + float(none[i]))
+            spans.append(span)
+        return spans
 
-    def _best_span(self, passage: Passage, window: dict[str, Any], start: Any, end: Any) -> Span:
+    def _best_span(
+        self, passage: Passage, window: dict[str, Any], start: Any, end: Any, null: float
+    ) -> Span:
         import torch
 
-        null = float(start[0] + end[0])
         places = [i for i, inside in enumerate(window["inside"]) if inside]
         if not places:
             return Span(passage.id, "", float("-inf"), null)
@@ -222,11 +235,7 @@ class DprReaderModel:
         window: int = WINDOW,
     ) -> DprReaderModel:
         """A reader's checkpoint; a BERT's folder gets new heads, which have to be trained."""
-        try:
-            import torch  # noqa: F401
-            import transformers
-        except ImportError as error:
-            raise missing_extra(error.name or "transformers", "dense") from None
+        _, transformers = torch_libraries()
         if Path(place).is_file():
             if base is None:
                 raise UsageError(
@@ -268,6 +277,15 @@ class DprReaderModel:
         ends = out.end_logits.float().masked_fill(blocked, float("-inf"))
         return starts, ends, out.relevance_logits.float().view(-1)
 
+    def whole_words(self, ids: Sequence[int], start: int, end: int) -> tuple[int, int]:
+        """A span with the rest of the words that it cuts, as DPR's program extends it."""
+        parts = [t.startswith("##") for t in self.tokenizer.convert_ids_to_tokens(list(ids))]
+        while start and parts[start]:
+            start -= 1
+        while end + 1 < len(parts) and parts[end + 1]:
+            end += 1
+        return start, end
+
     def save(self, folder: Path) -> None:
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
@@ -301,19 +319,13 @@ def _folder(place: str | Path) -> Any:
 def _empty(config: Any) -> Any:
     import transformers
 
-    sizes = config.to_dict()
-    sizes.pop("model_type", None)
-    return transformers.DPRReader(transformers.DPRConfig(**sizes))
+    return transformers.DPRReader(dpr_config(config))
 
 
 def _own_file(file: Path, base: str) -> Any:
-    import torch
     import transformers
 
-    try:
-        held = torch.load(file, map_location="cpu", weights_only=True)
-    except Exception as error:
-        raise BadInput(f"not a checkpoint of weights alone: {error}", file=file) from error
+    held = plain_weights(file)
     weights = held.get("model_dict", held) if isinstance(held, dict) else {}
     own: dict[str, Any] = {}
     for name, value in weights.items():
@@ -365,10 +377,7 @@ class DprReader:
         longest: int = 10,
         batch: int = 16,
     ) -> Self:
-        import torch
-
-        chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        opened = DprReaderModel.open(model, base=base, device=chosen, window=int(window))
+        opened = DprReaderModel.open(model, base=base, device=device_of(device), window=int(window))
         return cls(opened, longest=longest, batch=batch, place=model)
 
     def describe(self) -> dict[str, Any]:
@@ -382,17 +391,25 @@ class DprReader:
         }
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
-        for task in tasks:
-            yield self._answer(task)
+        shown = [[p for p in task.passages if p.text.strip()] for task in tasks]
+        encoded = (
+            [(p, *self.model.encoded(as_question(task.question), p.title, p.text)) for p in part]
+            for task, part in zip(tasks, shown, strict=True)
+        )
+        results = shared_batches(self._spans, encoded, self.batch, length=lambda row: len(row[1]))
+        for task, part, spans in zip(tasks, shown, results, strict=True):
+            yield self._answer(task, part, spans)
 
-    def _answer(self, task: ReadingTask) -> Answer:
+    def _answer(
+        self,
+        task: ReadingTask,
+        shown: Sequence[Passage],
+        results: Sequence[tuple[float, str, float]],
+    ) -> Answer:
         import torch
 
-        question = as_question(task.question)
-        shown = [p for p in task.passages if p.text.strip()]
         if not shown:
             return Answer(question=task.question.id, text=None)
-        results = list(in_batches(lambda part: self._spans(question, part), shown, self.batch))
         order = sorted(range(len(shown)), key=lambda n: (-results[n][0], n))
         shares = torch.tensor([relevance for relevance, _, _ in results]).softmax(0)
         _, text, score = results[order[0]]
@@ -404,19 +421,21 @@ class DprReader:
             notes={"passage": round(float(shares[order[0]]), 6)},
         )
 
-    def _spans(self, question: str, passages: Sequence[Passage]) -> list[tuple[float, str, float]]:
-        """Each passage's relevance, its best span, and the span's score."""
+    def _spans(
+        self, rows: Sequence[tuple[Passage, list[int], Offsets, int]]
+    ) -> list[tuple[float, str, float]]:
+        """Each passage's relevance, its best span in whole words, and the span's score."""
         import torch
 
-        encoded = [self.model.encoded(question, p.title, p.text) for p in passages]
         with torch.inference_mode():
-            starts, ends, relevance = self.model.scores([ids for ids, _, _ in encoded])
+            starts, ends, relevance = self.model.scores([ids for _, ids, _, _ in rows])
         results = []
-        for row, (passage, (_, offsets, first)) in enumerate(zip(passages, encoded, strict=True)):
+        for row, (passage, ids, offsets, first) in enumerate(rows):
             place, score = best_span(starts[row], ends[row], first, len(offsets), self.longest)
             text = ""
             if place is not None:
-                text = passage.text[offsets[place[0]][0] : offsets[place[1]][1]].strip()
+                start, end = self.model.whole_words(ids[first:], *place)
+                text = passage.text[offsets[start][0] : offsets[end][1]].strip()
             results.append((float(relevance[row]), text, score))
         return results
 

@@ -99,6 +99,10 @@ class Llm:
             "structured": self.options.structured,
         }
 
+    @property
+    def _structured(self) -> bool:
+        return self.options.structured and not self.prompt.plain
+
     def usage(self) -> dict[str, Any]:
         return self.endpoint.account.summary()
 
@@ -119,7 +123,7 @@ class Llm:
                 f"what leaves this machine: {what} and the prompt {self.prompt.name}, to "
                 f"{self.options.endpoint} ({self.options.model}); no gold answers"
             )
-        self.endpoint.probe(schema("qa") if self.options.structured else None)
+        self.endpoint.probe(schema("qa") if self._structured else None)
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         return in_order(self.answer, tasks, self.options.concurrency)
@@ -139,7 +143,7 @@ class Llm:
     def _ask(self, task: ReadingTask) -> tuple[ChatReply, Sequence[Passage]]:
         """The reply; passages that do not fit are left out from the end, and it is noted."""
         question, shown = task.question, task.passages
-        form = schema(question.task) if self.options.structured else None
+        form = schema(question.task) if self._structured else None
         most = self.options.max_tokens or (LONG if question.task == SEVERAL else SHORT)
         while True:
             messages = self.prompt.messages(question.task, question.text, shown)
@@ -168,6 +172,8 @@ class Llm:
             return ModelAnswer(None, form="refusal")
         if not reply.text.strip():
             return ModelAnswer("", form="empty")
+        if self.prompt.plain:
+            return ModelAnswer(reply.text.strip())
         return parse_model_text(reply.text, task)
 
     def _answer(

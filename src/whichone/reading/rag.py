@@ -13,14 +13,18 @@ import numpy.typing as npt
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
 from whichone.files.output import cache_folder
-from whichone.reading.checkpoint import initialisation_of, read_taught, weights_fingerprint
+from whichone.reading.checkpoint import (
+    in_batches,
+    initialisation_of,
+    read_taught,
+    weights_fingerprint,
+)
 from whichone.reading.rag_model import Options, RagModel, checked_marginal, decode
 from whichone.reading.seq2seq import fitted_question
 from whichone.records import Answer, ReadingTask
+from whichone.retrieval.dense.dense import Dense
 from whichone.retrieval.dense.dpr import is_dpr, open_side
 from whichone.retrieval.dense.encoder import Vectors, need_encoder
-from whichone.retrieval.dense.exact_search import NumpySearch
-from whichone.retrieval.dense.vectors import encode_corpus
 
 if TYPE_CHECKING:
     import torch
@@ -33,25 +37,35 @@ Rows = npt.NDArray[np.int64]
 
 
 class DocumentIndex:
-    """Passages by the inner product of their vectors with a question's."""
+    """Passages by the inner product of their vectors with a question's; searched as `dense` searches.
 
-    def __init__(self, corpus: Corpus, encoder: Any, work: Path) -> None:
+    `options` are those of `dense`: `search`, `index`, `precision` and `vectors`.
+    """
+
+    def __init__(self, corpus: Corpus, encoder: Any, work: Path, **options: Any) -> None:
         self.corpus = corpus
-        self.described = getattr(encoder, "describe_passages", encoder.describe)()
-        self._stored = encode_corpus(corpus, encoder, work)
-        self._search = NumpySearch(self._stored)
-        self.size = self._stored.size
+        self.described = {
+            **getattr(encoder, "describe_passages", encoder.describe)(),
+            **{name: value for name, value in options.items() if value is not None},
+        }
+        self._dense = Dense.over(corpus, work, encoder=encoder, **options)
+        self.size = self._dense.encoder.size
 
     @classmethod
     def over(
-        cls, corpus: Corpus, passage_encoder: str, work: Path, device: str | None = None
+        cls,
+        corpus: Corpus,
+        passage_encoder: str,
+        work: Path,
+        device: str | None = None,
+        **options: Any,
     ) -> DocumentIndex:
         place = passage_folder(passage_encoder)
         dpr = place.is_dir() and is_dpr(place)
         encoder = (
             open_side("passage", place, device) if dpr else need_encoder(str(place), device=device)
         )
-        return cls(corpus, encoder, work)
+        return cls(corpus, encoder, work, **options)
 
     def check(self, size: int) -> None:
         if size != self.size:
@@ -63,21 +77,32 @@ class DocumentIndex:
     def best(self, questions: torch.Tensor, count: int) -> Rows:
         """Rows of the documents of each question vector."""
         vectors: Vectors = questions.detach().float().cpu().numpy()
-        return self._search.best(vectors, count)[0]
+        rows = self._dense.best(vectors, count)[0]
+        if (rows < 0).any():
+            raise BadInput(
+                f"the index gave fewer than {count} documents",
+                hint="-o index=exact, or fewer documents",
+            )
+        return rows
+
+    def vectors(self, rows: Rows) -> Vectors:
+        return self._dense.vectors(rows)
 
     def scores(self, questions: torch.Tensor, rows: Rows) -> torch.Tensor:
         """Inner products with the documents' vectors; gradients reach the questions."""
         import torch
 
-        held = self._stored.read(rows.reshape(-1)).reshape(*rows.shape, self.size)
+        held = self.vectors(rows.reshape(-1)).reshape(*rows.shape, self.size)
         documents = torch.from_numpy(held).to(questions.device)
         return torch.einsum("bh,bdh->bd", questions, documents)
 
     def texts(self, rows: Rows) -> list[list[tuple[str, str, str]]]:
-        """Id, title and text of the documents of each question."""
-        ids = [self.corpus.ids(row.tolist()) for row in rows]
-        known = self.corpus.get([identity for row in ids for identity in row])
-        return [[(i, known[i].title, known[i].text) for i in row] for row in ids]
+        """Id, title and text of the documents of each question, all read together."""
+        table = self.corpus.take(rows.reshape(-1), ["id", "title", "text"])
+        columns = (table[name].to_pylist() for name in ("id", "title", "text"))
+        read = [(i, title or "", text) for i, title, text in zip(*columns, strict=True)]
+        count = rows.shape[1]
+        return [read[n : n + count] for n in range(0, len(read), count)]
 
 
 def passage_folder(given: str) -> Path:
@@ -115,7 +140,8 @@ class Rag:
     """The best answer summed over the documents that the question encoder finds.
 
     `passages` is the folder of the passage encoder, fixed since the training; `marginal` sequence or
-    token, as the checkpoint says where it is not given.
+    token, as the checkpoint says where it is not given. `search`, `index`, `precision` and `vectors` are
+    those of `dense`; `batch` is how many questions are answered together.
     """
 
     name: str = "rag"
@@ -130,10 +156,12 @@ class Rag:
         documents: int = DOCUMENTS,
         options: Options | None = None,
         place: str | Path = "",
+        batch: int = 8,
     ) -> None:
         if documents < 1:
             raise UsageError("documents must be at least 1")
-        self.model, self.index, self.documents = model, index, documents
+        self.model, self.index, self.batch = model, index, int(batch)
+        self.documents = min(documents, len(index.corpus))
         self.options, self.place = options or Options(), place
         self.options.check()
         self.initialisation = initialisation_of(place, model.rag)
@@ -154,6 +182,8 @@ class Rag:
         longest: int | None = None,
         shortest: int = 0,
         length_penalty: float = 1.0,
+        batch: int = 8,
+        **search: Any,
     ) -> Self:
         opened = RagModel.open(model, device)
         if marginal is not None:
@@ -166,7 +196,7 @@ class Rag:
                 where=str(model),
                 hint="-o passages=FOLDER, DPR's context encoder that it was trained with",
             )
-        index = DocumentIndex.over(corpus, value, work_folder(corpus), device)
+        index = DocumentIndex.over(corpus, value, work_folder(corpus), device, **search)
         taught = read_taught(model)
         options = msgspec.convert(
             {
@@ -180,7 +210,7 @@ class Rag:
             strict=False,
         )
         count = documents or (trained.documents if trained else DOCUMENTS)
-        return cls(opened, index, documents=int(count), options=options, place=model)
+        return cls(opened, index, documents=int(count), options=options, place=model, batch=batch)
 
     def describe(self) -> dict[str, Any]:
         return {
@@ -195,29 +225,48 @@ class Rag:
         }
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
-        """Passages that are shown are not used: what it rests on, it finds."""
+        """Passages that are shown are not used: what it rests on, it finds, for all questions at once."""
         import torch
 
-        for task in tasks:
-            question = task.question.text
-            with torch.inference_mode():
-                vector = self.model.question_vectors([question])
-                self.index.check(vector.shape[1])
-                rows = self.index.best(vector, self.documents)
-                shares = torch.log_softmax(self.index.scores(vector, rows)[0], 0)
-            result = self.index.texts(rows)[0]
+        if not tasks:
+            return
+        with torch.inference_mode():
+            vectors = self.model.question_vectors([task.question.text for task in tasks])
+            self.index.check(vectors.shape[1])
+            rows = self.index.best(vectors, self.documents)
+            shares = torch.log_softmax(self.index.scores(vectors, rows), 1)
+        results = self.index.texts(rows)
+        yield from in_batches(
+            self._answers, list(zip(tasks, shares, results, strict=True)), self.batch
+        )
+
+    def _answers(
+        self, part: Sequence[tuple[ReadingTask, torch.Tensor, list[tuple[str, str, str]]]]
+    ) -> list[Answer]:
+        import torch
+
+        texts = []
+        for task, _, result in part:
             asked = fitted_question(
-                self.model.tokenizer, question, task.question.task, self.model.longest // 2
+                self.model.tokenizer,
+                task.question.text,
+                task.question.task,
+                self.model.longest // 2,
             )
-            texts = [self.model.input_text(title, text, asked) for _, title, text in result]
-            said, score = decode(self.model, texts, shares, self.options)
-            yield Answer(
+            texts.append([self.model.input_text(title, text, asked) for _, title, text in result])
+        documents = torch.stack([shares for _, shares, _ in part])
+        return [
+            Answer(
                 question=task.question.id,
                 text=said or None,
                 passages=tuple(identity for identity, _, _ in result),
                 score=score,
                 notes={"documents": [round(float(s), 6) for s in shares.exp()]},
             )
+            for (task, shares, result), (said, score) in zip(
+                part, decode(self.model, texts, documents, self.options), strict=True
+            )
+        ]
 
 
 def read_trained(place: str | Path) -> Trained | None:

@@ -1,15 +1,18 @@
-"""A RAG model: question encoder and generator with their tokenizers, in Hugging Face's layout."""
+"""A RAG model: question encoder and generator, the two marginals over documents, and decoding."""
 
 from __future__ import annotations
 
+import copy
+import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from whichone.errors import BadInput, Missing, UsageError, missing_extra
+from whichone.errors import BadInput, Missing, UsageError, did_you_mean
+from whichone.retrieval.dense.encoder import device_of, torch_libraries
 
 if TYPE_CHECKING:
     import torch
@@ -60,6 +63,8 @@ CLASSES: dict[Marginal, str] = {
 }
 IGNORED = -100
 LONGEST_QUESTION = 256
+ENCODED = 64
+"""Questions that become vectors together."""
 
 
 class RagModel:
@@ -69,7 +74,7 @@ class RagModel:
         self, rag: Any, question_tokenizer: Any, generator_tokenizer: Any, marginal: Marginal
     ) -> None:
         self.rag = rag
-        """transformers' own model: it loads, saves and contains both, and is never called itself."""
+        """transformers' own model: it loads, saves and contains both."""
         self.encoder, self.generator = rag.rag.question_encoder, rag.rag.generator
         self.question_tokenizer, self.tokenizer = question_tokenizer, generator_tokenizer
         self.marginal: Marginal = marginal
@@ -84,7 +89,7 @@ class RagModel:
     @classmethod
     def open(cls, place: str | Path, device: str | None = None) -> RagModel:
         """A RAG checkpoint in Hugging Face's format, Sequence or Token, as its config says."""
-        transformers = _transformers()
+        _, transformers = torch_libraries()
         try:
             config = transformers.AutoConfig.from_pretrained(str(place), local_files_only=True)
             if config.model_type != "rag":
@@ -104,7 +109,7 @@ class RagModel:
                 hint="a folder with config.json, weights, question_encoder_tokenizer/ and"
                 " generator_tokenizer/",
             ) from error
-        rag = rag.to(_device(device)).eval()
+        rag = rag.to(device_of(device)).eval()
         return cls(rag, tokenizers.question_encoder, tokenizers.generator, marginal)
 
     @classmethod
@@ -116,7 +121,7 @@ class RagModel:
         device: str | None = None,
     ) -> RagModel:
         """DPR's question encoder and any sequence-to-sequence checkpoint, joined."""
-        transformers = _transformers()
+        _, transformers = torch_libraries()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -133,28 +138,38 @@ class RagModel:
         rag = getattr(transformers, CLASSES[marginal])(question_encoder=asks, generator=writes)
         limit = getattr(writes.config, "max_position_embeddings", None)
         rag.config.max_combined_length = min(300, int(limit or 300))
-        return cls(rag.to(_device(device)).eval(), tokenizers[0], tokenizers[1], marginal)
+        return cls(rag.to(device_of(device)).eval(), tokenizers[0], tokenizers[1], marginal)
+
+    @functools.cached_property
+    def token_generator(self) -> Any:
+        """Both halves as transformers' RAG-Token, which generates by the token."""
+        kind = torch_libraries()[1].RagTokenForGeneration
+        return kind(question_encoder=self.encoder, generator=self.generator).eval()
 
     @property
     def device(self) -> Any:
         return self.generator.device
 
     def save(self, folder: Path) -> None:
-        transformers = _transformers()
+        _, transformers = torch_libraries()
         self.rag.save_pretrained(folder)
         transformers.RagTokenizer(self.question_tokenizer, self.tokenizer).save_pretrained(folder)
 
     def question_vectors(self, texts: Sequence[str]) -> torch.Tensor:
         """One a question, with gradients where they are wanted."""
-        tokens = self.question_tokenizer(
-            list(texts),
-            truncation=True,
-            max_length=self.longest_question,
-            padding=True,
-            return_tensors="pt",
-        ).to(self.device)
-        vectors: torch.Tensor = self.encoder(**tokens).pooler_output
-        return vectors.float()
+        import torch
+
+        parts = []
+        for start in range(0, len(texts), ENCODED):
+            tokens = self.question_tokenizer(
+                list(texts[start : start + ENCODED]),
+                truncation=True,
+                max_length=self.longest_question,
+                padding=True,
+                return_tensors="pt",
+            ).to(self.device)
+            parts.append(self.encoder(**tokens).pooler_output.float())
+        return torch.cat(parts)
 
     def input_text(self, title: str, text: str, question: str) -> str:
         """A document and the question as RAG's generator was trained to read them."""
@@ -199,26 +214,9 @@ def marginal_of(config: Any) -> Marginal:
 
 
 def checked_marginal(name: str) -> Marginal:
-    from whichone.errors import UsageError, did_you_mean
-
     if name not in MARGINALS:
         raise UsageError(f"no marginal {name!r}", hint=did_you_mean(name, MARGINALS))
     return "token" if name == "token" else "sequence"
-
-
-def _transformers() -> Any:
-    try:
-        import torch  # noqa: F401
-        import transformers
-    except ImportError as error:
-        raise missing_extra(error.name or "transformers", "dense") from None
-    return transformers
-
-
-def _device(given: str | None) -> str:
-    import torch
-
-    return given or ("cuda" if torch.cuda.is_available() else "cpu")
 
 
 # Decoding of RAG (Lewis and others, 2020, section 2.5): thorough and fast, and by the token.
@@ -246,31 +244,40 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("beams is 1 or more, and shortest between 0 and longest")
 
 
-Hypothesis = tuple[float, tuple[int, ...]]
-"""A score and the tokens, without what a decoder starts with."""
+Tokens = tuple[int, ...]
+"""A generated answer, without what a decoder starts with."""
+SCORED = 64
+"""Rows of hypotheses that are scored together: each has a number for every word of its answer's tokens."""
 
 
 def decode(
-    model: RagModel, texts: Sequence[str], documents: torch.Tensor, options: Options
-) -> tuple[str, float]:
-    """The best answer and its log-likelihood; `documents` are log p(z | x) of the texts' documents."""
+    model: RagModel, texts: Sequence[Sequence[str]], documents: torch.Tensor, options: Options
+) -> list[tuple[str, float]]:
+    """The best answer to each question and its log-likelihood.
+
+    `texts` are each question's documents with the question, as many of every one; `documents` are their
+    log p(z | x), one row a question.
+    """
     import torch
 
     with torch.inference_mode():
-        if model.marginal == "token":
-            score, tokens = by_token(model, texts, documents, options)
-        else:
-            score, tokens = by_sequence(model, texts, documents, options)
-    return str(model.tokenizer.decode(list(tokens), skip_special_tokens=True)).strip(), score
+        inputs = model.inputs([text for part in texts for text in part])
+        decoder = by_token if model.marginal == "token" else by_sequence
+        best = decoder(model, inputs, documents, options)
+    said = model.tokenizer.batch_decode([tokens for _, tokens in best], skip_special_tokens=True)
+    return [(text.strip(), score) for text, (score, _) in zip(said, best, strict=True)]
 
 
 def by_sequence(
-    model: RagModel, texts: Sequence[str], documents: torch.Tensor, options: Options
-) -> Hypothesis:
+    model: RagModel, inputs: dict[str, torch.Tensor], documents: torch.Tensor, options: Options
+) -> list[tuple[float, Tokens]]:
     """A beam for every document, then the marginal of every hypothesis."""
-    inputs = model.inputs(texts)
+    import torch
+
+    states = model.generator.get_encoder()(**inputs)[0]
+    encoded = Encoded(states, inputs["attention_mask"])
     out = model.generator.generate(
-        **inputs,
+        **encoded.inputs(),
         num_beams=options.beams,
         num_return_sequences=options.beams,
         max_new_tokens=options.longest,
@@ -279,39 +286,74 @@ def by_sequence(
         no_repeat_ngram_size=0,
         do_sample=False,
     )
-    givers: dict[tuple[int, ...], set[int]] = {}
+    count = documents.shape[1]
+    givers: list[dict[Tokens, set[int]]] = [{} for _ in documents]
     for row, sequence in enumerate(out.tolist()):
-        said = _said(sequence, model)
-        if said:
-            givers.setdefault(said, set()).add(row // options.beams)
-    scored = [
-        (_marginal(model, inputs, documents, said, options, here), said)
-        for said, here in sorted(givers.items())
-    ]
-    return max(scored, default=(float("-inf"), ()))
+        question, document = divmod(row // options.beams, count)
+        if said := _said(sequence, model):
+            givers[question].setdefault(said, set()).add(document)
+    best: list[tuple[float, Tokens]] = [(float("-inf"), ())] * len(documents)
+    begins = getattr(model.generator.config, "bos_token_id", None)
+    wanted: list[Hypothesis] = []
+    for question, results in enumerate(givers):
+        forced = all(said[0] == begins for said in results)
+        for said, here in sorted(results.items()):
+            chosen = sorted(here) if options.decoding == "fast" else list(range(count))
+            wanted.append(Hypothesis(question, said, chosen, forced))
+    for hypothesis, values in zip(wanted, _under(model, encoded, count, wanted), strict=True):
+        shares = documents[hypothesis.question, hypothesis.documents]
+        score = float(torch.logsumexp(shares + values, 0))
+        best[hypothesis.question] = max(best[hypothesis.question], (score, hypothesis.tokens))
+    return best
 
 
-def _marginal(
-    model: RagModel,
-    inputs: dict[str, torch.Tensor],
-    documents: torch.Tensor,
-    said: tuple[int, ...],
-    options: Options,
-    givers: set[int],
-) -> float:
+class Encoded(NamedTuple):
+    """Encoder states, computed once for beams and scores; one row a question's document."""
+
+    states: torch.Tensor
+    mask: torch.Tensor
+
+    def inputs(self, rows: torch.Tensor | slice = slice(None)) -> dict[str, Any]:
+        from transformers.modeling_outputs import BaseModelOutput
+
+        states = BaseModelOutput(last_hidden_state=self.states[rows])
+        return {"encoder_outputs": states, "attention_mask": self.mask[rows]}
+
+
+class Hypothesis(NamedTuple):
+    """An answer, and the documents under which it is scored."""
+
+    question: int
+    tokens: Tokens
+    documents: list[int]
+    forced: bool
+    """Its first token begins every hypothesis of the question, and counts for nothing."""
+
+
+def _under(
+    model: RagModel, encoded: Encoded, count: int, wanted: Sequence[Hypothesis]
+) -> Iterator[torch.Tensor]:
+    """log p of each hypothesis under each of its documents."""
     import torch
 
-    chosen = sorted(givers) if options.decoding == "fast" else list(range(len(documents)))
-    rows = torch.tensor(chosen, device=documents.device)
-    part = {name: value[rows] for name, value in inputs.items()}
-    target = torch.tensor([said] * len(chosen), device=documents.device)
-    tokens = model.token_log_likelihoods(part, target)[None]
-    mask = torch.ones((1, target.shape[1]), device=documents.device)
-    result = sequence_log_likelihood(documents[rows][None], tokens, mask)
-    return float(result[0])
+    rows = [(h, h.question * count + document) for h in wanted for document in h.documents]
+    parts = []
+    for start in range(0, len(rows), SCORED):
+        part = rows[start : start + SCORED]
+        longest = max(len(h.tokens) for h, _ in part)
+        targets = torch.tensor(
+            [[*h.tokens, *[IGNORED] * (longest - len(h.tokens))] for h, _ in part],
+            device=model.device,
+        )
+        places = torch.tensor([place for _, place in part], device=model.device)
+        tokens = model.token_log_likelihoods(encoded.inputs(places), targets)
+        forced = torch.tensor([h.forced for h, _ in part], device=model.device)
+        parts.append(tokens.sum(1) - tokens[:, 0] * forced)
+    if parts:
+        yield from torch.cat(parts).split([len(h.documents) for h in wanted])
 
 
-def _said(sequence: Sequence[int], model: RagModel) -> tuple[int, ...]:
+def _said(sequence: Sequence[int], model: RagModel) -> Tokens:
     """A generated row without the decoder's first token, padding and what follows the end."""
     end = model.generator.config.eos_token_id
     tokens = list(sequence[1:])
@@ -321,64 +363,32 @@ def _said(sequence: Sequence[int], model: RagModel) -> tuple[int, ...]:
 
 
 def by_token(
-    model: RagModel, texts: Sequence[str], documents: torch.Tensor, options: Options
-) -> Hypothesis:
-    """One beam over the distribution of the next token, summed over documents."""
-    config = model.generator.config
-    encoded = _Encoded(model, texts, documents)
-    alive: list[Hypothesis] = [(0.0, ())]
-    done: list[Hypothesis] = []
-    for step in range(options.longest):
-        following = encoded.next_tokens([tokens for _, tokens in alive])
-        if step < options.shortest:
-            following[:, config.eos_token_id] = float("-inf")
-        grown: list[Hypothesis] = []
-        for (score, tokens), row in zip(alive, following, strict=True):
-            values, places = row.topk(min(2 * options.beams, len(row)))
-            pairs = zip(values.tolist(), places.tolist(), strict=True)
-            grown += [(score + value, (*tokens, place)) for value, place in pairs]
-        grown.sort(key=lambda result: (-result[0], result[1]))
-        ended = [
-            result for result in grown[: options.beams] if result[1][-1] == config.eos_token_id
-        ]
-        done += [(s / len(t) ** options.length_penalty, t) for s, t in ended]
-        alive = [result for result in grown if result[1][-1] != config.eos_token_id][
-            : options.beams
-        ]
-        if len(done) >= options.beams or not alive:
-            break
-    done = done or [(s / max(1, len(t)) ** options.length_penalty, t) for s, t in alive]
-    return max(done)
-
-
-class _Encoded:
-    """The documents' encoder states, computed once for a whole beam."""
-
-    def __init__(self, model: RagModel, texts: Sequence[str], documents: torch.Tensor) -> None:
-        self._model, self._documents = model, documents
-        self._inputs = model.inputs(texts)
-        self._states = model.generator.get_encoder()(**self._inputs)[0]
-        config = model.generator.config
-        self._start = config.decoder_start_token_id
-        self._forced = getattr(model.generator.generation_config, "forced_bos_token_id", None)
-
-    def next_tokens(self, begun: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """log p of the next token after each beginning, marginal over the documents."""
-        import torch
-        from transformers.modeling_outputs import BaseModelOutput
-
-        count, device = len(self._documents), self._documents.device
-        ids = torch.tensor([[self._start, *tokens] for tokens in begun], device=device)
-        states = self._states.repeat(len(begun), 1, 1)
-        out: Any = self._model.generator(
-            encoder_outputs=BaseModelOutput(last_hidden_state=states),
-            attention_mask=self._inputs["attention_mask"].repeat(len(begun), 1),
-            decoder_input_ids=ids.repeat_interleave(count, 0),
-            use_cache=False,
-        )
-        each = torch.log_softmax(out.logits[:, -1].float(), -1).view(len(begun), count, -1)
-        result = torch.logsumexp(self._documents[None, :, None] + each, 1)
-        if self._forced is not None and not begun[0]:
-            result = torch.full_like(result, float("-inf"))
-            result[:, self._forced] = 0.0
-        return result
+    model: RagModel, inputs: dict[str, torch.Tensor], documents: torch.Tensor, options: Options
+) -> list[tuple[float, Tokens]]:
+    """transformers' beam over the next token's distribution, summed over documents; with its cache."""
+    settings = copy.deepcopy(model.generator.generation_config)
+    settings.update(
+        num_beams=options.beams,
+        max_length=options.longest + 1,  # with what a decoder starts with
+        min_length=options.shortest + 1,
+        length_penalty=options.length_penalty,
+        no_repeat_ngram_size=0,
+        do_sample=False,
+        return_dict_in_generate=True,
+        output_scores=True,
+    )
+    rag = model.token_generator
+    rag.generation_config = settings  # what is not set in one that is given comes from this
+    out = rag.generate(
+        context_input_ids=inputs["input_ids"],
+        context_attention_mask=inputs["attention_mask"],
+        doc_scores=documents,
+        n_docs=documents.shape[1],
+    )
+    beams = getattr(out, "beam_indices", None)
+    steps = rag.compute_transition_scores(out.sequences, out.scores, beams)
+    results = []
+    for sequence, values in zip(out.sequences.tolist(), steps.tolist(), strict=True):
+        said = _said(sequence, model)
+        results.append((sum(values[: len(said)]) / len(said) ** options.length_penalty, said))
+    return results

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError
-from whichone.reading.checkpoint import CheckpointReader, in_batches, titled
+from whichone.reading.checkpoint import CheckpointReader, shared_batches, titled
 from whichone.records import Answer, Question, ReadingTask
 
 # What a sequence-to-sequence model reads: the passages, then the question, fitted into its window.
@@ -24,9 +24,24 @@ _SPECIAL = 8
 LEAST_CONTEXT = 16
 
 
+KILT_TASKS = {
+    "qa": "Question Answering",
+    "el": "Entity Linking",
+    "fc": "Fact Checking",
+    "sf": "Slot Filling",
+    DIALOGUE: "Dialogue",
+}
+"""What KILT's T5 calls them; of Zero Shot RE it says "Relation Extraction"."""
+
+
 def prefixed(prefix: str, task: str, text: str) -> str:
-    """The text with its prefix; `{task}` in a prefix is the task's name, by which T5 distinguishes tasks."""
-    return prefix.replace("{task}", task) + text
+    """The text with its prefix; `{task}` in a prefix is the task's name, by which T5 distinguishes tasks.
+
+    `{Task}` is its name in the inputs of KILT's T5, which also writes [SEP] between the turns of a dialogue.
+    """
+    if "{Task}" in prefix and task == DIALOGUE:
+        text = text.replace("\n", "[SEP]")
+    return prefix.replace("{task}", task).replace("{Task}", KILT_TASKS.get(task, task)) + text
 
 
 def fitted_question(tokenizer: Any, text: str, task: str, room: int) -> str:
@@ -153,9 +168,6 @@ def compared(title: str) -> str:
     return " ".join(unicodedata.normalize("NFC", html.unescape(title)).replace("_", " ").split())
 
 
-# Sequence-to-sequence reading (BART, T5): with passages one by one, joined, or closed-book.
-
-
 How = Literal["each", "joined"]
 
 NONE = "none"
@@ -216,9 +228,10 @@ class SequenceToSequence(CheckpointReader):
             )
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
-        for task in tasks:
-            inputs, cut = self._inputs(task)
-            generated = list(in_batches(self._generate, [text for _, text in inputs], self.batch))
+        shown = [self._inputs(task) for task in tasks]
+        texts = ([text for _, text in inputs] for inputs, _ in shown)
+        results = shared_batches(self._generate, texts, self.batch, length=len)
+        for task, (inputs, cut), generated in zip(tasks, shown, results, strict=True):
             said = [
                 (score, text, passages)
                 for (passages, _), (text, score) in zip(inputs, generated, strict=True)

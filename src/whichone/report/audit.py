@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+import tempfile
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.corpus.corpus import KIND as CORPUS
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.passage_files import PassageFields, read_passages, read_records
+from whichone.corpus.passage_files import FilePassages, PassageFields, read_records
+from whichone.corpus.save import save_corpus
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
+from whichone.files.lines import read_text_lines
 from whichone.files.manifest import MANIFEST
 from whichone.measures.worst import ASKING
-from whichone.names import name_key, title_key
-from whichone.records import Passage
+from whichone.names import name_key, title_key, without_parentheses
+from whichone.progress import talk
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
+from whichone.retrieval.namesake.given import pages_of, things
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 MOST = 20
@@ -43,6 +48,8 @@ class Audit(msgspec.Struct, kw_only=True):
     names: int
     shared: int
     affected_documents: int
+    unnamed: int
+    """Entities that neither a given name nor a title names."""
     questions: int | None
     affected_questions: int | None
     worst: list[SharedName]
@@ -54,53 +61,111 @@ def audit(
     log: str | Path | None = None,
     question: str = "question",
     fields: PassageFields | None = None,
+    names: str | Path | None = None,
 ) -> Audit:
-    """Names shared by two or more bearers: entities where the corpus says them, else pages."""
-    bearers: dict[str, dict[str, str]] = {}
-    pages: dict[str, str] = {}
-    shown: dict[str, str] = {}
-    own: Counter[str] = Counter()
-    for passage in _passages(corpus, fields or PassageFields()):
-        if passage.page in pages:
-            continue
-        key = title_key(passage.title)
-        pages[passage.page] = key
-        own[key] += 1
-        shown.setdefault(key, passage.title)
-        bearers.setdefault(key, {}).setdefault(passage.entity or passage.page, passage.title)
-    if not pages:
-        raise BadInput("there are no documents in it", file=corpus)
+    """Names shared by two or more bearers: entities where the corpus says them, else pages.
+
+    `names` is a file of records with an id (an entity, page or passage) and a name; where it says nothing the
+    names are the titles that name somebody (`corpus.page_names`).
+    """
+    with _opened(corpus, fields or PassageFields()) as held:
+        documents, bearers_of_pages = _documents(held)
+        names_of = _given(held, names, bearers_of_pages)
+        given = frozenset(names_of)
+        for name, page in _titles(held):
+            if bearers_of_pages[page] not in given:
+                names_of.setdefault(bearers_of_pages[page], {}).setdefault(title_key(name), name)
+        labels = {page: held.title(page) for page in bearers_of_pages}
+    of_bearer: dict[str, list[str]] = {}
+    for page, bearer in bearers_of_pages.items():
+        of_bearer.setdefault(bearer, []).append(page)
+    bearers: dict[str, list[str]] = {}
+    for bearer in sorted(names_of):
+        for key in filter(None, names_of[bearer]):
+            bearers.setdefault(key, []).append(bearer)
     shared = {
         key: SharedName(
-            name=re.sub(r"\s*\([^()]*\)", "", shown[key]).strip() or shown[key],
-            bearers=[f"{title} ({who})" for who, title in sorted(who_bears.items())],
-            documents=own[key],
+            name=without_parentheses(names_of[who[0]][key]),
+            bearers=[
+                f"{names_of[b][key] if b in given else labels[of_bearer[b][0]]} ({b})" for b in who
+            ],
+            documents=sum(documents[page] for b in who for page in of_bearer[b]),
         )
-        for key, who_bears in bearers.items()
-        if key and len(who_bears) > 1
+        for key, who in bearers.items()
+        if len(who) > 1
     }
+    affected_bearers = {b for key in shared for b in bearers[key]}
     asked, affected = _asked(log, question, shared, bearers) if log is not None else (None, None)
     worst = sorted(shared.values(), key=lambda s: (-s.questions, -len(s.bearers), s.name))[:MOST]
     return Audit(
         corpus=str(corpus),
-        documents=len(pages),
+        documents=sum(documents.values()),
         names=len(bearers),
         shared=len(shared),
-        affected_documents=sum(s.documents for s in shared.values()),
+        affected_documents=sum(documents[p] for b in affected_bearers for p in of_bearer[b]),
+        unnamed=len(of_bearer.keys() - names_of.keys()),
         questions=asked,
         affected_questions=affected,
         worst=worst,
     )
 
 
-def _passages(corpus: str | Path, fields: PassageFields) -> Iterable[Passage]:
+@contextlib.contextmanager
+def _opened(corpus: str | Path, fields: PassageFields) -> Iterator[Corpus]:
     if str(corpus).startswith("builtin/"):
-        return Benchmark.open(corpus).corpus.passage_records()
-    if (Path(corpus) / MANIFEST).exists():
+        yield Benchmark.open(corpus).corpus
+    elif (Path(corpus) / MANIFEST).exists():
         folder = Folder.open(corpus, (CORPUS, BENCHMARK))
-        opened = Corpus.open(corpus) if folder.manifest.kind == CORPUS else Benchmark(folder).corpus
-        return opened.passage_records()
-    return read_passages(corpus, fields)
+        yield Corpus.open(corpus) if folder.manifest.kind == CORPUS else Benchmark(folder).corpus
+    else:
+        with tempfile.TemporaryDirectory(prefix="whichone-audit-") as place:
+            passages = FilePassages(corpus, fields)
+            yield save_corpus(Path(place) / "corpus", passages, remembered=False)
+
+
+def _documents(corpus: Corpus) -> tuple[dict[str, int], dict[str, str]]:
+    """How many documents each page is, and whose page it is: an entity's, or its own.
+
+    A page that gathers what is about an entity is as many documents as passages; any other is one.
+    """
+    counts: dict[str, int] = {}
+    bearers: dict[str, str] = {}
+    for batch in corpus.batches(["page", "entity"]):
+        for page, entity in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            gathers = entity is not None and page.endswith(f":{entity}")
+            counts[page] = counts.get(page, 0) + 1 if gathers else 1
+            if entity is not None or page not in bearers:
+                bearers[page] = entity or page
+    return counts, bearers
+
+
+def _given(
+    corpus: Corpus, names: str | Path | None, bearers: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """The names that were given for each bearer with documents, by their keys."""
+    listed = list(things(names))
+    pages = pages_of(corpus, [thing.id for thing in listed])
+    results: dict[str, dict[str, str]] = {}
+    without = 0
+    for thing in listed:
+        known = corpus.page_ids(pages[thing.id])
+        without += not known
+        for bearer in {bearers[page] for page in known}:
+            results.setdefault(bearer, {}).update({title_key(name): name for name in thing.names})
+    if without:
+        talk(
+            f"{without:,} of {len(listed):,} given names are those of no entity, page or passage here"
+        )
+    return results
+
+
+def _titles(corpus: Corpus) -> Iterator[tuple[str, str]]:
+    """The titles that name somebody, and their pages."""
+    for batch in corpus.names.table.batches(["name", "page", "kind"]):
+        titles = batch.filter(pc.equal(batch["kind"], "title"))
+        yield from zip(
+            titles["name"].to_pylist(), corpus.page_ids(titles["page"].to_pylist()), strict=True
+        )
 
 
 def _asked(
@@ -123,7 +188,7 @@ def _asked(
 def _texts(log: str | Path, field: str) -> Iterator[str]:
     """Questions of a log: a field of records, or the lines of a plain text."""
     if Path(log).suffix == ".txt":
-        yield from filter(None, map(str.strip, Path(log).read_text("utf-8").splitlines()))
+        yield from filter(None, (text.strip() for _, text in read_text_lines(log)))
         return
     for line, record in read_records(log):
         if field not in record:
@@ -176,6 +241,12 @@ def in_words(audit_report: Audit) -> str:
         "one of these names without saying which one is meant may get an answer about somebody else.",
         "",
     ]
+    if audit_report.unnamed:
+        lines += [
+            f"{audit_report.unnamed:,} more have no name: no title is that of all their documents or is mentioned in the",
+            "others. Give their names: `--names FILE`, records with id and name.",
+            "",
+        ]
     if audit_report.questions is not None and audit_report.affected_questions is not None:
         asked = audit_report.affected_questions / audit_report.questions
         lines += [

@@ -75,10 +75,10 @@ def long_tail(
             figure,
             "long-tail",
             f"The long tail of popularity, with the bearers of “{shown}” (AmbER, Figure 2)",
-            "Every bearer of a name in this benchmark by its popularity; head in red, tail in blue."
+            "Every bearer of a name in this benchmark by its popularity; head in purple, tail in blue."
             if entities is None
             else f"{len(entities):,} entities of the knowledge base by their views in grey, before them in black the bearers of "
-            "names in this benchmark; of the name shown, head in red, tail in blue.",
+            "names in this benchmark; of the name shown, head in purple, tail in blue.",
         )
 
 
@@ -275,7 +275,7 @@ def gap_figure(
             "Popularity gap and retrieval gap (AmbER, Figure 4)",
             f"Head minus tail accuracy at 1 on QA queries, for pairs of a head and a tail of one set, binned by "
             f"(ph − pt) / pt on {'views' if scale == 'views' else 'log10 views'}; whiskers are 95 % intervals by "
-            f"name set, the number of pairs appears below, bins with under {FEW_PAIRS} pairs are grey; the red line "
+            f"name set, the number of pairs appears below, bins with under {FEW_PAIRS} pairs are grey; the purple line "
             "is the difference over all queries.",
         )
 
@@ -442,7 +442,7 @@ def example_figure(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Figure
             figure,
             "example",
             f"Two bearers of “{pair.first.name}” (AmbER, Figure 1)",
-            "A question about each of two bearers, and the pages that each system ranks first. Red is a page "
+            "A question about each of two bearers, and the pages that each system ranks first. Purple is a page "
             "of the first bearer, blue one of the second; bold is the gold page. "
             f"{len(pair.right)} of {len(ranked)} systems put the gold page first for both questions, "
             f"{len(pair.half)} put a namesake first for the second.",

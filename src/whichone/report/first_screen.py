@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import html
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -22,7 +21,7 @@ from whichone.measures.ranking_measures import first_rank, is_confused, kind_of_
 from whichone.measures.scores import Scores, estimate
 from whichone.measures.summary import DEPTH, HEAD, TAIL, roles_of
 from whichone.records import NameSet, Query
-from whichone.report.page import Section
+from whichone.report.page import Section, render
 from whichone.runs.run import Run, of_many
 
 # What every system put first for every query, gone through once for all sections of a report.
@@ -30,8 +29,8 @@ from whichone.runs.run import Run, of_many
 
 KINDS = ("gold", "namesake", "other", "nothing", "failed")
 GOLD, NAMESAKE = KINDS.index("gold"), KINDS.index("namesake")
-Outcome = Literal["right", "namesake", "else", "missing"]
-OUTCOMES: tuple[Outcome, ...] = ("right", "namesake", "else", "missing")
+Outcome = Literal["right", "confused", "later", "missing"]
+OUTCOMES: tuple[Outcome, ...] = ("right", "confused", "later", "missing")
 _BLOCK = 1_024
 
 Codes = npt.NDArray[np.int8]
@@ -96,8 +95,8 @@ def outcome_of(pages: Sequence[str], gold: frozenset[str], others: frozenset[str
     if pages and pages[0] in gold:
         return "right"
     if is_confused(pages[:DEPTH], gold, others):
-        return "namesake"
-    return "else" if first_rank(pages, gold) is not None else "missing"
+        return "confused"
+    return "later" if first_rank(pages, gold) is not None else "missing"
 
 
 # The most telling names: bearers, popularity, queries, and what each system put first.
@@ -203,70 +202,66 @@ def _titled(panel: Panel, labels: BearerLabels) -> Panel:
     return msgspec.structs.replace(panel, queries=queries)
 
 
-def panel_html(panel: Panel, known: BearerLabels, *, number: int = 1, redact: bool = False) -> str:
-    """One name as a folded panel; with `redact`, names and texts are replaced by their order.
-
-    The id of a name set may contain the name: it is shown as little as the name itself.
-    """
-    name = f"name {number}" if redact else panel.name_set.name
-    labels = known.of_set(panel.name_set)
-    bearers = "".join(
-        _bearer(n, panel.name_set, labels, redact) for n in range(len(panel.name_set.bearers))
-    )
-    queries = "".join(
-        _query(q, query_facts, n, known, redact) for n, (q, query_facts) in enumerate(panel.queries)
-    )
-    wrong = sum(f.kind == "namesake" for _, query_facts in panel.queries for f in query_facts)
-    return (
-        f'<details class="panel"><summary><b>{html.escape(name)}</b> · {len(panel.name_set.bearers)} bearers · '
-        f"{wrong} confusions</summary><table><thead><tr><th>bearer<th>role<th>popularity</tr></thead>"
-        f"<tbody>{bearers}</tbody></table><table><thead><tr><th>query<th>about<th>put first</tr></thead>"
-        f"<tbody>{queries}</tbody></table></details>"
-    )
+_BECAME: dict[str, Outcome] = {"gold": "right", "namesake": "confused", "other": "later"}
 
 
-def _bearer(n: int, name_set: NameSet, labels: Sequence[str], redact: bool) -> str:
-    b = name_set.bearers[n]
-    label = f"bearer {n + 1}" if redact else labels[n]
-    width = 12 * math.log10(b.popularity + 1) if b.popularity else 0
-    shown = (
-        f'<span class="bar" style="width:{width:.0f}px"></span> {b.popularity:,.0f}'
-        if b.popularity
-        else "–"
-    )
-    return f"<tr><td>{html.escape(label)}<td>{b.role or '–'}<td>{shown}</tr>"
-
-
-def _query(
-    query: Query, all_firsts: Sequence[First], n: int, known: BearerLabels, redact: bool
+def names_html(
+    panels: Sequence[Panel], known: BearerLabels, systems: Sequence[str], *, redact: bool = False
 ) -> str:
-    text = f"query {n + 1}" if redact else query.input
-    gold = next(
-        (known.of_page(p, query.name_set) for p in sorted(query.gold_pages())), query.entity
-    )
-    about = query.role or "–" if redact else (gold or "–")
-    marks = {"gold": "gold", "namesake": "namesake"}
-    firsts = "<br>".join(
-        f"{html.escape(f.system)}: <span class='{marks.get(f.kind, '')}'>"
-        f"{_SIGNS.get(f.kind, '–')} {html.escape(f.kind if redact else f.title)}</span> "
-        f"{'' if redact else f'({f.kind})'}"
-        for f in all_firsts
-    )
-    return f"<tr><td>{html.escape(text)}<td>{html.escape(str(about))}<td>{firsts}</tr>"
+    """The names as a table, each with its bearers and queries folded.
+
+    With `redact`, names and texts are replaced by their order; the id of a name set may contain the
+    name and is shown as little.
+    """
+    names = [_name(panel, known, n, redact) for n, panel in enumerate(panels, 1)]
+    return render("names.html", names=names, systems=systems)
+
+
+def _name(panel: Panel, known: BearerLabels, number: int, redact: bool) -> dict[str, Any]:
+    bearers = panel.name_set.bearers
+    most = max((math.log10(1 + (b.popularity or 0)) for b in bearers), default=0.0) or 1.0
+    counts = [dict.fromkeys(OUTCOMES, 0) for _ in panel.queries[0][1]]
+    for _, firsts in panel.queries:
+        for count, first in zip(counts, firsts, strict=True):
+            count[_BECAME.get(first.kind, "missing")] += 1
+    return {
+        "name": f"name {number}" if redact else panel.name_set.name,
+        "bearers": [
+            {
+                "label": f"bearer {n}" if redact else label, "role": b.role,
+                "popularity": b.popularity, "reach": math.log10(1 + (b.popularity or 0)) / most,
+            }
+            for n, (b, label) in enumerate(
+                zip(bearers, known.of_set(panel.name_set), strict=True), 1
+            )
+        ],
+        "queries": [
+            {
+                "text": f"query {n}" if redact else query.input,
+                "about": (query.role if redact else _about(query, known)) or "–",
+                "firsts": [
+                    {"system": f.system, "kind": f.kind, "sign": _SIGNS.get(f.kind, "–"),
+                     "title": f.kind if redact else f.title}
+                    for f in firsts
+                ],
+            }
+            for n, (query, firsts) in enumerate(panel.queries, 1)
+        ],
+        "confusions": sum(count["confused"] for count in counts),
+        "counts": counts,
+    }  # fmt: skip
+
+
+def _about(query: Query, known: BearerLabels) -> str | None:
+    pages = (known.of_page(page, query.name_set) for page in sorted(query.gold_pages()))
+    return next(pages, query.entity)
 
 
 # The first screen of a report: a verdict in a sentence, one picture, three examples.
 
 
-MEANING: Mapping[Outcome, tuple[str, str]] = {
-    "right": ("✓", "right: the gold page is first"),
-    "namesake": ("✗", "a namesake's page comes before it"),
-    "else": ("–", "something else comes first"),
-    "missing": ("∅", "the gold page is not found"),
-}
 _EXAMPLES = 3
 _LONGEST = 260
-_BAR, _ROW = 300, 34
 
 
 class Shares(msgspec.Struct, frozen=True):
@@ -278,6 +273,9 @@ class Shares(msgspec.Struct, frozen=True):
 
     def share(self, outcome: Outcome) -> float:
         return self.counts[outcome] / max(1, sum(self.counts.values()))
+
+    def of_100(self, outcome: Outcome) -> str:
+        return f"{100 * self.share(outcome):.0f}"
 
 
 def first_screen(
@@ -297,15 +295,19 @@ def first_screen(
         for group, rows in groups.items()
     }
     overall = [_shares(s, results.outcomes[s.system], every) for s in systems]
-    overall.sort(key=lambda s: (-s.share("right"), s.share("namesake"), s.system))
+    overall.sort(key=lambda s: (-s.share("right"), s.share("confused"), s.system))
     order = [s.system for s in overall]
-    picture = _picture(order, shares)
-    examples = "" if redact else _examples(runs, systems, benchmark, telling, order)
-    name = None if redact or not telling else telling[0].name_set.name
-    return Section(
-        "In short",
-        html=f'<p class="verdict">{html.escape(verdict(overall, name))}</p>{picture}{examples}',
-    )
+    shares = {
+        group: sorted(rows, key=lambda row: order.index(row.system))
+        for group, rows in shares.items()
+    }
+    chosen = [] if redact else _clearest(telling)
+    name = chosen[0].name if chosen else None
+    shown = render(
+        "first_screen.html", verdict=verdict(overall, name), shares=shares,
+        namesakes=results.any_set, examples=_examples(runs, systems, benchmark, chosen, order),
+    )  # fmt: skip
+    return Section("In short", html=shown)
 
 
 def _shares(scores: Scores, outcomes: Codes, rows: npt.NDArray[np.int64]) -> Shares:
@@ -317,92 +319,38 @@ def _shares(scores: Scores, outcomes: Codes, rows: npt.NDArray[np.int64]) -> Sha
 
 def verdict(overall: Sequence[Shares], name: str | None) -> str:
     """One sentence in plain words, about the best and the worst of the systems."""
-    best, worst = overall[0], max(overall, key=lambda s: s.share("namesake"))
+    best, worst = overall[0], max(overall, key=lambda s: s.share("confused"))
     which = f"the wrong {name}, or the wrong bearer of another name," if name else "the wrong one"
     if best is worst or len(overall) == 1:
         return (
-            f"{best.system} is right for {_of_100(best, 'right')} of 100 questions and hands over "
-            f"{which} in {_of_100(best, 'namesake')}."
+            f"{best.system} is right for {best.of_100('right')} of 100 questions and hands over "
+            f"{which} in {best.of_100('confused')}."
         )
     return (
-        f"{worst.system} hands over {which} in {_of_100(worst, 'namesake')} of 100 questions; "
-        f"{best.system} in {_of_100(best, 'namesake')}."
+        f"{worst.system} hands over {which} in {worst.of_100('confused')} of 100 questions; "
+        f"{best.system} in {best.of_100('confused')}."
     )
 
 
-def _of_100(shares: Shares, outcome: Outcome) -> str:
-    return f"{100 * shares.share(outcome):.0f}"
-
-
-def _picture(order: Sequence[str], shares: Mapping[str, Sequence[Shares]]) -> str:
-    legend = "".join(
-        f'<li><svg viewBox="0 0 10 10" aria-hidden="true"><rect class="o-{key}" width="10" height="10"/>'
-        f"</svg> {sign} {words}"
-        for key, (sign, words) in MEANING.items()
-    )
-    meaning = {
-        "head": "Head: the most popular bearer of each name",
-        "tail": "Tail: the other bearers",
-    }
-    columns = "".join(
-        f"<div><h3>{html.escape(meaning.get(group, group.capitalize()))}</h3>{_bars(order, rows)}</div>"
-        for group, rows in shares.items()
-    )
-    return (
-        f'<ul class="legend">{legend}</ul><div class="columns">{columns}</div>'
-        '<p class="note">Each bar is all questions of one system. The line over a bar is the 95 % interval of the '
-        "share that is right.</p>"
-    )
-
-
-def _bars(order: Sequence[str], rows: Sequence[Shares]) -> str:
-    known = {row.system: row for row in rows}
-    bars = []
-    for system in order:
-        row, x, parts = known[system], 0.0, []
-        for outcome in OUTCOMES:
-            width = _BAR * row.share(outcome)
-            parts.append(
-                f'<rect class="o-{outcome}" x="{x:.1f}" y="10" width="{width:.1f}" height="18"/>'
-            )
-            if width > 26:
-                parts.append(
-                    f'<text class="in-{outcome}" x="{x + width / 2:.1f}" y="23" text-anchor="middle">'
-                    f"{_of_100(row, outcome)}</text>"
-                )
-            x += width
-        if row.right.low is not None and row.right.high is not None:
-            low, high = _BAR * row.right.low, _BAR * row.right.high
-            parts.append(
-                f'<path class="whisker" d="M{low:.1f} 2v6M{low:.1f} 5H{high:.1f}M{high:.1f} 2v6"/>'
-            )
-        said = ", ".join(
-            f"{_of_100(row, outcome)} of 100 {words}" for outcome, (_, words) in MEANING.items()
-        )
-        bars.append(
-            f'<div class="system"><span>{html.escape(system)}</span>'
-            f'<svg class="outcomes" role="img" viewBox="0 0 {_BAR} {_ROW}" aria-label="{html.escape(system)}: {said}">'
-            f"{''.join(parts)}</svg></div>"
-        )
-    return "".join(bars)
-
-
-def _examples(
-    runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark,
-    telling: Sequence[Panel], order: Sequence[str],
-) -> str:  # fmt: skip
+def _clearest(telling: Sequence[Panel]) -> list[Query]:
     """Questions on which systems differ and one of them falls for a namesake, a name each."""
     chosen: list[Query] = []
     for panel in telling:
         for query, firsts in panel.queries:
             kinds = {first.kind for first in firsts}
             if "namesake" in kinds and (len(firsts) == 1 or "gold" in kinds):
-                chosen.append(query)
+                chosen.append(msgspec.structs.replace(query, name=panel.name_set.name))
                 break
         if len(chosen) == _EXAMPLES:
             break
-    if not chosen:
-        return ""
+    return chosen
+
+
+def _examples(
+    runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark,
+    chosen: Sequence[Query], order: Sequence[str],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """For each question what a system that is right and one that falls for a namesake put first."""
     first = {
         (scores.system, question): pair
         for run, scores in zip(runs, systems, strict=True)
@@ -410,37 +358,31 @@ def _examples(
     }
     texts = _texts(benchmark, {identity for pair in first.values() for identity in pair})
     labels = BearerLabels(benchmark)
-    return '<div class="examples">' + "".join(
-        _example(query, order, first, texts, benchmark, labels) for query in chosen
-    ) + "</div>"  # fmt: skip
-
-
-def _example(
-    query: Query, order: Sequence[str], first: Mapping[tuple[str, str], tuple[str, str]],
-    texts: Mapping[str, tuple[str, str]], benchmark: Benchmark, labels: BearerLabels,
-) -> str:  # fmt: skip
-    gold, others = query.gold_pages(), benchmark.other_pages(query)
-    kinds = {
-        system: kind_of_page(first.get((system, query.id), ("", ""))[1], gold, others)
-        for system in order
-    }
-    right = [system for system in order if kinds[system] == "gold"][:1]
-    wrong = [system for system in reversed(order) if kinds[system] == "namesake"][:1]
-    parts = []
-    for system in [*right, *wrong]:
-        passage, page = first.get((system, query.id), ("", ""))
-        kind = kinds[system]
-        sign, words = {"gold": ("✓", "right"), "namesake": ("✗", "a namesake")}.get(
-            kind, ("–", "something else")
-        )
-        _, text = texts.get(passage) or texts.get(page) or ("", "")
-        title = labels.of_page(page, query.name_set) if page else "nothing"
-        cut = text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(" ", 1)[0] + " …"
-        parts.append(
-            f'<p><b class="{kind}">{sign} {html.escape(system)}: {words}</b><br>'
-            f"<b>{html.escape(title)}</b> {html.escape(cut)}</p>"
-        )
-    return f"<article><h3>“{html.escape(query.input)}”</h3>{''.join(parts)}</article>"
+    examples = []
+    for query in chosen:
+        gold, others = query.gold_pages(), benchmark.other_pages(query)
+        kinds = {
+            system: kind_of_page(first.get((system, query.id), ("", ""))[1], gold, others)
+            for system in order
+        }
+        right = [system for system in order if kinds[system] == "gold"][:1]
+        wrong = [system for system in reversed(order) if kinds[system] == "namesake"][:1]
+        given = []
+        for system in [*right, *wrong]:
+            passage, page = first.get((system, query.id), ("", ""))
+            _, text = texts.get(passage) or texts.get(page) or ("", "")
+            cut = text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(" ", 1)[0] + " …"
+            gold_first = kinds[system] == "gold"
+            given.append(
+                {
+                    "system": system, "kind": kinds[system], "sign": "✓" if gold_first else "✗",
+                    "words": "right first" if gold_first else "fell for a namesake",
+                    "title": labels.of_page(page, query.name_set) if page else "nothing",
+                    "text": cut,
+                }
+            )  # fmt: skip
+        examples.append({"question": query.input, "given": given})
+    return examples
 
 
 def _texts(benchmark: Benchmark, ids: set[str]) -> dict[str, tuple[str, str]]:

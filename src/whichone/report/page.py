@@ -5,27 +5,31 @@ from __future__ import annotations
 import base64
 import csv
 import hashlib
-import html
 import io
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from whichone.errors import missing_extra
+from whichone.errors import WhichoneError, missing_extra
 from whichone.files.lines import write_atomic
-from whichone.measures.intervals import Estimate
+from whichone.measures.intervals import SHALLOW, Estimate
+from whichone.measures.measure import parse_measure
 from whichone.runs.run import MARK, NOTE
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 # Figures by matplotlib, as SVG, PDF and PNG with the same bytes for the same data.
 
 
-HEAD, TAIL, GREY, PALE = "#b2182b", "#2166ac", "#8c8c8c", "#c9c9c9"
-PALETTE = ("#1b6ca8", "#c1666b", "#4f9d69", "#8e6c8a", "#d9a441", "#5b5b5b")
+HEAD, TAIL, GREY, PALE = "#7a3e9d", "#2166ac", "#8c8c8c", "#c9c9c9"
+PALETTE = ("#1b6ca8", "#8e6c8a", "#4f9d69", "#7d8c2e", "#5aa6a6", "#5b5b5b")
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,7 @@ def finish(figure: Any, key: str, title: str, note: str = "") -> Figure:
 
 WIDE = 8
 """Tables with more columns than that put intervals below their values on paper."""
+DEEPER = f"{SHALLOW} deeper than the run: what is missing may be below the end of its rankings."
 Cell = str | int | float | Estimate | None
 
 _LATEX = str.maketrans(
@@ -130,6 +135,7 @@ _LATEX = str.maketrans(
         "≤": r"$\leq$",
         "≥": r"$\geq$",
         "∀": r"$\forall$",
+        "°": r"$^\circ$",
         "κ": r"$\kappa$",
         "†": r"\dag{}",
         "‡": r"\ddag{}",
@@ -156,9 +162,20 @@ class Table:
 
     @property
     def full_note(self) -> str:
-        """The note, and what the mark behind a system's name means where there is one."""
-        marked = any(isinstance(c, str) and c.endswith(MARK) for row in self.rows for c in row)
-        return " ".join(filter(None, [self.note, f"{NOTE}." if marked else ""]))
+        """The note, and what the marks behind a system's name and a figure mean where there are any."""
+        cells = [cell for row in self.rows for cell in row]
+        marked = any(isinstance(c, str) and c.endswith(MARK) for c in cells)
+        deep = any(isinstance(c, Estimate) and c.shallow for c in cells)
+        return " ".join(
+            filter(None, [self.note, f"{NOTE}." if marked else "", DEEPER if deep else ""])
+        )
+
+    def explained(self, words: Mapping[str, str]) -> str:
+        """The words of this table that a newcomer does not know."""
+        said = f"{self.title} {' '.join(self.columns)} {self.note}"
+        said += " ".join(str(cell) for row in self.rows for cell in row if isinstance(cell, str))
+        used = [w for w in words if re.search(rf"\b{w}\b", said)]
+        return " ".join(f"{word.capitalize()}: {words[word]}." for word in used)
 
     def text(self, row: int, column: int, *, interval: bool = True) -> str:
         shown = self._cell(self.rows[row][column], interval)
@@ -177,7 +194,7 @@ class Table:
         if estimate.value is None:
             return "–"
         scale, places = (100, 1) if self.percent else (1, 3)
-        shown = f"{scale * estimate.value:.{places}f}"
+        shown = f"{scale * estimate.value:.{places}f}{estimate.mark}"
         if not interval or estimate.low is None or estimate.high is None:
             return shown
         return f"{shown} [{scale * estimate.low:.{places}f}, {scale * estimate.high:.{places}f}]"
@@ -190,24 +207,35 @@ class Table:
         return any(isinstance(c, Estimate | int | float) for c in cells)
 
     def to_html(self) -> str:
+        return str(templates().get_template("tables.html").module.grid(self))  # type: ignore[attr-defined]
+
+    @property
+    def kinds(self) -> list[str]:
+        """How its lines are drawn."""
+        grouped = any(map(self._same_as_above, range(len(self.rows))))
+        return ["grouped"] * grouped + ["wide"] * (len(self.columns) > WIDE)
+
+    def heading(self, column: str) -> tuple[str, str]:
+        """A column in plain words, with the technical name and its meaning where it is a measure."""
+        try:
+            measure = parse_measure(column)
+        except (WhichoneError, ValueError):
+            return column, ""
+        return _PLAIN.get(column, column), f"{column}: {measure.explained}"
+
+    def shown_rows(self) -> Iterator[tuple[bool, list[tuple[str, str, str]]]]:
+        """For each row whether a group begins, and its cells: how it is drawn, its value, its interval."""
         numeric = [self.numeric(c) for c in range(len(self.columns))]
-        head = "".join(
-            f"<th scope=col{' class=n' if numeric[c] else ''}>{html.escape(name)}</th>"
-            for c, name in enumerate(self.columns)
-        )
-        body = []
-        for r in range(len(self.rows)):
-            same = self._same_as_above(r)
-            kinds = ["n" if n else "same" if c < same else "" for c, n in enumerate(numeric)]
-            cells = "".join(self._html_cell(r, c, kind) for c, kind in enumerate(kinds))
-            body.append(f"<tr{'' if same or not r else ' class=group'}>{cells}</tr>")
-        kinds = ["grouped"] if any(map(self._same_as_above, range(len(self.rows)))) else []
-        kinds += ["wide"] if len(self.columns) > WIDE else []
-        kind = f' class="{" ".join(kinds)}"' if kinds else ""
-        return (
-            f'<div class="scroll"><table{kind}><caption>{html.escape(self.title)}</caption>'
-            f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
-        )
+        for r, row in enumerate(self.rows):
+            same, cells = self._same_as_above(r), []
+            for c, cell in enumerate(row):
+                kind = "n" if numeric[c] else "same" if c < same else ""
+                value, spread = self.text(r, c), ""
+                if isinstance(cell, Estimate) and cell.low is not None:
+                    value = self._estimate(cell, False) + self.marks.get((r, c), "")
+                    spread = self._estimate(cell, True).partition(" ")[2]
+                cells.append((kind, value, spread))
+            yield bool(r and not same), cells
 
     def _same_as_above(self, row: int) -> int:
         """How many leading words a row shares with the one above it; they are printed faintly."""
@@ -216,15 +244,6 @@ class Table:
         pairs = zip(self.rows[row - 1], self.rows[row], strict=True)
         equal = (isinstance(new, str) and bool(new) and new == old for old, new in pairs)
         return sum(1 for _ in itertools.takewhile(bool, equal))
-
-    def _html_cell(self, row: int, column: int, kind: str) -> str:
-        cell = self.rows[row][column]
-        attribute = f" class={kind}" if kind else ""
-        if not isinstance(cell, Estimate) or cell.low is None:
-            return f"<td{attribute}>{html.escape(self.text(row, column))}</td>"
-        value = html.escape(self._estimate(cell, False) + self.marks.get((row, column), ""))
-        spread = html.escape(self._estimate(cell, True).partition(" ")[2])
-        return f"<td{attribute}>{value} <small>{spread}</small></td>"
 
     def to_markdown(self) -> str:
         rule = ["---:" if self.numeric(c) else "---" for c in range(len(self.columns))]
@@ -250,7 +269,7 @@ class Table:
                 if estimates[c]
                 else [name]
             )
-        writer.writerow(header)
+        writer.writerow(map(not_a_formula, header))
         for row in self.rows:
             cells: list[object] = []
             for c, cell in enumerate(row):
@@ -259,7 +278,7 @@ class Table:
                 elif estimates[c]:
                     cells += [cell, None, None, None, None]
                 else:
-                    cells.append(cell)
+                    cells.append(not_a_formula(cell))
             writer.writerow(cells)
         return out.getvalue()
 
@@ -280,6 +299,14 @@ class Table:
         return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def not_a_formula(value: object) -> object:
+    """A cell of a CSV file that no spreadsheet runs."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
 def _sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
@@ -293,7 +320,35 @@ def _latex(text: str) -> str:
 # The report: one self-contained HTML file that opens without a network.
 
 
-_MEANING = "<b>What the numbers mean.</b> "
+_TURNING = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
+)
+
+
+def visible(value: object) -> object:
+    """Text in which characters that cannot be seen, but turn or hide what follows, are written out."""
+    if type(value) is not str or not _TURNING.search(value):
+        return value
+    return _TURNING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", value)
+
+
+@cache
+def templates() -> Environment:
+    """Templates of the report; the web pages take their bars and tables from here too."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("whichone.report"), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, finalize=visible,
+    )  # fmt: skip
+    environment.filters["base64"] = lambda data: base64.b64encode(data).decode()
+    return environment
+
+
+def render(name: str, **values: Any) -> str:
+    return templates().get_template(name).render(**values)
+
+
 _SORT = (
     "for(const h of document.querySelectorAll('th[scope=col]'))h.addEventListener('click',()=>{"
     "const t=h.closest('table').tBodies[0],n=[...h.parentNode.children].indexOf(h),"
@@ -302,10 +357,22 @@ _SORT = (
     "t.append(...[...t.rows].sort((a,b)=>d*(isNaN(f(a))||isNaN(f(b))?v(a).localeCompare(v(b)):f(a)-f(b))))})"
 )
 """Sorts a table by the column whose heading is clicked; the page works without it."""
-_HASH = base64.b64encode(hashlib.sha256(_SORT.encode()).digest()).decode()
+_SCRIPT = _SORT + (
+    "\nfor(const f of document.querySelectorAll('[data-filter]'))f.addEventListener('input',()=>{"
+    "for(const r of document.getElementById(f.dataset.filter).tBodies[0].rows)"
+    "r.hidden=!r.textContent.toLowerCase().includes(f.value.toLowerCase())})"
+)
+"""The same, and shows the rows of a table that have what is typed beside it."""
+_HASH = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
 _POLICY = (
     f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{_HASH}'"
 )
+_PLAIN = {
+    "acc@1": "right first",
+    "confused@20": "fell for a namesake",
+    "all_correct@1": "names all right",
+}
+"""Columns of pages in plain words; files keep the measures' own names."""
 _WORDS = {
     "head": "the most popular bearer of a name",
     "tail": "every other bearer of a name",
@@ -327,6 +394,8 @@ class Section:
     """Whether it is printed: folded panels are not."""
     folded: bool = False
     """Whether it is shown by its heading alone until it is opened."""
+    leads: bool = False
+    """Whether it opens the page, as a paper's own measure does for its benchmark."""
 
 
 @dataclass(frozen=True)
@@ -335,23 +404,15 @@ class Page:
     subtitle: str
     sections: Sequence[Section]
     meta: dict[str, str] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+    """What words mean on this page, where that differs from page to page."""
 
     def to_html(self) -> str:
         style = files("whichone.report").joinpath("assets/report.css").read_text("utf-8")
-        links = "".join(
-            f'<li><a href="#s{n}">{html.escape(s.title)}</a>' for n, s in enumerate(self.sections)
-        )
-        body = "".join(_section(n, section) for n, section in enumerate(self.sections))
-        meta = "".join(f"<li>{html.escape(k)}: {html.escape(v)}" for k, v in self.meta.items())
-        return (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-            f"<title>{html.escape(self.title)}</title><style>{style}</style></head><body>"
-            f'<header><h1>{html.escape(self.title)}</h1><p class="meta">{html.escape(self.subtitle)}</p>'
-            f'<nav aria-label="Contents"><ul>{links}</ul></nav></header><main>{body}</main>'
-            f'<footer class="meta"><ul>{meta}</ul></footer><script>{_SORT}</script></body></html>\n'
-        )
+        return render(
+            "page.html", page=self, words={**_WORDS, **self.words}, style=style, script=_SCRIPT,
+            policy=_POLICY,
+        )  # fmt: skip
 
     def write(self, path: Path) -> list[Path]:
         """The page, and beside it a folder with every table and figure in every format."""
@@ -381,48 +442,3 @@ class Page:
 def _write(path: Path, data: bytes) -> Path:
     write_atomic(path, data)
     return path
-
-
-def _section(number: int, section: Section) -> str:
-    parts = [_table(t) for t in section.tables] + [_figure(f) for f in section.figures]
-    kind = "" if section.on_paper else ' class="screen"'
-    if section.folded:
-        return (
-            f'<section id="s{number}"{kind}><details class="topic"><summary><h2>{html.escape(section.title)}</h2>'
-            f"</summary>{''.join(parts)}{section.html}</details></section>"
-        )
-    return f'<section id="s{number}"{kind}><h2>{html.escape(section.title)}</h2>{"".join(parts)}{section.html}</section>'
-
-
-def _table(table: Table) -> str:
-    text = html.escape(" ".join(filter(None, (table.full_note, _explained(table)))))
-    note = f'<p class="note">{_MEANING}{text}</p>' if text else ""
-    formats = "".join(
-        f"<details><summary>{name}</summary><pre>{html.escape(text)}</pre></details>"
-        for name, text in (
-            ("LaTeX", table.to_latex()),
-            ("Markdown", table.to_markdown()),
-            ("CSV", table.to_csv()),
-        )
-    )
-    return f'{table.to_html()}{note}<div class="downloads">{formats}</div>'
-
-
-def _explained(table: Table) -> str:
-    """The words of this table that a newcomer does not know."""
-    said = f"{table.title} {' '.join(table.columns)} {table.note}"
-    said += " ".join(str(cell) for row in table.rows for cell in row if isinstance(cell, str))
-    used = [w for w in _WORDS if re.search(rf"\b{w}\b", said)]
-    return " ".join(f"{word.capitalize()}: {_WORDS[word]}." for word in used)
-
-
-def _figure(figure: Figure) -> str:
-    png = base64.b64encode(figure.png).decode()
-    pdf = base64.b64encode(figure.pdf).decode()
-    return (
-        f'<figure><div class="scroll" role="img" aria-label="{html.escape(figure.title)}">{figure.svg}</div>'
-        f"<figcaption><b>{html.escape(figure.title)}</b> {html.escape(figure.note)} "
-        f'<span class="downloads"><a download="{figure.key}.png" href="data:image/png;base64,{png}">PNG</a> '
-        f'<a download="{figure.key}.pdf" href="data:application/pdf;base64,{pdf}">PDF</a></span>'
-        "</figcaption></figure>"
-    )

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
+import msgspec
 import numpy as np
 
 from whichone import registry
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark, Where
+from whichone.benchmarks.gold import GOLD_IS, GOLD_WORDS
 from whichone.benchmarks.several import BENCHMARK
 from whichone.errors import UsageError
 from whichone.measures.comparison import (
@@ -34,6 +38,7 @@ from whichone.measures.scores import (
     score_run,
     slice_scores,
 )
+from whichone.options import Option, takes
 from whichone.report.answer_sections import answer_sections, answers_among, answers_report
 from whichone.report.figures import (
     GapScale,
@@ -47,108 +52,148 @@ from whichone.report.first_screen import (
     clearest_panels,
     first_results,
     first_screen,
-    panel_html,
+    names_html,
 )
-from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
+from whichone.report.name_set_tables import TASKS, accuracy_table, confusion_table, example_sets
 from whichone.report.page import Cell, Figure, Page, Section, Table
 from whichone.runs.run import Answers, Run
 
+Shown = TypeVar("Shown", Table, Figure)
 RANKED = ("acc@1",)
 """What systems are ranked by."""
 
 
+class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a report shows of its runs."""
+
+    gap_scale: Annotated[
+        GapScale,
+        Option("Scale of the popularity gap in Figure 4; the authors' data give log10 of views."),
+    ] = "log10"
+    redact: Annotated[bool, Option("Leave out names, titles and texts: numbers only.")] = False
+    panels: Annotated[
+        int, Option("How many of the most telling names get a panel.", flags=("--names",))
+    ] = MOST
+    knowledge: Annotated[
+        str | Path | None,
+        Option(
+            "Knowledge base whose entities are sampled for Figure 2; the built-in one is found by itself.",
+            kind="folder",
+        ),
+    ] = None
+    study: Annotated[
+        str | Path | None,
+        Option(
+            "answers.csv of a user study in `whichone serve`: the human row of Table 8.",
+            kind="file",
+        ),
+    ] = None
+
+
+@takes(ReportOptions, "options")
 def make_report(
     runs: Sequence[str | Path],
     out: str | Path,
+    options: ReportOptions,
     *,
     benchmark: Where | None = None,
-    gap_scale: GapScale = "log10",
-    redact: bool = False,
-    panels: int = MOST,
-    knowledge: str | Path | None = None,
-    study: str | Path | None = None,
 ) -> list[Path]:
     """Score the runs, and answers where there are some, and write the page; what was written."""
     if not runs:
         raise UsageError("a report needs at least one run")
     read, runs = answers_among(runs)
     if not runs:
-        return answers_report(read, out, benchmark=benchmark, redact=redact, study=study)
+        return answers_report(
+            read, out, benchmark=benchmark, redact=options.redact, study=options.study
+        )
     opened = [Run.open(run) for run in runs]
     base = opened[0].benchmark(benchmark)
     measures = parse_measures(REPORTED)
     check_same_benchmark([(f"{run.name} ({run.path.name})", run.benchmark_id) for run in opened])
     named = distinctly_named([score_run(run, base, measures) for run in opened], list(runs))
     systems = [replace(scores, system=scores.marked) for scores in named]
+    sections = [
+        *_sections(opened, systems, base, read, options),
+        *answer_sections(read, base, opened, redact=options.redact),
+    ]
+    sections.append(Section("Settings", [settings_table(opened, systems)]))
+    shown = [section for section in sections if section is not None]
+    if all(query.task not in TASKS for query in base.queries):
+        shown = [_without_amber(section) for section in shown]
     page = Page(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(s.system for s in systems)} on {base.id}",
-        sections=_folded(
-            [
-                *(
-                    s
-                    for s in _sections(
-                        opened, systems, base, gap_scale, redact, panels, read, knowledge, study
-                    )
-                    if s
-                ),
-                *answer_sections(read, base, opened, redact=redact),
-            ]
-        ),
-        meta=_meta(opened, systems, base),
+        sections=_folded(shown),
+        meta=_meta(systems, base),
+        words=_words(base),
     )
     return page.write(Path(out))
 
 
+def _words(benchmark: Benchmark) -> dict[str, str]:
+    gold_is = benchmark.folder.manifest.parameters.get(GOLD_IS)
+    return {"gold": GOLD_WORDS[gold_is]} if gold_is in GOLD_WORDS else {}
+
+
 def _folded(sections: Sequence[Section]) -> list[Section]:
-    """The verdict and the first table are open; the other tables are folded by topic."""
-    return [
-        replace(section, folded=n > 1 and bool(section.tables or section.figures))
-        for n, section in enumerate(sections)
-    ]
+    """A paper's own headline first; the verdict and the first table are open, the others folded by topic."""
+    ordered = sorted(sections, key=lambda section: not section.leads)
+    return [replace(section, folded=n > 1) for n, section in enumerate(ordered)]
+
+
+_OF_AMBER = re.compile(r" \(AmbER, (?:Table|Figure) \d+\)")
+
+
+def _without_amber(section: Section) -> Section:
+    """The section of a benchmark that has none of AmbER's tasks: no table of it is called AmbER's."""
+
+    def named(shown: Shown) -> Shown:
+        return replace(shown, title=_OF_AMBER.sub("", shown.title))
+
+    return replace(
+        section, tables=[*map(named, section.tables)], figures=[*map(named, section.figures)]
+    )
 
 
 def _sections(
     runs: Sequence[Run],
     systems: Sequence[Scores],
     benchmark: Benchmark,
-    gap_scale: GapScale,
-    redact: bool,
-    panels: int,
     answers: Sequence[Answers],
-    knowledge: str | Path | None,
-    study: str | Path | None,
+    options: ReportOptions,
 ) -> list[Section | None]:
     from whichone.report.name_set_tables import statistics_section
     from whichone.report.three_choice import three_choice_section
 
+    redact = options.redact
     ranked = {s.system: run.ranked_pages() for s, run in zip(systems, runs, strict=True)}
     results = first_results(runs, systems, benchmark)
-    telling = clearest_panels(runs, systems, benchmark, panels, results)
+    telling = clearest_panels(runs, systems, benchmark, options.panels, results)
     labels = BearerLabels(benchmark)
     confusable = results.any_set
     return [
         first_screen(runs, systems, benchmark, results, telling, redact=redact),
-        Section("Found", [accuracy_table(systems, 1, 5), accuracy_table(systems, 20, 9)]),
         Section(
             "Confused", [confusion_table(systems)], [] if redact else _example(ranked, benchmark)
         )
         if confusable
         else None,
-        three_choice_section(ranked, answers, benchmark, study),
-        corpus_section(systems, benchmark),
+        Section("Found", [accuracy_table(systems, 1, 5), accuracy_table(systems, 20, 9)]),
+        three_choice_section(ranked, answers, benchmark, options.study),
+        kinds_section(systems, benchmark),
         *(section(runs, benchmark, redact=redact) for section in registry.every("tables").values()),
         Section("Between systems", [rank_table(systems), comparison_table(systems)])
         if len(systems) > 1
         else None,
-        Section("Popularity", figures=_figures(systems, benchmark, gap_scale, redact, knowledge)),
+        Section(
+            "Popularity",
+            figures=_figures(systems, benchmark, options.gap_scale, redact, options.knowledge),
+        ),
         statistics_section(benchmark, redact),
         None if redact or not confusable else Section("Examples", [example_sets(benchmark)]),
         Section(
             f"The {len(telling)} most telling names",
-            html="".join(
-                panel_html(p, labels, number=n, redact=redact) for n, p in enumerate(telling, 1)
-            ),
+            html=names_html(telling, labels, [s.system for s in systems], redact=redact),
             on_paper=False,
         )
         if telling
@@ -190,7 +235,7 @@ def rank_table(systems: Sequence[Scores]) -> Table:
     result = compare(systems, [measure])
     ranks = tied_ranks([s.system for s in systems], result)
     rows = {s.system: estimate(s, measure, np.arange(len(s.queries))) for s in systems}
-    order = sorted(rows, key=lambda system: (ranks[system], -(rows[system].value or 0.0), system))
+    order = sorted(rows, key=lambda s: (ranks[s], -measure.sign * (rows[s].value or 0.0), s))
     together = {
         system: [o for o in order if o != system and _not_distinguished(system, o, result)]
         for system in order
@@ -229,7 +274,7 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
     return Table(
         key="comparison",
         title="Paired differences",
-        columns=("measure", "a", "b", "b − a", "p", "p (Holm)", "effect", "b higher/equal/lower"),
+        columns=("measure", "a", "b", "b − a", "p", "p (Holm)", "effect", "b better/equal/worse"),
         rows=[
             (
                 c.measure,
@@ -246,79 +291,121 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
         note=(
             f"b minus a in points; {cluster_note(systems[0].queries)}; p from a permutation test that swaps whole "
             f"clusters ({cluster_rule(systems[0].queries)}); effect: mean difference of clusters over their "
-            "standard deviation; b higher/equal/lower counts queries, and higher confusion is worse."
+            "standard deviation; b better/equal/worse counts queries, or name sets for all correct."
         ),
     )
 
 
-def _meta(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) -> dict[str, str]:
-    """How each run was made, and what of it is no fair figure: failures, nothing found, trained on."""
-    details = {
-        f"run {scores.system}": "; ".join([str(run.description), *scores.cautions()])
-        for run, scores in zip(runs, systems, strict=True)
-    }
+def _meta(systems: Sequence[Scores], benchmark: Benchmark) -> dict[str, str]:
+    """What the figures rest on, and why some of them are not to be quoted as they are."""
     licence = next((line for line in benchmark.card.splitlines() if "icence" in line), "")
+    cautions = {s.system: "; ".join(s.cautions()) for s in systems}
     return {
         "benchmark": benchmark.id,
         "intervals": cluster_note(benchmark.queries),
         "licence": licence or "see the benchmark's card",
-        **details,
+        **{f"run {system}": caution for system, caution in cautions.items() if caution},
     }
+
+
+def settings_table(runs: Sequence[Run], systems: Sequence[Scores]) -> Table:
+    """How each run was made, one setting a row."""
+    made = [dict(_flat(dict(run.description))) for run in runs]
+    names = list(dict.fromkeys(name for settings in made for name in settings))
+    return Table(
+        key="settings",
+        title="Settings",
+        columns=("setting", *(s.system for s in systems)),
+        rows=[(name, *(settings.get(name, "–") for settings in made)) for name in names],
+    )
+
+
+def _flat(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
+    """Settings inside settings by their whole names: `bm25 k1`."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{name} ")
+        else:
+            listed = isinstance(value, list | tuple)
+            text = ", ".join(map(str, value)) if listed else "" if value is None else str(value)
+            yield f"{before}{name}", _HASH.sub(r"\1 …", text) or "–"
+
+
+_HASH = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
 
 
 # Gold pages found, for any benchmark: by dataset or relation, shared or unique names.
 
 
-def corpus_section(systems: Sequence[Scores], benchmark: Benchmark) -> Section | None:
-    """Sections for benchmarks that know which of their names are shared, or that have relations."""
+def kinds_section(systems: Sequence[Scores], benchmark: Benchmark) -> Section | None:
+    """Tables by kind of question, for benchmarks whose queries say how they are worded or whose names are shared."""
     tables = []
-    keys: set[str] = set()
+    values: dict[str, set[Any]] = {}
     related = with_role = False
     for query in benchmark.queries:
-        keys.update(query.attributes)
+        for key in (BENCHMARK, "dataset", *_KINDS):
+            if key in query.attributes:
+                values.setdefault(key, set()).add(query.attributes[key])
         related, with_role = related or bool(query.relation), with_role or bool(query.role)
-    if "shared_name" in keys:
-        by = [*(key for key in (BENCHMARK, "dataset") if key in keys), "shared_name"]
-        tables.append(shared_name_table(systems, by))
+    of = [key for key in (BENCHMARK, "dataset") if key in values]
+    for key, (title, _) in _KINDS.items():
+        if (key == "shared_name" and key in values) or 1 < len(values.get(key, ())) <= _MOST_KINDS:
+            tables.append(breakdown_table(systems, [*of, key], title))
     if related and not with_role:
         tables.append(relation_table(systems))
-    return Section("Unique and shared names", tables) if tables else None
+    return Section("By kind of question", tables) if tables else None
 
 
-def shared_name_table(systems: Sequence[Scores], by: Sequence[str]) -> Table:
-    """Accuracy at 1, 5 and 20 and confusion, split into unique and shared names."""
+_KINDS = {
+    "shared_name": (
+        "Unique and shared names",
+        (
+            "A name is shared when another page of the corpus has the same title once parentheses are "
+            "removed and case is folded."
+        ),
+    ),
+    "wording": ("By wording of the question", "How the question says who is meant."),
+    "kind": ("By kind of question", ""),
+    "noise": ("By noise in the name", "How the name was changed before it was asked."),
+}
+"""Attributes of queries that a report splits its figures by."""
+_MOST_KINDS = 30
+
+
+def breakdown_table(systems: Sequence[Scores], by: Sequence[str], title: str) -> Table:
+    """Accuracy at 1, 5 and 20 and confusion, split by the last of some attributes."""
+    *of, key = by
+    measures = ("acc@1", "acc@5", "acc@20", "confused@20")
     rows: list[Sequence[Cell]] = []
     for scores in systems:
         for where, estimates in slice_scores(scores, by):
-            if where["shared_name"] is None:
+            value = where[key]
+            if value is None:
                 continue  # queries of another benchmark, which do not say
-            name = "shared" if where["shared_name"] else "unique"
+            if key == "shared_name":
+                value = "shared" if value else "unique"
+            place = ": ".join(str(where[k]) for k in of if where[k]) or "all"
             rows.append(
                 (
-                    ": ".join(str(v) for k, v in where.items() if k != "shared_name" and v)
-                    or "all",
-                    name,
+                    place,
+                    str(value),
                     scores.system,
-                    *(estimates[m] for m in ("acc@1", "acc@5", "acc@20", "confused@20")),
+                    *(estimates[m] for m in measures),
                     estimates["acc@1"].n,
                 )
             )
     return Table(
-        key="shared-names",
-        title="Unique and shared names",
+        key=f"by-{key}".replace("by-shared_name", "shared-names"),
+        title=title,
         columns=(
             "dataset",
-            "names",
+            "names" if key == "shared_name" else key,
             "system",
-            "acc@1",
-            "acc@5",
-            "acc@20",
-            "confused@20",
+            *measures,
             "queries",
         ),
         rows=sorted(rows, key=lambda r: (str(r[0]), str(r[1]))),
-        note="A name is shared when another page of the corpus has the same title once parentheses are removed "
-        "and case is folded.",
+        note=_KINDS[key][1],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,7 @@ import msgspec
 from whichone import registry
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark, card_beside, with_licence
+from whichone.benchmarks.exports import Unit, trec_card
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
@@ -21,8 +23,7 @@ from whichone.measures.outcomes import outcome
 from whichone.measures.ranking_measures import kind_of_page
 from whichone.measures.scores import as_answered, other_values
 from whichone.records import Answer, page_of
-from whichone.runs.agent_runner import TRACE, trace_of
-from whichone.runs.run import Answers, Run, open_corpus
+from whichone.runs.run import COUNTS, TRACE, Answers, Run, open_corpus, trace_of
 
 # One question of a folder of answers: what was asked, shown, said, and what would have been right.
 
@@ -225,7 +226,8 @@ def command_of(manifest: Manifest, root: Path) -> str | None:
         )
     words = ["whichone", "retrieve", *benchmarks, str(root)]
     words += ["--retriever", str(parameters.pop("function", retriever))]
-    words += ["-k", str(parameters.pop("k", 100))]
+    unit = "-k" if parameters.pop(COUNTS, None) == "pages" else "--passages"
+    words += [unit, str(parameters.pop("k", 100))]
     if returns := parameters.pop("returns", None):
         words += ["--returns", str(returns)]
     parameters.pop("class", None)  # of the object that an adapter asks, which `make` names
@@ -295,8 +297,15 @@ GROUPS = {
 }
 
 
-def export(folder: str, out: str | Path, form: str, benchmark: str | None = None) -> dict[str, int]:
-    """Write the folder to `out`; how many records each file contains."""
+def export(
+    folder: str,
+    out: str | Path,
+    form: str,
+    benchmark: str | None = None,
+    *,
+    unit: Unit | None = None,
+) -> dict[str, int]:
+    """Write the folder to `out`; how many records each file contains. TREC files are of one unit."""
     kind = folder_kind(folder)
     if kind not in GROUPS:
         raise UsageError(f"a {kind} has no other format", where=folder)
@@ -304,12 +313,20 @@ def export(folder: str, out: str | Path, form: str, benchmark: str | None = None
     if form not in known:
         raise UsageError(f"a {kind} cannot be written as {form!r}", hint=did_you_mean(form, known))
     write = registry.find(GROUPS[kind], form)
+    if unit is not None and form != "trec":
+        raise UsageError(f"{form} has no choice of a unit", hint="--unit is for --format trec")
+    if form == "trec":
+        write = functools.partial(write, unit=unit or "page")
+    card = f"\n\n{trec_card(unit or 'page')}" if form == "trec" else ""
     if kind == "benchmark":
         opened = Benchmark.open(folder)
         written: dict[str, int] = write(opened, out)
-        _add_card(Path(out), opened.card)
+        _add_card(Path(out), f"{opened.card}{card}")
     elif kind == "run":
-        written = write(Run.open(folder), out, benchmark)
+        run = Run.open(folder)
+        written = write(run, out, benchmark)
+        if card:
+            _add_card(Path(out), f"# {run.name} over {run.benchmark_id}{card}")
     elif kind == "answers":
         written = write(folder, out, benchmark)
     else:

@@ -185,9 +185,8 @@ class TfIdf:
     @classmethod
     def open(cls, folder: str | Path, *, backend: Backend = "auto") -> TfIdf:
         place, corpus, options = opened(folder, cls.name)
-        place.check()
         parameters = msgspec.convert(options, TfIdfParameters)
-        return cls(inverted.open_postings(place.root), corpus, parameters, backend=backend)
+        return cls(inverted.open_postings(place), corpus, parameters, backend=backend)
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": "tfidf", **msgspec.to_builtins(self._parameters)}

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import torch
-import transformers
-from torch import nn
 
-from whichone.errors import BadInput, Missing, UsageError, missing_extra
+from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import file_hash
 from whichone.records import Record
-from whichone.retrieval.dense.encoder import Vectors
+from whichone.retrieval.dense.encoder import Vectors, device_of, plain_weights, torch_libraries
 
-# Mentions in context and entities as BLINK's models read them.
+if TYPE_CHECKING:
+    import torch
 
 
 START, END, TITLE = "[unused0]", "[unused1]", "[unused2]"
@@ -61,8 +58,12 @@ class BlinkText:
         return list(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
     def mention_ids(self, mention: MentionText) -> list[int]:
-        """Context around the mention, each side with half of what is left; what one side spares, the other has."""
-        marked = [self.marks[0], *self._ids(mention.mention)[: self.context - 4], self.marks[1]]
+        """Context around the mention, each side with half of what is left; what one side spares, the other has.
+
+        Marks surround a mention; a text that mentions nobody has none, and its end is read.
+        """
+        inside = self._ids(mention.mention)[: self.context - 4]
+        marked = [self.marks[0], *inside, self.marks[1]] if mention.mention else []
         left, right = self._ids(mention.left), self._ids(mention.right)
         room = self.context - 2 - len(marked)
         before = min(len(left), max(room // 2, room - len(right)))
@@ -70,11 +71,8 @@ class BlinkText:
         inner = [*left[len(left) - before :], *marked, *right[:after]]
         return self._padded([self._first, *inner, self._last], self.context)
 
-    def entity_ids(self, title: str, text: str) -> list[int]:
-        return self.entities_ids([title], [text])[0]
-
     def entities_ids(self, titles: Sequence[str], texts: Sequence[str]) -> list[list[int]]:
-        """Of many at once, which the tokenizer does several times as fast."""
+        """Title and description; many at once, which the tokenizer does several times as fast."""
         read = [
             self.tokenizer(list(part), add_special_tokens=False, verbose=False)["input_ids"]
             for part in (titles, texts)
@@ -87,9 +85,6 @@ class BlinkText:
 
     def _padded(self, ids: list[int], length: int) -> list[int]:
         return [*ids, *[self.pad] * (length - len(ids))]
-
-
-# BLINK's models in the layout of its release: `biencoder*.bin` and `crossencoder*.bin` with their `.json`.
 
 
 BATCH, GPU_BATCH = 32, 256
@@ -107,12 +102,22 @@ class BlinkModel:
     """Vectors of mentions and entities, and scores of pairs; without a cross-encoder no pairs."""
 
     def __init__(
-        self, bi: Any, cross: Any | None, text: BlinkText, *, name: str, weights: str, device: str
+        self,
+        bi: Any,
+        cross: Any | None,
+        text: BlinkText,
+        *,
+        name: str,
+        weights: str,
+        device: str,
+        longest: int | None = None,
     ) -> None:
+        """`longest` is how many tokens of a pair the cross-encoder reads."""
         self.bi, self.cross, self.text = bi.to(device).eval(), cross, text
         if cross is not None:
             cross.to(device).eval()
         self.name, self.weights, self.device = name, weights, device
+        self.longest = longest or text.context + text.entity - 1
         self.size = int(bi.cand_encoder.bert_model.config.hidden_size)
         self.entity_ids = lru_cache(REMEMBERED)(self._entity_ids)
 
@@ -123,45 +128,55 @@ class BlinkModel:
         return self._encode(self.bi.context_encoder, [self.mention_ids(m) for m in mentions])
 
     def entities(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
-        if not titles:
-            return np.zeros((0, self.size), np.float32)
-        ids = np.array(self.text.entities_ids(titles, texts), np.int32)
-        return self._encode(self.bi.cand_encoder, list(ids))
+        return self.entity_vectors(list(self.entities_ids(titles, texts)))
 
-    def pairs(self, mention: MentionText, entities: Sequence[tuple[str, str]]) -> list[float]:
-        """The cross-encoder's score of one mention with each entity (title, description)."""
+    def entity_vectors(self, ids: Sequence[Ids]) -> Vectors:
+        return self._encode(self.bi.cand_encoder, ids)
+
+    def pairs(self, mention: MentionText, entities: Sequence[Ids]) -> list[float]:
+        """The cross-encoder's score of one mention with each entity, given by its token ids."""
         assert self.cross is not None
-        scores = self._encode(self.cross.encoder, self.pair_ids(mention, entities))
-        results: list[float] = scores[:, 0].tolist()
+        ids = self.pair_ids(mention, entities)
+        results: list[float] = self._encode(self.cross.encoder, ids, pairs=True)[:, 0].tolist()
         return results
 
     def mention_ids(self, mention: MentionText) -> Ids:
         return np.array(self.text.mention_ids(mention), np.int32)
 
-    def _entity_ids(self, title: str, text: str) -> Ids:
-        return np.array(self.text.entity_ids(title, text), np.int32)
+    def entities_ids(self, titles: Sequence[str], texts: Sequence[str]) -> Ids:
+        ids = self.text.entities_ids(titles, texts)
+        return np.array(ids, np.int32).reshape(len(ids), self.text.entity)
 
-    def pair_ids(self, mention: MentionText, entities: Sequence[tuple[str, str]]) -> list[Ids]:
+    def _entity_ids(self, title: str, text: str) -> Ids:
+        return np.array(self.text.entities_ids([title], [text])[0], np.int32)
+
+    def pair_ids(self, mention: MentionText, entities: Sequence[Ids]) -> list[Ids]:
         """As released: the padded context, then the entity without its first token."""
         context = self.mention_ids(mention)
-        return [np.concatenate([context, self.entity_ids(*entity)[1:]]) for entity in entities]
+        return [np.concatenate([context, ids[1:]])[: self.longest] for ids in entities]
 
-    def tensors(self, ids: Sequence[Ids]) -> tuple[torch.Tensor, torch.Tensor]:
+    def tensors(
+        self, ids: Sequence[Ids], *, pairs: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Token ids, segments and mask; the segment of a pair's entity is 1, everything else is 0."""
         import torch
 
         held = torch.from_numpy(np.stack(ids)).to(self.device).long()
-        return held, (held != self.text.pad).long()
+        mask = (held != self.text.pad).long()
+        segments = torch.zeros_like(held)
+        if pairs:
+            segments[:, self.text.context :] = mask[:, self.text.context :]
+        return held, segments, mask
 
-    def _encode(self, encoder: Any, ids: Sequence[Ids]) -> Vectors:
+    def _encode(self, encoder: Any, ids: Sequence[Ids], *, pairs: bool = False) -> Vectors:
         import torch
 
         results = []
         size = BATCH if self.device == "cpu" else GPU_BATCH
         with torch.inference_mode():
             for start in range(0, len(ids), size):
-                results.append(
-                    encoder(*self.tensors(ids[start : start + size])).float().cpu().numpy()
-                )
+                tensors = self.tensors(ids[start : start + size], pairs=pairs)
+                results.append(encoder(*tensors).float().cpu().numpy())
         return np.concatenate(results) if results else np.zeros((0, self.size), np.float32)
 
     def save(self, folder: Path) -> None:
@@ -169,7 +184,11 @@ class BlinkModel:
         import torch
 
         folder.mkdir(parents=True, exist_ok=True)
-        parameters = {"max_context_length": self.text.context, "max_cand_length": self.text.entity}
+        parameters = {
+            "max_context_length": self.text.context,
+            "max_cand_length": self.text.entity,
+            "max_seq_length": self.longest,
+        }
         for kind, module in ((BI, self.bi), (CROSS, self.cross)):
             if module is not None:
                 state = {key: value.cpu() for key, value in module.state_dict().items()}
@@ -186,7 +205,8 @@ def open_blink(
 
     Released files hold weights only: `base` is the folder of their BERT, for its words.
     """
-    torch, transformers = _libraries()
+    _, transformers = torch_libraries()
+    from whichone.retrieval.blink_layers import BiEncoder, CrossEncoder, config_of
 
     folder = Path(place)
     if not folder.is_dir():
@@ -197,7 +217,7 @@ def open_blink(
     heads = _heads(words)
     modules = {}
     for kind, file in files.items():
-        state = _weights(file, torch)
+        state = {k.removeprefix("module."): v for k, v in plain_weights(file).items()}
         prefix = "cand_encoder.bert_model." if kind == BI else "encoder.bert_model."
         if f"{prefix}embeddings.word_embeddings.weight" not in state:
             raise BadInput(f"these are not the weights of BLINK's {kind}: no {prefix}…", file=file)
@@ -209,16 +229,19 @@ def open_blink(
                 hint="name the folder of the BERT that they were trained from as base",
             )
         module = BiEncoder(config) if kind == BI else CrossEncoder(config)
-        _fill(module, state, file)
+        _fill(module, state, file, needs_pooler=kind == CROSS)
         modules[kind] = module
-    lengths = _lengths(files[BI].with_suffix(".json"))
+    lengths, pairs = _parameters(files[BI]), _parameters(files.get(CROSS, files[BI]))
+    context = int(lengths.get("max_context_length", CONTEXT))
+    entity = int(lengths.get("max_cand_length", ENTITY))
     return BlinkModel(
         modules[BI],
         modules.get(CROSS),
-        BlinkText(tokenizer, *lengths),
+        BlinkText(tokenizer, context, entity),
         name=folder.resolve().name,
         weights="+".join(file_hash(file)[:16] for file in files.values()),
-        device=device or ("cuda" if torch.cuda.is_available() else "cpu"),
+        device=device_of(device),
+        longest=int(pairs.get("max_seq_length", context + entity - 1)),
     )
 
 
@@ -226,7 +249,8 @@ def new_blink(
     checkpoint: str, device: str, context: int = CONTEXT, entity: int = ENTITY
 ) -> BlinkModel:
     """Untrained: every encoder begins as the same BERT, the cross-encoder with a new head."""
-    _, transformers = _libraries()
+    _, transformers = torch_libraries()
+    from whichone.retrieval.blink_layers import BiEncoder, CrossEncoder
 
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint, local_files_only=True)
@@ -259,15 +283,6 @@ def new_blink(
     return BlinkModel(bi, cross, text, name=Path(checkpoint).name, weights="", device=device)
 
 
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise missing_extra(error.name or "transformers", "dense") from None
-    return torch, transformers
-
-
 def _file(folder: Path, kind: str) -> Path:
     result = sorted(folder.glob(f"{kind}*.bin"))
     if len(result) != 1:
@@ -297,77 +312,17 @@ def _heads(words: Path) -> int | None:
     return msgspec.json.decode(config.read_bytes()).get("num_attention_heads")  # type: ignore[no-any-return]
 
 
-def _lengths(file: Path) -> tuple[int, int]:
-    value = msgspec.json.decode(file.read_bytes()) if file.exists() else {}
-    return int(value.get("max_context_length", CONTEXT)), int(value.get("max_cand_length", ENTITY))
+def _parameters(weights: Path) -> dict[str, Any]:
+    """What the program that trained the weights wrote beside them."""
+    file = weights.with_suffix(".json")
+    return msgspec.json.decode(file.read_bytes(), type=dict[str, Any]) if file.exists() else {}
 
 
-def _weights(file: Path, torch: Any) -> dict[str, Any]:
-    try:
-        state: dict[str, Any] = torch.load(file, map_location="cpu", weights_only=True)
-    except (RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
-        raise BadInput(f"not a file of weights: {str(error).splitlines()[0]}", file=file) from error
-    return {key.removeprefix("module."): value for key, value in state.items()}
-
-
-def _fill(module: Any, state: dict[str, Any], file: Path) -> None:
-    result = module.load_state_dict(state, strict=False)
+def _fill(module: Any, state: dict[str, Any], file: Path, *, needs_pooler: bool) -> None:
+    """Every weight that is used: a bi-encoder takes first states, a cross-encoder the pooled one."""
+    left = module.load_state_dict(state, strict=False).missing_keys
     missing = [
-        key for key in result.missing_keys if "position_ids" not in key and "pooler" not in key
+        key for key in left if "position_ids" not in key and (needs_pooler or "pooler" not in key)
     ]
     if missing:
         raise BadInput(f"{len(missing)} weights are missing, such as {missing[0]}", file=file)
-
-
-# BLINK's networks, with the names that its released weights have; imported where torch is used.
-
-
-class BertEncoder(nn.Module):  # type: ignore[misc]  # torch has no types here
-    """The first token's last state; with a head, the head's value of the pooled state."""
-
-    def __init__(self, bert: Any, outputs: int | None = None) -> None:
-        super().__init__()
-        self.bert_model = bert
-        self.additional_linear = nn.Linear(bert.config.hidden_size, outputs) if outputs else None
-        self.dropout = nn.Dropout(0.1)
-
-    def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        states = self.bert_model(input_ids=ids, attention_mask=mask)
-        if self.additional_linear is None:
-            first: torch.Tensor = states.last_hidden_state[:, 0]
-            return first
-        value: torch.Tensor = self.additional_linear(self.dropout(states.pooler_output))
-        return value
-
-
-class BiEncoder(nn.Module):  # type: ignore[misc]  # torch has no types here
-    def __init__(self, config: Any) -> None:
-        super().__init__()
-        self.context_encoder = BertEncoder(transformers.BertModel(config))
-        self.cand_encoder = BertEncoder(transformers.BertModel(config))
-
-
-class CrossEncoder(nn.Module):  # type: ignore[misc]  # torch has no types here
-    def __init__(self, config: Any) -> None:
-        super().__init__()
-        self.encoder = BertEncoder(transformers.BertModel(config), 1)
-
-
-def config_of(state: dict[str, torch.Tensor], prefix: str, heads: int | None) -> Any:
-    """A BERT's sizes from its weights; the number of heads is not in them: 64 numbers each, as in BERT."""
-    words = state[f"{prefix}embeddings.word_embeddings.weight"]
-    layers = {
-        int(key.removeprefix(f"{prefix}encoder.layer.").partition(".")[0])
-        for key in state
-        if key.startswith(f"{prefix}encoder.layer.")
-    }
-    hidden = words.shape[1]
-    return transformers.BertConfig(
-        vocab_size=words.shape[0],
-        hidden_size=hidden,
-        num_hidden_layers=len(layers),
-        num_attention_heads=heads or max(1, hidden // 64),
-        intermediate_size=state[f"{prefix}encoder.layer.0.intermediate.dense.weight"].shape[0],
-        max_position_embeddings=state[f"{prefix}embeddings.position_embeddings.weight"].shape[0],
-        type_vocab_size=state[f"{prefix}embeddings.token_type_embeddings.weight"].shape[0],
-    )

@@ -102,9 +102,6 @@ class EntityFacts:
         return {row["property"]: stems(row["label"]) for row in table.to_pylist() if row["label"]}
 
 
-# `bootleg-style`: candidates by their types and facts, as Bootleg reasons, but without training.
-
-
 Weight = Annotated[float, msgspec.Meta(ge=0)]
 
 

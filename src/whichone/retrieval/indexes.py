@@ -87,6 +87,9 @@ def opened(path: str | Path, retriever: str) -> tuple[Folder, Corpus, dict[str, 
     made_by = folder.manifest.parameters.get("retriever")
     if made_by != retriever:
         raise BadInput(f"it is an index of {made_by}, not of {retriever}", file=folder.root)
+    for name in folder.manifest.files:
+        if name.endswith(f"/{MANIFEST}"):  # of the folders inside, which are opened by themselves
+            folder.path(name)
     options: dict[str, Any] = folder.manifest.parameters["options"]
     return folder, Corpus.open(folder.root / CORPUS), options
 

@@ -163,7 +163,8 @@ def make_finder(
 ) -> tuple[Finder, dict[str, Any]]:
     """The finder, and what decides what it finds.
 
-    auto takes the given marks where a question has some, else the known names.
+    auto takes the given marks where a question has some, else the known names; spaCy and flair read the
+    questions whose text has no marks.
     """
     if kind == "given":
         return given, {"mentions": "given"}
@@ -171,25 +172,24 @@ def make_finder(
         return (lambda question: names.find(question.text)), {"mentions": "names"}
     if kind == "auto":
         return (lambda question: given(question) or names.find(question.text)), {"mentions": "auto"}
-    if kind == "spacy":
-        return spacy_finder(model)
-    if kind == "flair":
-        return flair_finder(model or "ner")
+    if kind in ("spacy", "flair"):
+        find, described = spacy_finder(model) if kind == "spacy" else flair_finder(model or "ner")
+        return (lambda question: _marked(question.text) or find(question)), described
     raise UsageError(f"mentions={kind} is not known", hint=did_you_mean(kind, FINDERS))
 
 
 def given(question: Question) -> list[Span]:
     """Between [START_ENT] and [END_ENT], else where the question's own mention stands."""
-    marked = [
-        Span(text=m[1], start=m.start(), end=m.end())
-        for m in _MARKS.finditer(question.text)
-        if m[1]
-    ]
+    marked = _marked(question.text)
     if marked or not question.mention:
         return marked
     at = question.text.find(question.mention)
     start, end = (at, at + len(question.mention)) if at >= 0 else (0, 0)
     return [Span(text=question.mention, start=start, end=end)]
+
+
+def _marked(text: str) -> list[Span]:
+    return [Span(text=m[1], start=m.start(), end=m.end()) for m in _MARKS.finditer(text) if m[1]]
 
 
 def bare(name: str) -> list[str]:
@@ -256,9 +256,6 @@ def flair_finder(model: str) -> tuple[Finder, dict[str, Any]]:
         ]
 
     return find, {"mentions": "flair", "model": model}
-
-
-# `linker`: the candidates of every mention by their priors; no text of a page is read.
 
 
 class Linker:

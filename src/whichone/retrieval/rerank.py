@@ -51,6 +51,8 @@ class Fusion:
     """Fuses what several sources rank."""
 
     name = "fusion"
+    deepens = False
+    """Asked for more, it weighs other lists: its first passages would change."""
     Parameters = FusionParameters
 
     def __init__(
@@ -197,6 +199,8 @@ class Rerank:
     """Re-orders what a source ranks; what is deeper keeps its order below."""
 
     name = "rerank"
+    deepens = False
+    """Asked twice, it would read everything twice."""
     Parameters = RerankParameters
 
     def __init__(

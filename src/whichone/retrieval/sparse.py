@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -22,10 +22,6 @@ from whichone.retrieval.dense.encoder import joined, package_folder, weights_has
 from whichone.retrieval.indexes import created, found_or_built, opened
 from whichone.retrieval.onnx_model import OnnxModel, batches_by_length, finite, is_onnx, padded
 
-if TYPE_CHECKING:
-    import torch
-
-
 # SPLADE: what a masked language model would write at any place of a text, as weights of words.
 # The weight of a word is the largest log(1 + max(0, logit)) over the text's tokens (Formal et al., 2021).
 
@@ -41,7 +37,9 @@ class SparseEncoder(Protocol):
     words: int
     """How many words there are; their numbers are below it."""
 
-    def encode(self, texts: Sequence[str]) -> list[Weighted]: ...
+    def encode(self, texts: Sequence[str], *, asked: bool = False) -> list[Weighted]:
+        """Of passages, or of questions that are `asked`."""
+        ...
 
     def tokens(self, text: str) -> list[int]:
         """The numbers of a text's own words, without special tokens."""
@@ -56,7 +54,7 @@ def open_sparse_encoder(
     """The encoder of a folder, an `.onnx` file, or a model that was fetched to this machine."""
     if is_onnx(model):
         return OnnxSplade(Path(model), longest=longest)
-    return Splade.load(model, device=device, longest=longest)
+    return Splade(model, device=device, longest=longest)
 
 
 class OnnxSplade:
@@ -84,9 +82,14 @@ class OnnxSplade:
             "longest": self._longest,
         }
 
-    def encode(self, texts: Sequence[str]) -> list[Weighted]:
+    def encode(self, texts: Sequence[str], *, asked: bool = False) -> list[Weighted]:
         rows = [e.ids for e in self._model.tokenizer.encode_batch(list(texts))] if texts else []
-        return by_length(rows, self._weights)
+        encoded: list[Weighted] = [(np.zeros(0, np.int64), np.zeros(0, np.float32))] * len(rows)
+        for places in batches_by_length([len(row) for row in rows], BATCH):
+            for n, weights in zip(places, self._weights([rows[n] for n in places]), strict=True):
+                words = np.flatnonzero(weights > 0)
+                encoded[n] = words, weights[words]
+        return encoded
 
     def _weights(self, rows: list[list[int]]) -> npt.NDArray[np.float32]:
         ids, mask = padded(rows)
@@ -102,116 +105,75 @@ class OnnxSplade:
         return ids
 
 
+def splade_model(checkpoint: str, *, device: str | None = None, longest: int = LONGEST) -> Any:
+    """sentence-transformers' SparseEncoder of a SPLADE folder, or of any masked language model."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from sentence_transformers import SparseEncoder
+            from sentence_transformers.sparse_encoder.modules import SpladePooling
+    except ImportError as error:
+        raise missing_extra(error.name or "sentence-transformers", "dense") from None
+    place = str(package_folder(checkpoint) or checkpoint)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = SparseEncoder(place, device=device, local_files_only=True).float()
+    except (OSError, ValueError, KeyError) as error:
+        raise Missing(
+            f"cannot load the SPLADE model {checkpoint}: {str(error).splitlines()[0]}",
+            hint="name a folder of a masked language model, or of one exported to ONNX",
+        ) from error
+    if not any(isinstance(part, SpladePooling) for part in model.modules()):
+        raise BadInput(  # words would be weighted at random
+            "a checkpoint of the wrong kind: it has no language-model head, so it writes no words",
+            file=place,
+            hint="a masked language model or a SPLADE checkpoint is needed; search with this one by"
+            " --retriever dense",
+        )
+    model.max_seq_length = min(longest, model.max_seq_length or longest)
+    return model
+
+
 class Splade:
-    """A masked language model of transformers; sentence-transformers' SPLADE folders hold one too."""
+    """A SPLADE model or a masked language model, run by sentence-transformers."""
 
-    def __init__(self, model: Any, tokenizer: Any, *, name: str, longest: int = LONGEST) -> None:
-        self.model = model
-        self.tokenizer = tokenizer
-        self.name = name
-        self.words = int(model.config.vocab_size)
-        self.longest = min(longest, int(model.config.max_position_embeddings))
-        self.hash = ""
-
-    @classmethod
-    def load(cls, checkpoint: str, *, device: str | None = None, longest: int = LONGEST) -> Splade:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                import torch
-                from transformers import AutoModelForMaskedLM, AutoTokenizer
-        except ImportError as error:
-            raise missing_extra(error.name or "transformers", "dense") from None
-        place = str(package_folder(checkpoint) or checkpoint)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
-                model = AutoModelForMaskedLM.from_pretrained(place, local_files_only=True)
-        except (OSError, ValueError, KeyError) as error:
-            raise Missing(
-                f"cannot load the SPLADE model {checkpoint}: {str(error).splitlines()[0]}",
-                hint="name a folder of a masked language model, or of one exported to ONNX",
-            ) from error
-        _check_head(model, place)
-        chosen = device or ("cuda" if torch.cuda.is_available() else "cpu")
-        name = Path(checkpoint).resolve().name if Path(checkpoint).is_dir() else checkpoint
-        loaded = cls(model.float().to(chosen).eval(), tokenizer, name=name, longest=longest)
-        loaded.hash = weights_hash(Path(place)) if Path(place).is_dir() else ""
-        return loaded
+    def __init__(
+        self, checkpoint: str, *, device: str | None = None, longest: int = LONGEST
+    ) -> None:
+        self._model = splade_model(checkpoint, device=device, longest=longest)
+        place = Path(str(package_folder(checkpoint) or checkpoint))
+        self.name = Path(checkpoint).resolve().name if Path(checkpoint).is_dir() else checkpoint
+        self._hash = weights_hash(place) if place.is_dir() else ""
+        self.words = int(self._model.encode(["a"], convert_to_sparse_tensor=False).shape[1])
 
     def describe(self) -> dict[str, Any]:
         return {
             "model": self.name,
             "kind": "masked language model",
-            "weights": self.hash,
-            "longest": self.longest,
+            "weights": self._hash,
+            "longest": self._model.max_seq_length,
         }
 
-    def weights(self, texts: Sequence[str]) -> torch.Tensor:
-        """Weights of all words for each text, with gradients where torch keeps them."""
-        import torch
-
-        features = self.tokenizer(
+    def encode(self, texts: Sequence[str], *, asked: bool = False) -> list[Weighted]:
+        encode = self._model.encode_query if asked else self._model.encode_document
+        rows = encode(
             list(texts),
-            padding=True,
-            truncation=True,
-            max_length=self.longest,
-            return_tensors="pt",
-        ).to(self.model.device)
-        logits = self.model(**features).logits.float()
-        mask = features["attention_mask"].unsqueeze(2)
-        largest: torch.Tensor = (torch.log1p(torch.relu(logits)) * mask).amax(1)
-        return largest
+            batch_size=BATCH,
+            convert_to_tensor=False,
+            save_to_cpu=True,
+            show_progress_bar=False,
+        )
+        return [self._weighted(row.coalesce()) for row in rows]
 
-    def encode(self, texts: Sequence[str]) -> list[Weighted]:
-        import torch
-
-        encoded: list[Weighted] = [_none()] * len(texts)
-        for places in batches_by_length([len(text) for text in texts], BATCH):
-            with torch.no_grad():
-                weights = self.weights([texts[n] for n in places]).cpu().numpy()
-            for n, row in zip(places, finite(weights, self.name), strict=True):
-                encoded[n] = nonzero(row)
-        return encoded
+    def _weighted(self, row: Any) -> Weighted:
+        weights = finite(row.values().float().numpy(), self.name)
+        kept = weights > 0
+        return row.indices()[0].numpy()[kept], weights[kept]
 
     def tokens(self, text: str) -> list[int]:
-        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        ids: list[int] = self._model.tokenizer(text, add_special_tokens=False)["input_ids"]
         return ids
-
-    def save(self, folder: Path) -> None:
-        self.model.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
-
-
-def _check_head(model: Any, place: str) -> None:
-    """Without a language-model head words would be weighted at random."""
-    heads = list(getattr(model.config, "architectures", None) or ())
-    if heads and not any("MaskedLM" in head or "PreTraining" in head for head in heads):
-        raise BadInput(
-            f"a checkpoint of the wrong kind: it is a {', '.join(heads)}, which writes no words",
-            file=place,
-            hint="a masked language model or a SPLADE checkpoint is needed; search with this one by"
-            " --retriever dense",
-        )
-
-
-def by_length(
-    rows: Sequence[Sequence[int]],
-    weights: Callable[[list[list[int]]], npt.NDArray[np.float32]],
-) -> list[Weighted]:
-    """Texts encoded in batches of similar length, in their own order."""
-    encoded: list[Weighted] = [_none()] * len(rows)
-    for places in batches_by_length([len(row) for row in rows], BATCH):
-        encodeds = weights([list(rows[n]) for n in places])
-        for n, row in zip(places, encodeds, strict=True):
-            encoded[n] = nonzero(row)
-    return encoded
-
-
-def nonzero(row: npt.NDArray[np.float32]) -> Weighted:
-    words = np.flatnonzero(row > 0)
-    return words, row[words]
 
 
 def strongest(text: Weighted, most: int | None) -> Weighted:
@@ -221,14 +183,6 @@ def strongest(text: Weighted, most: int | None) -> Weighted:
         return text
     kept = np.sort(np.lexsort((words, -weights))[:most])
     return words[kept], weights[kept]
-
-
-def passage_texts(titles: Sequence[str], texts: Sequence[str]) -> list[str]:
-    return joined(titles, texts)
-
-
-def _none() -> Weighted:
-    return np.zeros(0, np.int64), np.zeros(0, np.float32)
 
 
 # An inverted index of real weights: `starts`, `documents`, `weights`, `lengths`.
@@ -329,7 +283,7 @@ class Sparse:
         self.encoder = encoder
         self.corpus = corpus
         self._parameters = parameters
-        self._scorer = Scorer(RealPostings.open(folder.root))
+        self._scorer = Scorer(RealPostings.open(folder.path))
 
     @classmethod
     def over(cls, corpus: Corpus, work: Path, **options: Any) -> Sparse:
@@ -385,7 +339,7 @@ class Sparse:
                     counted[word] = counted.get(word, 0.0) + 1.0
                 yield counted
             return
-        for text in self.encoder.encode([question.text for question in questions]):
+        for text in self.encoder.encode([q.text for q in questions], asked=True):
             words, weights = strongest(text, self._parameters.question_words)
             yield dict(zip(words.tolist(), weights.tolist(), strict=True))
 
@@ -419,7 +373,7 @@ def _index(
             rows = table.slice(start, BLOCK)
             block = Block(folder.partial, number)
             if not block.done:
-                texts = passage_texts(rows["title"].to_pylist(), rows["text"].to_pylist())
+                texts = joined(rows["title"].to_pylist(), rows["text"].to_pylist())
                 encoded = encoder.encode(texts)
                 block.write([strongest(e, parameters.passage_words) for e in encoded], start)
             blocks.append(block)

@@ -1,13 +1,14 @@
-"""ColBERT's and PyLate's checkpoints, and any encoder as a start: backbone, projection, unit vectors."""
+"""What turns texts into one vector a token, and those vectors on disk."""
 
 from __future__ import annotations
 
+import logging
 import string
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -16,17 +17,14 @@ import pyarrow as pa
 
 from whichone.errors import BadInput, Missing, missing_extra
 from whichone.files.folder import Folder, file_hash
-from whichone.files.lines import read_json, write_atomic
+from whichone.files.lines import read_json
 from whichone.progress import progress, talk
 from whichone.retrieval.dense.encoder import Vectors, joined, package_folder, weights_hash
 from whichone.retrieval.onnx_model import OnnxModel, batches_by_length, finite, is_onnx, padded
 
-if TYPE_CHECKING:
-    import torch
-
-
 # How a late-interaction checkpoint wants its texts cut: markers, expansion, what is left out.
-# ColBERT's own checkpoints say it in `artifact.metadata`, PyLate's in `config_sentence_transformers.json`.
+# ColBERT's own checkpoints say it in `artifact.metadata`, PyLate's and sentence-transformers' in `config_sentence_transformers.json`
+# and beside it. An ONNX model is cut by these rules; torch models by the library.
 
 
 class TokenRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +59,8 @@ def read_rules(folder: Path) -> TokenRules:
             skip_punctuation=settings.get("mask_punctuation", True),
         )
     settings = _object(pylate) if pylate.exists() else {}
+    if settings.get("model_type") == "MultiVectorEncoder":
+        return _native_rules(folder, settings)
     if "query_length" not in settings and "document_length" not in settings:
         return TokenRules()
     return _convert(
@@ -72,6 +72,24 @@ def read_rules(folder: Path) -> TokenRules:
         expand=settings.get("do_query_expansion", True),
         attend=settings.get("attend_to_expansion_tokens", False),
         skip_punctuation=settings.get("skiplist_words") != [],
+    )
+
+
+def _native_rules(folder: Path, settings: dict[str, Any]) -> TokenRules:
+    """Those of sentence-transformers' own layout: its modules have them."""
+    prompts = settings.get("prompts") or {}
+    first = _object(folder / "sentence_bert_config.json")
+    mask = next(folder.glob("*_MultiVectorMask/config.json"), None)
+    expansion = first.get("query_expansion") or {}
+    return _convert(
+        folder,
+        question_mark=(prompts.get("query") or "").strip(),
+        passage_mark=(prompts.get("document") or "").strip(),
+        question_length=expansion.get("length") or first.get("query_length"),
+        passage_length=first.get("document_length"),
+        expand=bool(expansion),
+        attend=expansion.get("attend"),
+        skip_punctuation=mask is not None and bool(_object(mask).get("skiplist_words")),
     )
 
 
@@ -140,216 +158,163 @@ class Cutter:
         return rows if mark is None else [[*row[:1], mark, *row[1:]] for row in rows]
 
 
-# ColBERT's and PyLate's checkpoints, and any encoder as a start: backbone, projection, unit vectors.
+# ColBERT's and PyLate's checkpoints, and any encoder as a start, by sentence-transformers' MultiVectorEncoder.
 
 
 BATCH = 32
-_PROJECTION = "linear.weight"
 
 
-class Colbert:
-    """The modules of a checkpoint: `backbone`, and `projection` where it has one."""
+def token_model(checkpoint: str, *, device: str | None = None, new_size: int | None = None) -> Any:
+    """The MultiVectorEncoder of a late-interaction checkpoint, or of any encoder's token vectors.
 
-    def __init__(self, backbone: Any, tokenizer: Any, projection: Any, rules: TokenRules) -> None:
-        import torch
-
-        parts = {"backbone": backbone} | ({} if projection is None else {"projection": projection})
-        self.module = torch.nn.ModuleDict(parts)
-        self.tokenizer = tokenizer
-        self.rules = rules
-        self.cutter = Cutter(tokenizer.backend_tokenizer, rules)
-
-    @classmethod
-    def load(cls, checkpoint: str, *, device: str | None = None) -> Colbert:
-        """From a folder, an installed package, or a model that was fetched to this machine."""
-        import torch
-
-        place = str(package_folder(checkpoint) or checkpoint)
-        backbone, tokenizer = _load(place, checkpoint)
-        folder = Path(place)
-        weight = _projection(folder)
-        projection = None
-        if weight is not None:
-            projection = torch.nn.Linear(weight.shape[1], weight.shape[0], bias=False)
-            with torch.no_grad():
-                projection.weight.copy_(weight)
-            if weight.shape[1] != backbone.config.hidden_size:
-                raise BadInput(
-                    f"the projection takes {weight.shape[1]} numbers, the encoder gives"
-                    f" {backbone.config.hidden_size}",
-                    file=folder,
-                )
-        rules = read_rules(folder) if folder.is_dir() else TokenRules()
-        loaded = cls(backbone.float(), tokenizer, projection, rules)
-        loaded.module.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
-        return loaded
-
-    @property
-    def projection(self) -> Any:
-        """The linear layer after the backbone; None where there is none."""
-        return self.module["projection"] if "projection" in self.module else None  # noqa: SIM401 (no dict)
-
-    @property
-    def size(self) -> int:
-        if self.projection is not None:
-            return int(self.projection.out_features)
-        return int(self.module["backbone"].config.hidden_size)
-
-    @property
-    def device(self) -> Any:
-        return next(self.module.parameters()).device
-
-    def vectors(self, rows: Sequence[Sequence[int]], seen: Sequence[int]) -> torch.Tensor:
-        """Unit vectors of padded rows of ids; the model attends to the first `seen` of each."""
-        import torch
-
-        ids, _ = padded(rows)
-        mask = np.arange(ids.shape[1]) < np.array(seen)[:, None]
-        last = self.module["backbone"](
-            input_ids=torch.from_numpy(ids).to(self.device),
-            attention_mask=torch.from_numpy(mask.astype(np.int64)).to(self.device),
-        ).last_hidden_state
-        if "projection" in self.module:
-            last = self.module["projection"](last)
-        return torch.nn.functional.normalize(last.float(), dim=2)
-
-    def save(self, folder: Path) -> None:
-        """As PyLate and sentence-transformers lay a model out: the projection is `1_Dense`."""
-        from safetensors.torch import save_file
-
-        self.module["backbone"].save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
-        rules = self.rules
-        _write(
-            folder / "config_sentence_transformers.json",
-            {
-                "query_prefix": rules.question_mark,
-                "document_prefix": rules.passage_mark,
-                "query_length": rules.question_length,
-                "document_length": rules.passage_length,
-                "do_query_expansion": rules.expand,
-                "attend_to_expansion_tokens": rules.attend,
-                **({} if rules.skip_punctuation else {"skiplist_words": []}),
-            },
-        )
-        modules = [{"idx": 0, "name": "0", "path": "", "type": "Transformer"}]
-        if "projection" in self.module:
-            linear = self.module["projection"]
-            (folder / "1_Dense").mkdir(exist_ok=True)
-            save_file(
-                {_PROJECTION: linear.weight.detach().cpu().contiguous()},
-                folder / "1_Dense" / "model.safetensors",
-            )
-            _write(
-                folder / "1_Dense" / "config.json",
-                {
-                    "in_features": linear.in_features,
-                    "out_features": linear.out_features,
-                    "bias": False,
-                    "activation_function": "torch.nn.modules.linear.Identity",
-                },
-            )
-            modules.append({"idx": 1, "name": "1", "path": "1_Dense", "type": "Dense"})
-        typed = [m | {"type": f"sentence_transformers.models.{m['type']}"} for m in modules]
-        _write(folder / "modules.json", typed)
-
-
-class ColbertTokens:
-    """A checkpoint as an encoder of tokens, run by torch."""
-
-    def __init__(self, model: str, *, device: str | None = None) -> None:
-        self.name = Path(model).resolve().name if Path(model).is_dir() else model
-        self._colbert = Colbert.load(model, device=device)
-        self._hash = weights_hash(Path(model)) if Path(model).is_dir() else ""
-        self.size = self._colbert.size
-
-    def describe(self) -> dict[str, Any]:
-        projected = "projection" in self._colbert.module
-        return {
-            "model": self.name,
-            "kind": "ColBERT" if projected else "backbone MaxSim",
-            "weights": self._hash,
-            "size": self.size,
-            "rules": msgspec.to_builtins(self._colbert.rules),
-        }
-
-    def questions(self, texts: Sequence[str]) -> list[Vectors]:
-        rows, seen = self._colbert.cutter.questions(texts)
-        return self._encode(rows, seen, [list(range(len(row))) for row in rows])
-
-    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> list[Vectors]:
-        cutter = self._colbert.cutter
-        rows = cutter.passages(joined(titles, texts))
-        return self._encode(rows, [len(r) for r in rows], [cutter.kept(r) for r in rows])
-
-    def _encode(
-        self, rows: list[list[int]], seen: list[int], kept: list[list[int]]
-    ) -> list[Vectors]:
-        import torch
-
-        encoded: list[Vectors] = [np.zeros((0, 0), np.float32)] * len(rows)
-        for places in batches_by_length([len(row) for row in rows], BATCH):
-            with torch.no_grad():
-                last = self._colbert.vectors([rows[n] for n in places], [seen[n] for n in places])
-            for vectors, n in zip(last.cpu().numpy(), places, strict=True):
-                encoded[n] = finite(vectors[kept[n]], self.name)
-        return encoded
-
-
-def _load(place: str, checkpoint: str) -> tuple[Any, Any]:
+    With `new_size` an encoder that was none before gets a projection, made anew, and ColBERT's
+    markers and expansion where its tokeniser has their tokens.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from transformers import AutoModel, AutoTokenizer
-            from transformers.utils import logging
+            from sentence_transformers import MultiVectorEncoder
+            from sentence_transformers.base.modules import Dense, Normalize, Transformer
+            from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
     except ImportError:
-        raise missing_extra("transformers", "dense") from None
-    before = logging.get_verbosity()
-    logging.set_verbosity_error()  # ColBERT's projection is no part of the backbone
+        raise missing_extra("sentence-transformers", "dense") from None
+    place = _model_folder(checkpoint)
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tokenizer = AutoTokenizer.from_pretrained(place, local_files_only=True)
-            backbone = AutoModel.from_pretrained(place, local_files_only=True)
+            if _is_late(Path(place)):
+                model = MultiVectorEncoder(place, device=device, local_files_only=True).float()
+                _check_projection(model, place)
+                return model
+            rules = TokenRules()
+            encoder = Transformer(
+                place,
+                query_length=rules.question_length,
+                document_length=rules.passage_length,
+                model_kwargs={"local_files_only": True},
+            )
     except (OSError, ValueError, KeyError) as error:
         raise Missing(
             f"cannot load the late-interaction model {checkpoint}: {str(error).splitlines()[0]}",
             hint="name a folder of a ColBERT, PyLate or transformers checkpoint, or of an ONNX model",
         ) from error
-    finally:
-        logging.set_verbosity(before)
-    if not getattr(tokenizer, "is_fast", False):
-        raise BadInput("the model has no fast tokenizer (tokenizer.json)", file=place)
-    return backbone, tokenizer
+    parts: list[Any] = [encoder]
+    prompts = {}
+    if new_size is not None:
+        parts.append(
+            Dense(
+                encoder.get_embedding_dimension(),
+                new_size,
+                bias=False,
+                activation_function=None,
+                module_input_name="token_embeddings",
+            )
+        )
+        prompts = _markers(encoder, rules)
+    parts.append(MultiVectorMask(skiplist_words=_punctuation(encoder.tokenizer)))
+    parts.append(Normalize(module_input_name="token_embeddings"))
+    return MultiVectorEncoder(modules=parts, device=device, prompts=prompts or None).float()
 
 
-def _projection(folder: Path) -> Any:
-    """ColBERT's `linear.weight` among the weights, or PyLate's in `1_Dense`; None without either."""
-    for file in ("1_Dense/model.safetensors", "model.safetensors"):
-        if (folder / file).exists():
-            from safetensors import safe_open
+def _model_folder(checkpoint: str) -> str:
+    """The folder of a model: itself, in an installed package, or in the hub's cache."""
+    found = package_folder(checkpoint)
+    if found is not None or Path(checkpoint).exists():
+        return str(found or checkpoint)
+    try:
+        from huggingface_hub import snapshot_download
 
-            with safe_open(folder / file, "pt") as opened:
-                if _PROJECTION in set(opened.keys()):
-                    return opened.get_tensor(_PROJECTION)
-    for file in ("1_Dense/pytorch_model.bin", "pytorch_model.bin"):
-        if (folder / file).exists():
-            import torch
-
-            weights = torch.load(folder / file, map_location="cpu", weights_only=True)
-            if _PROJECTION in weights:
-                return weights[_PROJECTION]
-    return None
+        return str(snapshot_download(checkpoint, local_files_only=True))
+    except (OSError, ValueError):
+        return checkpoint
 
 
-def _write(path: Path, value: Any) -> None:
-    write_atomic(path, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+def _is_late(folder: Path) -> bool:
+    """Whether a folder's files say that it is a late-interaction model."""
+    own, config = folder / "config_sentence_transformers.json", folder / "config.json"
+    said = _object(own) if own.exists() else {}
+    architectures = (_object(config) if config.exists() else {}).get("architectures") or []
+    return (
+        said.get("model_type") in ("MultiVectorEncoder", "ColBERT")
+        or "query_length" in said
+        or "HF_ColBERT" in architectures
+    )
+
+
+def _check_projection(model: Any, place: str) -> None:
+    for part in model:
+        if hasattr(part, "in_features") and part.in_features != (
+            size := model[0].get_embedding_dimension()
+        ):
+            raise BadInput(
+                f"the projection takes {part.in_features} numbers, the encoder gives {size}",
+                file=place,
+            )
+
+
+def _punctuation(tokenizer: Any) -> list[str]:
+    known = tokenizer.get_vocab()
+    return [sign for sign in string.punctuation if sign in known]
+
+
+def _markers(encoder: Any, rules: TokenRules) -> dict[str, str]:
+    tokenizer = encoder.tokenizer
+    known = tokenizer.get_vocab()
+    if "[MASK]" in known:
+        encoder.query_expansion = {"strategy": "fixed", "length": rules.question_length}
+    marks = [mark for mark in ("[unused0]", "[unused1]") if mark in known]
+    if len(marks) < 2:
+        return {}
+    tokenizer.add_special_tokens({"additional_special_tokens": marks})
+    return {"query": f"{marks[0]} ", "document": f"{marks[1]} "}
+
+
+class ColbertTokens:
+    """A checkpoint as an encoder of tokens, run by sentence-transformers."""
+
+    def __init__(self, model: str, *, device: str | None = None) -> None:
+        self.name = Path(model).resolve().name if Path(model).is_dir() else model
+        self._model = token_model(model, device=device)
+        self._hash = weights_hash(Path(model)) if Path(model).is_dir() else ""
+        self.size = int(self._model.get_embedding_dimension())
+
+    def describe(self) -> dict[str, Any]:
+        first = self._model[0]
+        parts = [type(part).__name__ for part in self._model]
+        return {
+            "model": self.name,
+            "kind": "ColBERT" if "Dense" in parts else "backbone MaxSim",
+            "weights": self._hash,
+            "size": self.size,
+            "rules": {
+                "prompts": {k: v for k, v in self._model.prompts.items() if v},
+                "question_length": first.query_length,
+                "passage_length": first.document_length,
+                "expansion": first.query_expansion,
+                "skipped": next(
+                    (
+                        "".join(p.skiplist_words)
+                        for p in self._model
+                        if hasattr(p, "skiplist_words")
+                    ),
+                    "",
+                ),
+            },
+        }
+
+    def questions(self, texts: Sequence[str]) -> list[Vectors]:
+        return self._encode(self._model.encode_query, list(texts))
+
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> list[Vectors]:
+        return self._encode(self._model.encode_document, joined(titles, texts))
+
+    def _encode(self, encode: Any, texts: list[str]) -> list[Vectors]:
+        encoded = encode(texts, batch_size=BATCH, convert_to_numpy=True, show_progress_bar=False)
+        return [finite(np.asarray(vectors, np.float32), self.name) for vectors in encoded]
 
 
 # What turns texts into one vector a token: an ONNX model, or a ColBERT or PyLate checkpoint.
-
-
-ENCODER_BATCH = 32
 
 
 class TokenEncoder(Protocol):
@@ -418,7 +383,7 @@ class OnnxTokens:
         self, rows: list[list[int]], seen: list[int], kept: list[list[int]]
     ) -> list[Vectors]:
         encoded: list[Vectors] = [np.zeros((0, 0), np.float32)] * len(rows)
-        for places in batches_by_length([len(row) for row in rows], ENCODER_BATCH):
+        for places in batches_by_length([len(row) for row in rows], BATCH):
             ids, _ = padded([rows[n] for n in places])
             mask = (np.arange(ids.shape[1]) < np.array([[seen[n]] for n in places])).astype(
                 np.int64

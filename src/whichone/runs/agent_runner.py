@@ -23,7 +23,7 @@ from whichone.runs.retrieve import (
     default_index_folder,
     make_retriever,
 )
-from whichone.runs.run import Answers
+from whichone.runs.run import TRACE, Answers
 from whichone.runs.shown import Setting
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
@@ -85,8 +85,6 @@ class RecordTable:
         return f"Done: {action} for {label} ({entity})."
 
 
-TRACE = "trace"
-"""The note of an answer in which an agent's trace is kept."""
 BUDGET = 10
 
 
@@ -240,9 +238,3 @@ def run_agent(
     setting = Setting(passages="none")
     called = name or f"{reader.name} + {getattr(retriever, 'name', type(retriever).__name__)}"
     return run_reader(reader, benchmark, path, setting, name=called, cites="corpus", **options)
-
-
-def trace_of(answer: Answer) -> Trace | None:
-    """The trace kept with an agent's answer."""
-    trace = answer.notes.get(TRACE)
-    return msgspec.convert(trace, Trace) if trace else None

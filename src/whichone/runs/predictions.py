@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, Where
+from whichone.corpus.passage_files import pages_by_title
 from whichone.errors import BadInput, sample
 from whichone.files.folder import Folder, file_hash
 from whichone.files.json_records import array_records
-from whichone.files.lines import read_json_lines, read_lines, write_atomic, write_json_lines
+from whichone.files.lines import read_json_lines, read_lines, write_atomic
 from whichone.names import name_key
 from whichone.progress import talk
 from whichone.records import Answer, Passage, Query, Ranking, ReadingTask, page_id, page_of
@@ -50,11 +51,7 @@ class PageFinder:
         pages = frozenset(benchmark.pages).union(*(q.gold_pages() for q in benchmark.queries))
         sources = Counter(page.partition(":")[0] for page in sorted(pages))
         self._source = sources.most_common(1)[0][0] if sources else "enwiki"
-        self._known = {
-            title.replace("_", " "): page for page, title in sorted(benchmark.page_titles.items())
-        }
-        for title, page in _gold_titles(benchmark):
-            self._known.setdefault(title.replace("_", " "), page)
+        self._known = _by_title(benchmark, lambda title: title.replace("_", " "))
         self._known |= {page: page for page in pages}
         self._known |= {passage: passage for passage in benchmark.passages["id"].to_pylist()}
 
@@ -69,6 +66,14 @@ class PageFinder:
         """A passage, page or title of the benchmark, as it is written there."""
         written = str(name)
         return self._known.get(written) or self._known.get(written.replace("_", " "))
+
+
+def _by_title(benchmark: Benchmark, form: Callable[[str], str]) -> dict[str, str]:
+    """The pages that titles mean: those of the corpus, else those that gold gives its pages."""
+    known = [(page, form(title)) for page, title in benchmark.page_titles.items()]
+    taken = {title for _, title in known}
+    gold = ((page, form(title)) for title, page in _gold_titles(benchmark))
+    return pages_by_title([*known, *(pair for pair in gold if pair[1] not in taken)])
 
 
 def _gold_titles(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
@@ -142,7 +147,11 @@ def _said(
         evidence = record.get("predicted_evidence") or []
         return record["predicted_label"], [finder.named(e[0]) for e in evidence if e]
     if "output" in record:
-        outputs = [o for o in record["output"] or [] if isinstance(o, dict)]
+        given = record["output"] or []
+        given = [given] if isinstance(given, dict) else given
+        if not isinstance(given, list):
+            raise BadInput("its output is no list", file=path, line=line)
+        outputs = [o for o in given if isinstance(o, dict)]
         answers = [o["answer"] for o in outputs if o.get("answer") is not None]
         if len(answers) > 1:
             raise BadInput(f"{len(answers)} answers where one is expected", file=path, line=line)
@@ -194,34 +203,23 @@ def import_answers(
     )
 
 
-def export_kilt(
-    folder: str | Path, out: str | Path, benchmark: str | None = None
-) -> dict[str, int]:
-    """Answers as KILT's predictions: one answer, and the pages it rests on, else those shown."""
-    answers = Answers.open(folder)
-    base = answers.benchmark(benchmark)
-    titles = base.page_titles
-    finder = PageFinder(base)
-
-    def records() -> Iterator[dict[str, Any]]:
-        for query in base.queries:
-            answer = answers.answers.get(query.id)
-            if answer and query.task == "el":
-                answer = _linked(answer, query.task, finder)
-            rests = (answer.passages if answer else ()) or answers.shown.get(query.id, ())
-            pages = dict.fromkeys(map(page_of, rests))
-            provenance = [
-                {"wikipedia_id": page.partition(":")[2], "title": titles.get(page, "")}
-                for page in pages
-            ]
-            said = answer.text if answer and answer.text is not None else ""
-            yield {
-                "id": query.id,
-                "input": query.input,
-                "output": [{"answer": said, "provenance": provenance}],
-            }
-
-    return {str(out): write_json_lines(out, records())}
+def kilt_predictions(
+    answers: Answers, benchmark: Benchmark
+) -> Iterator[tuple[Query, dict[str, Any]]]:
+    """Each question with KILT's output of it: one answer, and the pages it rests on, else those shown."""
+    titles = benchmark.page_titles
+    finder = PageFinder(benchmark)
+    for query in benchmark.queries:
+        answer = answers.answers.get(query.id)
+        if answer and query.task == "el":
+            answer = _linked(answer, query.task, finder)
+        rests = (answer.passages if answer else ()) or answers.shown.get(query.id, ())
+        provenance = [
+            {"wikipedia_id": page.partition(":")[2], "title": titles.get(page, "")}
+            for page in dict.fromkeys(map(page_of, rests))
+        ]
+        said = answer.text if answer and answer.text is not None else ""
+        yield query, {"answer": said, "provenance": provenance}
 
 
 # DPR's results files: questions with their answers and ranked passages, read and written.
@@ -380,13 +378,7 @@ class EntityPages:
 
     def __init__(self, benchmark: Benchmark, knowledge: str | Path | None = None) -> None:
         self._pages: dict[str, str] = {}
-        self._titles: dict[str, str] = {}
-        for page, title in sorted(benchmark.page_titles.items()):
-            self._titles.setdefault(title_form(title), page)
-        for query in benchmark.queries:
-            for output in query.outputs:
-                for provenance in (p for group in output.provenance for p in group if p.title):
-                    self._titles.setdefault(title_form(str(provenance.title)), provenance.page)
+        self._titles = _by_title(benchmark, title_form)
         for name_set in benchmark.sets:
             for bearer in name_set.bearers:
                 if bearer.pages:
@@ -480,12 +472,19 @@ def _read(record: dict[str, Any], format: str, file: Path, line: int) -> list[tu
 
 
 def _bootleg(record: dict[str, Any]) -> list[tuple[str, float]]:
-    if "cands" in record:
-        nested = zip(record["cands"], record["cand_probs"], strict=True)
-        pairs = [p for names, scores in nested for p in _together(names, scores)]
-    else:
-        pairs = _together(record["qids"], record["probs"])
-    return [(entity, score) for entity, score in pairs if entity.startswith("Q")]  # "-1", "NC"
+    """Its candidates with their probabilities; for a mention without candidates it writes nulls."""
+    lists = (
+        zip(record["cands"], record["cand_probs"], strict=True)
+        if "cands" in record
+        else [(record["qids"], record["probs"])]
+    )
+    pairs = [
+        pair
+        for names, scores in lists
+        for pair in _together(names, [-1.0 if score is None else score for score in scores])
+    ]
+    # "-1" and "NC" are nobody
+    return [(entity, score) for entity, score in pairs if entity.startswith("Q") and score >= 0]
 
 
 def _blink(record: dict[str, Any]) -> list[tuple[str, float]]:

@@ -17,11 +17,13 @@ from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.benchmarks.several import parts_of
 from whichone.errors import BadInput, UsageError, WhichoneError, masked
 from whichone.files.folder import Folder
+from whichone.options import takes
 from whichone.progress import progress, talk
 from whichone.protocols import Reader
 from whichone.reading.llm import FunctionReader
 from whichone.records import Answer, Query, ReadingTask
 from whichone.retrieval.adapters.adapted import load_function
+from whichone.runs.options import FLAGS, ReadOptions
 from whichone.runs.provenance import drawn, identified, inputs_of, is_made_by
 from whichone.runs.run import ANSWERS_KIND, Answers, Run
 from whichone.runs.shown import (
@@ -311,21 +313,20 @@ def _finished(
 # From a reader's name and options to answers on disk.
 
 
+@takes(ReadOptions)
 def read_repeatedly(
-    benchmark: Where, answers: str | Path, times: int, **options: Any
+    benchmark: Where, answers: str | Path, plan: ReadOptions
 ) -> tuple[Answers, dict[str, int]]:
     """The answers, and how many questions were answered differently in `ANSWERS-repeat-2` and so on.
 
     Repetitions go past the cache of calls: a reply out of the cache is the same by construction.
     """
-    first = read(benchmark, answers, **options)
-    again = []
-    for number in range(2, times + 1):
-        own = dict(options.get("options") or {})
-        if options.get("reader") == "llm":
-            own["cache"] = "none"
-        place = Path(f"{answers}-repeat-{number}")
-        again.append(read(benchmark, place, **{**options, "options": own}))
+    first = read(benchmark, answers, plan)
+    own = {**plan.options, "cache": "none"} if plan.reader == "llm" else plan.options
+    again = [
+        read(benchmark, f"{answers}-repeat-{number}", plan, options=own)
+        for number in range(2, plan.repeat + 1)
+    ]
     return first, differences([first, *again], Benchmark.open(benchmark)) if again else {}
 
 
@@ -337,45 +338,14 @@ def differences(answers: Sequence[Answers], benchmark: Benchmark) -> dict[str, i
     return {"times": len(answers), "questions": len(asked), "differing": differing}
 
 
-def read(
-    benchmark: Where,
-    answers: str | Path,
-    *,
-    reader: str,
-    options: Mapping[str, Any] | None = None,
-    passages: str = "gold",
-    depth: int | None = None,
-    shuffled: bool | None = None,
-    page_passages: int = 1,
-    seed: int = 0,
-    run: str | Path | None = None,
-    name: str | None = None,
-    **runner: Any,
-) -> Answers:
-    """Make the reader for this benchmark and let it read; `runner` are options of `ReadingRunner`."""
+@takes(ReadOptions)
+def read(benchmark: Where, answers: str | Path, plan: ReadOptions, **runner: Any) -> Answers:
+    """Make the reader for this benchmark and let it read; `runner` are further options of `ReadingRunner`."""
     opened = Benchmark.open(benchmark)
-    setting = setting_for(
-        opened,
-        passages,
-        depth=depth,
-        shuffled=shuffled,
-        page_passages=page_passages,
-        seed=seed,
-    )
-    retrieved = Run.open(run) if run is not None else None
-    given_options = {k: v for k, v in (options or {}).items() if v is not None}
-    opened_reader = make_reader(reader, opened, given_options)
+    setting = setting_for(opened, plan, plan.seed)
+    retrieved = Run.open(plan.run) if plan.run is not None else None
+    opened_reader = make_reader(plan.reader, opened, plan.parameters)
     runner.setdefault("cites", getattr(opened_reader, "cites", "shown"))
-    command = command_line(
-        opened.place,
-        answers,
-        reader,
-        given_options,
-        setting,
-        retrieved,
-        runner.get("limit"),
-        runner.get("tasks") or (),
-    )
     try:
         return run_reader(
             opened_reader,
@@ -383,8 +353,12 @@ def read(
             answers,
             setting,
             run=retrieved,
-            name=name or system_name(opened_reader, setting, retrieved),
-            command=command,
+            name=plan.name or system_name(opened_reader, setting, retrieved),
+            command=command_line(opened.place, answers, plan, setting, retrieved),
+            on_error=plan.on_error,
+            limit=plan.limit,
+            retry=plan.retry,
+            tasks=plan.tasks,
             **runner,
         )
     finally:
@@ -466,33 +440,26 @@ def joined_name(reader: str, passages: str, retriever: str | None) -> str:
 def command_line(
     benchmark: str | list[str],
     answers: str | Path,
-    reader: str,
-    options: Mapping[str, Any],
+    plan: ReadOptions,
     setting: Setting,
     run: Run | None,
-    limit: int | None = None,
-    tasks: Sequence[str] = (),
 ) -> str:
     """The command that makes the answers again; keys are in the environment, never in here."""
     places = [benchmark] if isinstance(benchmark, str) else benchmark
-    words = ["whichone", "read", *places, str(answers), "--reader", reader]
+    words = ["whichone", "read", *places, str(answers), "--reader", plan.reader]
     words += ["--passages", setting.passages, "--depth", str(setting.depth)]
     words += ["--shuffled" if setting.shuffled else "--ranked", "--seed", str(setting.seed)]
     if setting.page_passages != 1:
         words += ["--page-passages", str(setting.page_passages)]
     if run is not None:
         words += ["--run", str(run.path)]
-    if limit is not None:
-        words += ["--limit", str(limit)]
-    for task in tasks:
+    if plan.limit is not None:
+        words += ["--limit", str(plan.limit)]
+    for task in plan.tasks:
         words += ["--task", task]
-    for key, value in options.items():
+    for key, value in plan.parameters.items():
         if key in FLAGS:
             words += [f"--{key}", str(value)]
         else:
             words += ["-o", f"{key}={value}"]
     return shlex.join(words)
-
-
-FLAGS = ("endpoint", "model", "prompt", "concurrency", "cache")
-"""Options that have a flag of their own on the command line; others go by `-o KEY=VALUE`."""

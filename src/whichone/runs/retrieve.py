@@ -7,7 +7,7 @@ import inspect
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.benchmarks.several import each_of
+from whichone.chat.endpoint import remote_host
 from whichone.corpus.corpus import Corpus
 from whichone.errors import (
     BadInput,
@@ -32,12 +33,18 @@ from whichone.files.arrow_records import Seen, blocks
 from whichone.files.folder import Folder, wait_until_unlocked
 from whichone.files.lines import read_json_lines
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
+from whichone.options import takes
 from whichone.progress import talk
 from whichone.protocols import Retriever
-from whichone.retrieval.adapters.adapted import FunctionRetriever, load_function
+from whichone.retrieval.adapters.adapted import (
+    FunctionRetriever,
+    load_function,
+    only_this_code,
+)
 from whichone.retrieval.indexes import index_over
+from whichone.runs.options import RetrieveOptions
 from whichone.runs.provenance import what_leaves
-from whichone.runs.run import Run
+from whichone.runs.run import COUNTS, Run
 from whichone.runs.runner import run_retriever
 
 EXAMPLES = "examples.jsonl"
@@ -72,32 +79,22 @@ ASKED_ELSEWHERE = frozenset({"haystack", "http", "langchain", "llama-index", "mt
 """Retrievers of others, which bring their own corpus."""
 
 
-def retrieve(
-    benchmark: Where,
-    run: str | Path,
-    *,
-    retriever: str,
-    options: dict[str, Any] | None = None,
-    k: int = 100,
-    index: str | Path | None = None,
-    name: str | None = None,
-    **runner: Any,
-) -> Run:
-    """Make the retriever for this benchmark and run it; `runner` are options of `Runner`.
-
-    `index` names one finished index of the benchmark's corpus, which also says which retriever it is.
-    """
-    remember_secrets(options or {})
+@takes(RetrieveOptions)
+def retrieve(benchmark: Where, run: str | Path, plan: RetrieveOptions) -> Run:
+    """Make the retriever for this benchmark and run it."""
+    options, retriever = plan.parameters, plan.retriever
+    remember_secrets(options)
     opened = Benchmark.open(benchmark)
-    if index is not None and _takes_index(retriever):
-        options, index = {**(options or {}), "index": str(index)}, None
-    if index is not None:
-        opened_retriever = index_over(index, opened.corpus, **(options or {}))
+    own_index = plan.index is not None and _takes_index(retriever)
+    if own_index:
+        options["index"] = str(plan.index)
+    if plan.index is not None and not own_index:
+        opened_retriever = index_over(plan.index, opened.corpus, **options)
         retriever = getattr(opened_retriever, "name", retriever)
     else:
         work = default_index_folder(opened.corpus)
-        opened_retriever = _made_or_waited_for(retriever, opened, work, options or {})
-    learned = 0 if ":" in retriever else learned_from(options or {}, opened)
+        opened_retriever = _made_or_waited_for(retriever, opened, work, options)
+    learned = 0 if ":" in retriever else learned_from(options, opened)
     if learned:
         talk(
             f"the model was trained on {learned:,} of the {len(opened.queries):,} questions: scores on"
@@ -108,11 +105,15 @@ def retrieve(
             opened_retriever,
             opened,
             run,
-            k=k,
-            name=name or retriever.rpartition(":")[2],
-            description=_described(retriever, opened_retriever, options or {}),
+            k=plan.passages or plan.k,
+            pages=plan.passages is None,
+            name=plan.name or retriever.rpartition(":")[2],
+            description=_described(retriever, opened_retriever, options),
             learned=learned,
-            **runner,
+            returns=plan.returns,
+            on_error=plan.on_error,
+            timeout=plan.timeout,
+            block=plan.block,
         )
     finally:
         close = getattr(
@@ -269,7 +270,9 @@ def default_index_folder(corpus: Corpus) -> Path:
 # Making a run again from what its manifest says, and comparing the two.
 
 
-_NOT_OPTIONS = {"k", "retriever", "returns"}
+_TYPED = ("encoder", "model", "index", "returns")
+"""Further options of `whichone retrieve` that decide what a run contains."""
+_NOT_OPTIONS = {"k", COUNTS, "retriever", "returns"}
 
 
 class Reproduced(msgspec.Struct, frozen=True):
@@ -288,18 +291,44 @@ class Reproduced(msgspec.Struct, frozen=True):
 
 
 def reproduce(
-    run: str | Path, out: str | Path | None = None, *, benchmark: str | None = None
+    run: str | Path,
+    out: str | Path | None = None,
+    *,
+    benchmark: str | None = None,
+    allow: Sequence[str] = (),
 ) -> Reproduced:
-    """Run the same system with the same options over the same benchmark, into `out` or for the comparison alone."""
+    """Run the same system with the same options over the same benchmark, into `out` or for the comparison alone.
+
+    A run names its system, which may be anybody's: code outside the installed packages' entry points runs only
+    where its `module:attribute` is in `allow`, and another machine is asked only where its host or address is.
+    """
     if out is not None and Path(out).exists():
         raise UsageError("there is something already", where=str(out), hint="name a new folder")
     published = Run.open(run)
     opened = published.benchmark(benchmark)
     how = recorded_call(published)
-    with tempfile.TemporaryDirectory() as temporary:
+    _check_addresses(how, allow)
+    with tempfile.TemporaryDirectory() as temporary, only_this_code(allow):
         place = Path(out) if out is not None else Path(temporary) / "run"
         again = retrieve(opened, place, name=published.name, **how)
         return compare_runs(published, again)
+
+
+def _check_addresses(options: Any, allow: Sequence[str]) -> None:
+    """Stop before questions, and the key of an environment, go to a machine that only the run names."""
+    if isinstance(options, Mapping | list | tuple):
+        for value in options.values() if isinstance(options, Mapping) else options:
+            _check_addresses(value, allow)
+    elif (
+        isinstance(options, str)
+        and options not in allow
+        and (host := remote_host(options)) is not None
+        and host not in allow
+    ):
+        raise UsageError(
+            f"the questions, and the key if one is set, would go to {host}, which only the run names",
+            hint=f"if it may have them, give --allow {host}",
+        )
 
 
 def recorded_call(run: Run) -> dict[str, Any]:
@@ -308,12 +337,14 @@ def recorded_call(run: Run) -> dict[str, Any]:
     request = manifest.made.get("request", {})
     words = str(request.get("command", "")).split()
     typed = request.get("options", {}) if words[-1:] == ["retrieve"] else {}
+    unit = "k" if manifest.parameters.get(COUNTS) == "pages" else "passages"
+    depth = {unit: int(manifest.parameters.get("k", 100))}
     if typed.get("retriever"):
         return {
             "retriever": typed["retriever"],
             "options": _typed_options(typed.get("options", ())),
-            "k": int(typed.get("k", 100)),
-            **({"index": typed["index"]} if typed.get("index") else {}),
+            **depth,
+            **{name: typed[name] for name in _TYPED if typed.get(name)},
         }
     described: Mapping[str, Any] = manifest.parameters
     name = str(described.get("retriever", ""))
@@ -327,7 +358,7 @@ def recorded_call(run: Run) -> dict[str, Any]:
     fields = getattr(registry.find("retrievers", name), "Parameters", None)
     names = set(fields.__struct_fields__) if fields is not None else set(described) - _NOT_OPTIONS
     options = {key: value for key, value in described.items() if key in names}
-    return {"retriever": name, "options": options, "k": int(described.get("k", 100))}
+    return {"retriever": name, "options": options, **depth}
 
 
 def _typed_options(options: Iterable[str]) -> dict[str, str]:

@@ -19,12 +19,12 @@ from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.corpus.corpus import KIND as CORPUS_KIND
 from whichone.corpus.corpus import Corpus, remember
 from whichone.errors import BadInput, BrokenFolder, Missing, UsageError
-from whichone.files.arrow_records import KeyedSpool, keyed, of_keys
+from whichone.files.arrow_records import KeyedSpool, Seen, keyed, of_keys
 from whichone.files.folder import Folder, folder_kinds
 from whichone.files.manifest import MANIFEST, decode_manifest
 from whichone.files.tables import TableSchema, group_batches
 from whichone.progress import talk
-from whichone.records import Answer
+from whichone.records import Answer, Trace
 
 # What a run returned for each question: in memory where it is little, else in a file without a name.
 
@@ -208,10 +208,40 @@ TIMING = TableSchema(
 )
 
 
+COUNTS = "counts"
+"""Parameter of a run: "pages" where k of them were asked for; else k counts passages."""
+
+
 class Run(Results):
     """Rankings of every question of one benchmark by one system."""
 
     kind = KIND
+
+    @property
+    def counts_pages(self) -> bool:
+        return bool(self.description.get(COUNTS) == "pages")
+
+    @functools.cached_property
+    def depth(self) -> int:
+        """How many results, or pages, were asked for; of rankings made elsewhere how many there are at most."""
+        k = self.description.get("k")
+        if isinstance(k, int):
+            return k
+        with pq.ParquetFile(self.folder.path(RANKINGS.file)) as file:
+            batches = file.iter_batches(columns=["rank"])
+            return max((int(pc.max(b["rank"]).as_py()) for b in batches if b.num_rows), default=0)
+
+    def full(self) -> Seen:
+        """The questions with as many passages as were asked for, so that there may be more of them."""
+        full = Seen()
+        wanted = [("rank", "=", self.depth)]
+        path = self.folder.path(RANKINGS.file)
+        ids = pq.read_table(path, columns=["question"], filters=wanted, pre_buffer=False)[
+            "question"
+        ]
+        for batch in ids.chunks:
+            full.add(batch.to_pylist(), range(len(batch)))
+        return full
 
     @functools.cached_property
     def rankings(self) -> pa.Table:
@@ -379,3 +409,13 @@ def runs_beside(place: str) -> list[str]:
 def _kind(folder: str) -> str:
     manifest = Path(folder) / MANIFEST
     return decode_manifest(manifest).kind if manifest.is_file() else ""
+
+
+TRACE = "trace"
+"""The note of an answer in which an agent's trace is kept."""
+
+
+def trace_of(answer: Answer) -> Trace | None:
+    """The trace kept with an agent's answer."""
+    trace = answer.notes.get(TRACE)
+    return msgspec.convert(trace, Trace) if trace else None

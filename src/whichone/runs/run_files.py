@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import msgspec
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.exports import exported_ids
+from whichone.benchmarks.exports import Unit, exported_ids, write_trec_qrels
 from whichone.corpus.corpus import from_trec, to_trec, trec_order
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.folder import Folder, file_hash
@@ -344,30 +346,36 @@ def _dpr(file: Path, benchmark: Benchmark) -> Iterator[Found]:
 Ranked = dict[str, list[dict[str, Any]]]
 
 
-def export_trec_run(run: Run, out: str | Path, where: str | None = None) -> dict[str, int]:
-    """`query Q0 passage rank score tag` a line, passages by the ids of their own corpus.
+def export_trec_run(
+    run: Run, out: str | Path, where: str | None = None, *, unit: Unit = "page"
+) -> dict[str, int]:
+    """`query Q0 id rank score tag` a line, and beside it the judgements of the same unit.
 
-    trec_eval orders by score and not by rank, ties by id: where that would change the order, scores are lowered by
-    the least that single precision can tell apart.
+    Pages are ranked at their best passage; passages have the ids of their own corpus. trec_eval orders by score and
+    not by rank, and programs differ in how they order equal scores: these are lowered by the least that
+    single precision can tell apart.
     """
     tag = to_trec(run.name or "whichone")
-    ids = exported_ids(run.benchmark(where))
-    path = _file(out, "run.txt")
-    return {path.name: write_lines(path, _trec_lines(run, ids, tag))}
+    benchmark = run.benchmark(where)
+    ids = exported_ids(benchmark) if unit == "passage" else {}
+    path = _file(out, f"run.{unit}s.txt")
+    named = f"qrels.{unit}s.txt" if path != Path(out) else f"{path.stem}.qrels.{unit}s.txt"
+    written = {path.name: write_lines(path, _trec_lines(run, ids, tag, unit))}
+    return {**written, **write_trec_qrels(benchmark, path.with_name(named), unit)}
 
 
-def _trec_lines(run: Run, ids: Mapping[str, str], tag: str) -> Iterator[bytes]:
-    asked: str = ""
-    before: tuple[float, str] | None = None
-    for row in run.rankings.to_pylist():
-        own = ids.get(row["passage"]) or to_trec(row["passage"])
-        if row["question"] != asked:
-            asked, before = row["question"], None
-        score = row["score"]
-        if before is not None and trec_order(score, own) <= trec_order(*before):
-            score = float(np.nextafter(np.float32(before[0]), np.float32(-np.inf)))
-        before = (score, own)
-        yield f"{to_trec(asked)} Q0 {own} {row['rank']} {score!r} {tag}".encode()
+def _trec_lines(run: Run, ids: Mapping[str, str], tag: str, unit: Unit) -> Iterator[bytes]:
+    for question, rows in groupby(run.rankings.to_pylist(), itemgetter("question")):
+        best: dict[str, float] = {}
+        for row in rows:
+            best.setdefault(row[unit], row["score"])
+        before = np.float32(np.inf)
+        for rank, (identity, score) in enumerate(best.items(), 1):
+            own = ids.get(identity) or to_trec(identity)
+            if np.float32(score) >= before:
+                score = float(np.nextafter(before, np.float32(-np.inf)))
+            before = np.float32(score)
+            yield f"{to_trec(question)} Q0 {own} {rank} {score!r} {tag}".encode()
 
 
 def export_kilt_run(run: Run, out: str | Path, where: str | None = None) -> dict[str, int]:

@@ -5,6 +5,7 @@ A run can be killed at any moment; started again it goes on after the last finis
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,19 +19,21 @@ import pyarrow.parquet as pq
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import parts_of
 from whichone.errors import BadInput, BrokenFolder, UsageError, WhichoneError, masked, masked_text
-from whichone.files.arrow_records import blocks, numbers, write_merged
+from whichone.files.arrow_records import blocks, numbers
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
-from whichone.files.tables import TableSchema, read_table
+from whichone.files.tables import TableSchema, in_key_order, read_table, write_batches
 from whichone.progress import progress, talk
 from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
 from whichone.retrieval.adapters.adapted import MEND_IT
 from whichone.runs.provenance import RankingCheck, Returns, identified, inputs_of, is_made_by
-from whichone.runs.run import FAILURES, KIND, NOTES, RANKINGS, TIMING, Run
+from whichone.runs.run import COUNTS, FAILURES, KIND, NOTES, RANKINGS, TIMING, Run
 from whichone.versions import code_of, environment
 
 BLOCK = 256
+DEEPEST = 32
+"""So many times k passages are looked at for k pages."""
 
 
 class _Block(msgspec.Struct):
@@ -43,6 +46,8 @@ class _Block(msgspec.Struct):
     """CPU seconds of this process, all threads together; None in what earlier versions began."""
     empty: int = 0
     short: int = 0
+    shallow: int = 0
+    """Questions whose passages are on fewer pages than were asked for, though there are more."""
     returns: Returns | None = None
 
 
@@ -55,16 +60,19 @@ class Runner:
         benchmark: Benchmark,
         *,
         k: int,
+        pages: bool = False,
         returns: Returns | None = None,
         on_error: str = "fail",
         timeout: float | None = None,
         block: int = BLOCK,
         learned: int = 0,
     ) -> None:
+        """`k` counts passages; with `pages`, the pages that they are on."""
         _check_options(k, block, on_error, returns)
         self.retriever = retriever
         self.benchmark = benchmark
         self.k = k
+        self.pages = pages
         self.on_error = on_error
         self.timeout = timeout
         self.block = block
@@ -75,7 +83,7 @@ class Runner:
         sees = tuple(getattr(self.retriever, "sees", ("corpus",)))
         more = {"sees": list(sees)} if sees != ("corpus",) else {}
         described = {**identified(self.retriever, description), **more}
-        parameters = masked({**described, "k": self.k})
+        parameters = masked({**described, "k": self.k, **({COUNTS: "pages"} if self.pages else {})})
         identity = {
             "benchmark": self.benchmark.id,
             "parameters": msgspec.to_builtins(parameters),
@@ -145,12 +153,15 @@ class Runner:
             rankings = self._ask_singly(questions, block)
         rankings = [self.check.translate(ranking) for ranking in rankings]
         self.check.infer(rankings, strict=self.on_error == "fail")
+        asked = [self.k] * len(questions)
+        if self.pages and self.check.returns == "passage":
+            self._deepen(questions, rankings, asked, block)
         rows: list[dict[str, object]] = []
-        for question, ranking in zip(questions, rankings, strict=True):
+        for question, ranking, depth in zip(questions, rankings, asked, strict=True):
             if question.id in block.failures:
                 continue
             try:
-                self.check.check(question, ranking, self.k)
+                self.check.check(question, ranking, depth)
             except WhichoneError as error:
                 if self.on_error == "fail":
                     raise
@@ -160,9 +171,63 @@ class Runner:
             block.short += 0 < len(ranking.passages) < self.k
             if ranking.notes:
                 block.notes[question.id] = dict(ranking.notes)
-            rows.extend(self._rows(ranking))
+            rows.extend(self._rows(self._first_pages(ranking)))
         block.returns = self.check.returns
         return block, RANKINGS.from_rows(rows)
+
+    def _deepen(
+        self,
+        questions: Sequence[Question],
+        rankings: list[Ranking],
+        asked: list[int],
+        block: _Block,
+    ) -> None:
+        """Ask on, twice as deep each time, where as many passages as were asked for are on fewer pages.
+
+        A system whose first passages are others when it is asked for more cannot be asked so: what it gave
+        first stays, and `shallow` counts it.
+        """
+        most, depth = min(DEEPEST * self.k, len(self.benchmark.corpus)), self.k
+        few = self._on_few_pages(rankings, range(len(rankings)), depth)
+        while few and depth < most and getattr(self.retriever, "deepens", True):
+            depth = min(2 * depth, most)
+            again = [questions[n] for n in few]
+            deeper = _within(self.timeout, self.retriever, again, depth)
+            grown = []
+            for n, ranking in zip(few, map(self.check.translate, deeper), strict=True):
+                before = rankings[n].passages
+                if ranking.passages[: len(before)] == before:
+                    rankings[n], asked[n] = ranking, depth
+                    grown.append(n)
+                else:
+                    block.shallow += 1
+            few = self._on_few_pages(rankings, grown, depth)
+        block.shallow += len(few) if depth < len(self.benchmark.corpus) else 0
+
+    def _on_few_pages(
+        self, rankings: Sequence[Ranking], places: Iterable[int], depth: int
+    ) -> list[int]:
+        """The places of the rankings that have fewer pages than k and might go on."""
+        wanted = min(self.k, self.benchmark.corpus.page_count)
+        return [
+            n
+            for n in places
+            if len(ids := rankings[n].passages) >= depth
+            and len({self.check.page(identity) for identity in ids}) < wanted
+        ]
+
+    def _first_pages(self, ranking: Ranking) -> Ranking:
+        """The ranking up to the first passage of its last page that counts."""
+        if len(ranking.passages) <= self.k:
+            return ranking
+        pages: set[str] = set()
+        end = 0
+        while end < len(ranking.passages) and len(pages) < self.k:
+            pages.add(self.check.page(ranking.passages[end]))
+            end += 1
+        return msgspec.structs.replace(
+            ranking, passages=ranking.passages[:end], scores=ranking.scores[:end]
+        )
 
     def _rows(self, ranking: Ranking) -> Iterator[dict[str, object]]:
         scores = ranking.scores or tuple(-float(r) for r in range(len(ranking.passages)))
@@ -237,7 +302,9 @@ class _Finished:
         return self._write(RANKINGS, (read_table(part) for part in self.parts))
 
     def _write(self, schema: TableSchema, tables: Iterable[pa.Table]) -> int:
-        count = write_merged(self.folder.partial / schema.file, tables, schema)
+        rows = (batch for table in tables for batch in table.to_batches())
+        ordered = in_key_order(rows, schema, self.folder.partial)
+        count = write_batches(self.folder.partial / schema.file, ordered, schema)
         self.folder.adopt(schema.file, rows=count)
         return count
 
@@ -355,8 +422,8 @@ def _begin(folder: Folder, identity: Mapping[str, Any], code: str | None) -> Non
         return
     if entries:
         talk(f"{folder.root}: what was begun there was another run; starting over")
-    for file in folder.partial.iterdir():
-        file.unlink()
+    shutil.rmtree(folder.partial)
+    folder.partial.mkdir()
     folder.journal.append(identity)
     folder.journal.append({"code": code})
 
@@ -377,6 +444,7 @@ def _assemble(finished: _Finished) -> dict[str, Any]:
         "failures": failures,
         "empty": sum(b.empty for b in finished),
         "fewer_than_k": sum(b.short for b in finished),
+        **({"shallow": shallow} if (shallow := sum(b.shallow for b in finished)) else {}),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 
@@ -18,13 +18,15 @@ from whichone.benchmarks.relations import worded
 from whichone.benchmarks.several import own_id
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.folder import Folder
+from whichone.files.lines import ODD_RECORD
+from whichone.options import takes
 from whichone.progress import talk
 from whichone.protocols import USAGE, Reader
 from whichone.records import Answer, NameSet, Query, ReadingTask
+from whichone.runs.options import Passages, ShownOptions
 from whichone.runs.run import ANSWERS, ANSWERS_TIMING, FAILURES, LEFT_OUT, Answers, Run
 from whichone.text import normalisers
 
-Passages = Literal["gold", "retrieved", "gold+retrieved", "none", "other-bearer"]
 KINDS: tuple[str, ...] = get_args(Passages)
 AMBIGDOCS = "ambigdocs"
 
@@ -56,22 +58,15 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()[:16]
 
 
-def setting_for(
-    benchmark: Benchmark,
-    passages: str,
-    *,
-    depth: int | None = None,
-    shuffled: bool | None = None,
-    page_passages: int = 1,
-    seed: int = 0,
-) -> Setting:
+@takes(ShownOptions, "shown")
+def setting_for(benchmark: Benchmark, shown: ShownOptions, seed: int = 0) -> Setting:
     """The setting with a benchmark's own defaults: AmbigDocs shows five at most, in any order."""
     ambigdocs = all(q.task == AMBIGDOCS for q in benchmark.queries)
     return Setting(
-        passages=passages,  # type: ignore[arg-type]  # checked by the setting itself
-        depth=depth if depth is not None else 5 if ambigdocs else 20,
-        shuffled=ambigdocs if shuffled is None else shuffled,
-        page_passages=page_passages,
+        passages=shown.passages,
+        depth=shown.depth if shown.depth is not None else 5 if ambigdocs else 20,
+        shuffled=ambigdocs if shown.shuffled is None else shown.shuffled,
+        page_passages=shown.page_passages,
         seed=seed,
     )
 
@@ -230,12 +225,36 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     usage: dict[str, Any] = {}
 
 
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
+
+
+class _Usage(msgspec.Struct):
+    """What `usage` may contain: the columns of the timing's table."""
+
+    seconds: float | None = None
+    prompt_tokens: _Count | None = None
+    tokens: _Count | None = None
+    cost: float | None = None
+    cached: bool | None = None
+
+
 def entry_of(task: ReadingTask, answer: Answer, seconds: float) -> Entry:
+    """An entry that the tables can take; anything else is an error that names the question."""
     notes = dict(answer.notes)
-    usage = {"seconds": seconds, **notes.pop(USAGE, {})}
-    return Entry(
-        msgspec.structs.replace(answer, notes=notes), tuple(p.id for p in task.passages), usage
-    )
+    try:
+        usage = {"seconds": seconds, **notes.pop(USAGE, {})}
+        bare = msgspec.structs.replace(answer, notes=notes)
+        entry = Entry(bare, tuple(p.id for p in task.passages), usage)
+        _usable(msgspec.json.decode(msgspec.json.encode(entry)))
+    except ODD_RECORD as error:
+        raise BadInput(f"an answer that cannot be kept: {error}", ids=[answer.question]) from error
+    return entry
+
+
+def _usable(entry: Mapping[str, Any]) -> Entry:
+    """An entry of the journal; a `ValidationError` where the tables could not take it."""
+    msgspec.convert(entry.get("usage", {}), _Usage)
+    return msgspec.convert(entry, Entry)
 
 
 def begin(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Entry]:
@@ -243,8 +262,17 @@ def begin(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Entry]:
     folder.journal.mend()
     entries = folder.journal.read()
     if entries and entries[0] == identity:
-        all_entries = [msgspec.convert(entry, Entry) for entry in entries[1:]]
-        kept = {e.answer.question: e for e in all_entries if not e.answer.error}
+        kept, useless = {}, 0
+        for raw in entries[1:]:
+            try:
+                entry = _usable(raw)
+            except (msgspec.ValidationError, AttributeError):
+                useless += 1
+                continue
+            if not entry.answer.error:
+                kept[entry.answer.question] = entry
+        if useless:
+            talk(f"{folder.root}: {useless:,} answers cannot be used and are asked for again")
         if kept:
             talk(f"going on with {folder.root}: {len(kept):,} questions are answered")
         return kept

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from importlib import resources
 
 ENGLISH = "en"
 SNOWBALL = {
@@ -44,10 +46,53 @@ def stop_words_of(language: str) -> str:
 
 
 def listed_stop_words(name: str) -> frozenset[str]:
-    """Snowball's list of a language by its name ("german"), as bm25s carries it; empty where it has none."""
-    from bm25s import stopwords
+    """The stop words of a language by its name ("german"); empty where there is no list."""
+    return _stop_word_lists().get(name, frozenset())
 
-    return frozenset(getattr(stopwords, f"STOPWORDS_{name.upper()}", ()))
+
+def likely_language(text: str) -> str:
+    """The code of the language whose stop words clearly prevail in a text; empty where none do."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    lists = {"en": _ENGLISH} | {c: listed_stop_words(n) for c, n in SNOWBALL.items()}
+    counts = {c: sum(w in known for w in words) / max(1, len(words)) for c, known in lists.items()}
+    best = max(counts, key=lambda code: counts[code])
+    clear = counts[best] > _PREVAILS and (best == ENGLISH or counts[best] > 3 * counts[ENGLISH])
+    different = len(lists[best].intersection(words))  # a few in, a and no say nothing
+    return best if clear and len(words) >= _FEW_WORDS and different >= _DIFFERENT else ""
+
+
+_ENGLISH = frozenset(
+    [
+        "the",
+        "and",
+        "of",
+        "is",
+        "was",
+        "were",
+        "to",
+        "for",
+        "with",
+        "that",
+        "by",
+        "at",
+        "from",
+        "his",
+        "her",
+        "he",
+        "she",
+        "it",
+        "has",
+        "had",
+    ]
+)
+_FEW_WORDS, _PREVAILS, _DIFFERENT = 60, 0.15, 5
+
+
+@functools.cache
+def _stop_word_lists() -> dict[str, frozenset[str]]:
+    text = resources.files(__package__).joinpath("stop_words.txt").read_text("utf-8")
+    lines = (line.split() for line in text.splitlines() if not line.startswith("#"))
+    return {language: frozenset(words) for language, *words in lines}
 
 
 def split_sentences(text: str, language: str) -> list[str]:

@@ -1,16 +1,11 @@
-"""ROUGE-L as the package `rouge` 1.0.1 computes it: the one behind KILT's published numbers.
-
-It differs from the paper that named the measure and from other packages: raw text, sentences end at
-every full stop, and the longest common subsequences of all pairs of sentences are joined as one
-*set* of words.
-"""
+"""Texts as the published programs compare them: SQuAD's and KILT's, AmbER's, AmbigDocs', DrQA's, and ROUGE-L."""
 
 from __future__ import annotations
 
 import re
 import string
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -50,7 +45,12 @@ def rouge_l(prediction: SentenceWords, gold: SentenceWords) -> float:
 
 
 def best_rouge_l(prediction: SentenceWords, golds: Iterable[SentenceWords]) -> float:
-    """The highest ROUGE-L over several gold texts."""
+    """The highest ROUGE-L over several gold texts, as the package `rouge` 1.0.1 computes it: behind KILT's numbers.
+
+    It differs from the paper that named the measure and from other packages: raw text, sentences end at
+    every full stop, and the longest common subsequences of all pairs of sentences are joined as one
+    *set* of words.
+    """
     best = 0.0
     for gold in golds:
         shared = prediction.vocabulary & gold.vocabulary
@@ -76,19 +76,12 @@ def _words_found(prediction: SentenceWords, gold: SentenceWords, shared: frozens
             if open_words.isdisjoint(vocabulary & gold_vocabulary):
                 continue  # this pair cannot add a word
             columns = columns or _columns(sentence)
-            open_words.difference_update(_walk_back(gold_sentence, sentence, columns))
+            open_words.difference_update(
+                longest_common_subsequence(gold_sentence, sentence, columns)
+            )
             if not open_words:
                 return len(shared)
     return len(shared) - len(open_words)
-
-
-def longest_common_subsequence(gold: Sequence[str], prediction: Sequence[str]) -> list[str]:
-    """One longest common subsequence, last word first.
-
-    Where there are several, the walk back from both ends decides: equal words are taken; otherwise
-    it steps back in `gold` if the rest there is strictly longer, else in `prediction`.
-    """
-    return _walk_back(gold, prediction, _columns(prediction))
 
 
 def _columns(words: Sequence[str]) -> dict[str, int]:
@@ -99,13 +92,18 @@ def _columns(words: Sequence[str]) -> dict[str, int]:
     return columns
 
 
-def _walk_back(
-    gold: Sequence[str], prediction: Sequence[str], columns: dict[str, int]
+def longest_common_subsequence(
+    gold: Sequence[str], prediction: Sequence[str], columns: Mapping[str, int] | None = None
 ) -> list[str]:
-    """A row of the table of lengths is one integer, with a 0 bit where the length grows (Hyyrö 2004).
+    """One longest common subsequence, last word first; `columns` are those of the prediction.
 
+    Where there are several, the walk back from both ends decides: equal words are taken; otherwise
+    it steps back in `gold` if the rest there is strictly longer, else in `prediction`.
+
+    A row of the table of lengths is one integer, with a 0 bit where the length grows (Hyyrö 2004).
     So a long text needs neither a table of objects, nor recursion, nor a limit.
     """
+    columns = _columns(prediction) if columns is None else columns
     everywhere = (1 << len(prediction)) - 1
     flat = everywhere
     rows = []
@@ -127,9 +125,6 @@ def _walk_back(
     return taken
 
 
-# The SQuAD answer normaliser, which KILT's evaluation uses unchanged.
-
-
 ARTICLES = frozenset({"a", "an", "the"})
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
@@ -137,7 +132,7 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalize(text: str) -> str:
-    """Lower case, no ASCII punctuation, no English articles, single blanks.
+    """SQuAD's normal form, which KILT scores with: lower case, no ASCII punctuation, no English articles, single blanks.
 
     A hyphen is deleted, so it joins words; Unicode quotes and dashes stay; nothing is composed.
     """
@@ -157,11 +152,8 @@ def squad_tokens(text: str) -> list[str]:
     return _ARTICLE.sub(" ", lower).split()
 
 
-# The words AmbER compares: SQuAD's normal form, but a hyphen parts words instead of joining them.
-
-
 def amber_normalize(text: str) -> str:
-    """Lower case, hyphens to blanks, no other ASCII punctuation, no articles, single blanks."""
+    """SQuAD's normal form for AmbER, but a hyphen parts words instead of joining them."""
     return normalize(text.replace("-", " "))
 
 
@@ -188,9 +180,6 @@ def contains_answer(document: Sequence[str], answer: Sequence[str]) -> bool:
                 return True
     except ValueError:
         return False
-
-
-# The words AmbigDocs compares, and the sentences it cuts: SQuAD-normalised text without stop words, by language.
 
 
 _DISAMBIGUATION = re.compile(r"\(disambiguation\)$")
@@ -250,9 +239,6 @@ def surface_name(ambiguous_entity: str) -> str:
     return _DISAMBIGUATION.sub("", ambiguous_entity.strip().lower()).strip()
 
 
-# The tokens DrQA, DPR and EntityQuestions compare: words, and every other visible character alone.
-
-
 TOKEN = regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
 _SIGMA = regex.compile("[σς]")
 WORD_CHARACTER = regex.compile(r"[\p{L}\p{N}\p{M}]")
@@ -264,7 +250,7 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 
 def tokens(text: str) -> list[str]:
-    """Lower-cased tokens.
+    """Lower-cased words and other visible characters, as DrQA, DPR and EntityQuestions compare them.
 
     Each token is lower-cased by itself: whether a sigma is final is decided inside the token, so
     lower-casing the sentence first would give other tokens.
@@ -305,9 +291,6 @@ def contains_any(needles: Sequence[list[str]], text: str) -> bool:
     return any(is_sublist(needle, words) for needle in near)
 
 
-# The two normalisers of KILT: one for scores (SQuAD's), one for mapping evidence to a page.
-
-
 def normalize_for_mapping(text: str) -> str:
-    """Lower case without ASCII punctuation; articles and spacing stay as they are."""
+    """Lower case without ASCII punctuation, as KILT maps evidence; articles and spacing stay as they are."""
     return text.lower().translate(_NO_PUNCTUATION)

@@ -18,10 +18,11 @@ from whichone.benchmarks.benchmark_tables import UsedSets
 from whichone.errors import BadInput
 from whichone.files.arrow_records import blocks
 from whichone.files.json_records import array_records
-from whichone.files.lines import open_binary, read_json_lines, write_json_lines
+from whichone.files.lines import ODD_RECORD, open_binary, read_json_lines, write_json_lines
 from whichone.names import title_key
 from whichone.progress import talk
 from whichone.records import Passage, Query, page_of
+from whichone.retrieval.baselines import TfIdf
 from whichone.retrieval.bm25 import Bm25
 from whichone.text.normalisers import contains_any, tokens
 from whichone.training.held_out import name_of
@@ -73,13 +74,8 @@ class Example(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         return list(dict.fromkeys(chosen))
 
 
-def read_examples(path: str | Path) -> list[Example]:
-    """Examples in our own lines."""
-    return list(each_example(path))
-
-
 def each_example(path: str | Path) -> Iterator[Example]:
-    """The same, one after another."""
+    """Examples in our own lines."""
     count = 0
     for count, (_, example) in enumerate(read_json_lines(path, Example), 1):  # noqa: B007
         yield example
@@ -87,13 +83,8 @@ def each_example(path: str | Path) -> Iterator[Example]:
         raise BadInput("there are no training examples", file=path)
 
 
-def read_dpr(path: str | Path) -> list[Example]:
-    """DPR's training json, a list or lines: first positive, hard negatives as given."""
-    return list(each_dpr(path))
-
-
 def each_dpr(path: str | Path) -> Iterator[Example]:
-    """The same, one after another."""
+    """DPR's training json, a list or lines: first positive, hard negatives as given."""
     count = kept = 0
     for count, record in enumerate(_dpr_records(Path(path)), 1):
         example = _from_dpr(record, count - 1, Path(path))
@@ -133,10 +124,10 @@ def _from_dpr(record: dict[str, Any], n: int, path: Path) -> Example | None:
             negatives=tuple(hard),
             gold=tuple(str(c.get("title", "")) for c in positives),
             name=title_key(str(positives[0].get("title") or "")),
-            answers=tuple(record.get("answers") or ()),
+            answers=msgspec.convert(record.get("answers") or (), tuple[str, ...]),
             split=str(record.get("split") or ""),
         )
-    except (KeyError, TypeError, AttributeError) as error:
+    except (*ODD_RECORD, msgspec.ValidationError) as error:
         raise BadInput(
             f"record {n} is not one of DPR's training records: {error}", file=path
         ) from error
@@ -201,6 +192,9 @@ def passages_of_batch(
 
 
 KINDS: tuple[NegativeKind, ...] = ("bm25", "namesake")
+SEARCHES: dict[NegativeKind, Any] = {"bm25": Bm25, "tfidf": TfIdf}
+DEPTH = 30
+"""How far a search is looked through for wrong passages."""
 BLOCK = 1_000
 """Queries whose negatives are mined and whose passages are read together."""
 
@@ -222,7 +216,11 @@ class ExampleMaker:
         self.most = most
         self.seed = seed
         self._corpus = benchmark.corpus
-        self._bm25 = Bm25.over(benchmark.corpus, work) if "bm25" in kinds else None
+        self._searches = {
+            kind: made.over(benchmark.corpus, work).search
+            for kind, made in SEARCHES.items()
+            if kind in kinds
+        }
 
     def examples(self, queries: Sequence[Query]) -> tuple[list[Example], list[str]]:
         """One example a query, and the ids of those without a question or a passage to learn from."""
@@ -241,7 +239,7 @@ class ExampleMaker:
         for block in blocks(queries, BLOCK):
             right = [self.positive(q) if q.input.strip() else None for q in block]
             taught = [q for q, positive in zip(block, right, strict=True) if positive is not None]
-            wrong = iter(zip(self._bm25_negatives(taught), self._namesakes(taught), strict=True))
+            wrong = iter(zip(self._searched(taught), self._namesakes(taught), strict=True))
             for query, positive in zip(block, right, strict=True):
                 if positive is None:
                     yield query, None
@@ -261,24 +259,26 @@ class ExampleMaker:
         first = held[0] if held else None
         return next((p for p in held if contains_any(wanted, p.text)), first)
 
-    def _bm25_negatives(self, queries: Sequence[Query]) -> list[tuple[Negative, ...]]:
-        if self._bm25 is None:
-            return [()] * len(queries)
-        rankings = self._bm25.search([q.question() for q in queries], 30)
-        chosen: list[list[str]] = []
-        for query, ranking in zip(queries, rankings, strict=True):
-            gold = query.gold_pages()
-            wrong = (identity for identity in ranking.passages if page_of(identity) not in gold)
-            chosen.append(list(islice(wrong, self.most)))
-        return [
-            tuple(Negative("bm25", _negatives_text(passage)) for passage in passages)
-            for passages in self._read(chosen)
-        ]
+    def _searched(self, queries: Sequence[Query]) -> list[list[Negative]]:
+        """The best wrong passages that each search finds, of a wrong page its first; read together."""
+        found: list[list[Negative]] = [[] for _ in queries]
+        for kind, search in self._searches.items():
+            chosen: list[list[str]] = []
+            asked = [q.question() for q in queries]
+            for query, ranking in zip(queries, search(asked, DEPTH), strict=True):
+                gold = query.gold_pages()
+                wrong = (each for each in ranking.passages if page_of(each) not in gold)
+                chosen.append(list(islice(filter(None, map(self._passage, wrong)), self.most)))
+            known = self._corpus.get(identity for ids in chosen for identity in ids)
+            for negatives, ids in zip(found, chosen, strict=True):
+                negatives += [Negative(kind, text_of(known[identity])) for identity in ids]
+        return found
 
-    def _read(self, chosen: Sequence[Sequence[str]]) -> Iterator[list[Passage]]:
-        """Passages by their ids, fetched for many queries at once."""
-        known = self._corpus.get(identity for ids in chosen for identity in ids)
-        return ([known[identity] for identity in ids] for ids in chosen)
+    def _passage(self, found: str) -> str | None:
+        """A passage, or the first one of a page."""
+        return (
+            found if page_of(found) != found else next(iter(self._corpus.passages_of(found)), None)
+        )
 
     def _on_pages(self, pages: Sequence[str]) -> list[Passage]:
         """The passages of pages, in their order; pages that are not in the corpus have none."""
@@ -306,13 +306,13 @@ class ExampleMaker:
             held = self._on_pages(sorted(others))
             generator = np.random.default_rng([self.seed, *query.id.encode()])
             order = generator.permutation(len(held))[: self.most]
-            yield [Negative("namesake", _negatives_text(held[i])) for i in sorted(order)]
+            yield [Negative("namesake", text_of(held[i])) for i in sorted(order)]
 
     @functools.cached_property
     def _sets(self) -> UsedSets:
         """The benchmark's name sets, on disk."""
         sets = UsedSets()
-        for block in blocks(self.benchmark.each_set(), BLOCK):
+        for block in blocks(self.benchmark.sets, BLOCK):
             sets.add(block)
         return sets
 
@@ -329,7 +329,7 @@ def _example(query: Query, positive: Passage, negatives: tuple[Negative, ...]) -
     return Example(
         id=query.id,
         question=query.input,
-        positive=_negatives_text(positive),
+        positive=text_of(positive),
         negatives=negatives,
         gold=tuple(sorted(query.gold_pages())),
         name=name_of(query),
@@ -338,5 +338,5 @@ def _example(query: Query, positive: Passage, negatives: tuple[Negative, ...]) -
     )
 
 
-def _negatives_text(passage: Passage) -> Text:
+def text_of(passage: Passage) -> Text:
     return Text(passage.title, passage.text, passage.page)

@@ -23,7 +23,7 @@ from whichone.text.normalisers import tokens as drqa_tokens
 
 
 class Asked(Protocol):
-    """What is compared between training and test data."""
+    """An example; of it and of a query is compared what both have."""
 
     @property
     def question(self) -> str: ...
@@ -38,7 +38,7 @@ class Asked(Protocol):
     def relation(self) -> str: ...
 
 
-A = TypeVar("A", bound=Asked)
+A = TypeVar("A", bound=Asked | Query)
 
 NAMES, PAGES, QUESTIONS, WORDS = "names", "gold pages", "questions", "words of names"
 BLOCK = 2_048
@@ -64,16 +64,6 @@ def check_share(held_out: float) -> None:
         raise UsageError("the held-out share is 0 or more and below 1")
 
 
-def split_by_name(
-    queries: Sequence[Query], held_out: float, *, seed: int = 0
-) -> tuple[list[Query], list[Query]]:
-    """Queries to learn from, and queries about names that are never seen; 0 learns from all."""
-    check_share(held_out)
-    train = [q for q in queries if share_of(name_of(q), seed) >= held_out]
-    test = [q for q in queries if share_of(name_of(q), seed) < held_out]
-    return train, test
-
-
 class HeldOutKeys:
     """What training data may not share with some queries: their names, gold pages and questions.
 
@@ -87,44 +77,45 @@ class HeldOutKeys:
         self._tokens, self._within = tokens, within_relation and not tokens
         self._keys = {what: Seen() for what in (NAMES, PAGES, QUESTIONS, WORDS)}
         for block in blocks(queries, BLOCK):
-            things = {
-                NAMES: [(name_of(q), q.relation) for q in block],
-                PAGES: [(page, q.relation) for q in block for page in q.gold_pages()],
-                QUESTIONS: [(q.input, q.relation) for q in block],
-                WORDS: [(w, q.relation) for q in block for w in name_words(name_of(q))]
-                if tokens
-                else [],
-            }
-            for what, pairs in things.items():
-                keys = [self._key(*pair) for pair in pairs]
-                self._keys[what].add(keys, [0] * len(keys))
+            for what, listed in self._listed(block).items():
+                self._keys[what].add([key for _, _, key in listed], [0] * len(listed))
 
-    def shared(self, examples: Sequence[Asked]) -> dict[str, list[tuple[int, str]]]:
-        """Under each kind of thing the places of the examples that have one of these, and what it is."""
-        things: dict[str, list[tuple[int, str]]] = {
-            NAMES: [(n, e.name) for n, e in enumerate(examples)],
-            PAGES: [(n, page) for n, e in enumerate(examples) for page in e.gold],
-            QUESTIONS: [(n, e.question) for n, e in enumerate(examples)],
-        }
-        if self._tokens:
-            things[WORDS] = [(n, w) for n, e in enumerate(examples) for w in name_words(e.name)]
+    def shared(self, records: Sequence[Asked | Query]) -> dict[str, list[tuple[int, str]]]:
+        """Under each kind of thing the places of the records that have one of these, and what it is."""
         results = {}
-        for what, pairs in things.items():
-            keys = [self._key(thing, examples[n].relation) for n, thing in pairs]
+        for what, listed in self._listed(records).items():
+            keys = [key for _, _, key in listed]
             known = self._keys[what].numbers(keys) if len(self._keys[what]) else [None] * len(keys)
             results[what] = [
-                p for p, number in zip(pairs, known, strict=True) if number is not None
+                (place, thing)
+                for (place, thing, _), number in zip(listed, known, strict=True)
+                if number is not None
             ]
         return results
 
-    def _key(self, thing: str, relation: str | None) -> str:
-        return f"{relation or ''}\0{thing}" if self._within else thing
+    def _listed(self, records: Sequence[Asked | Query]) -> dict[str, list[tuple[int, str, str]]]:
+        """Under each kind of thing: the place of a record, what it has, and the key of that."""
+        listed: dict[str, list[tuple[int, str, str]]] = {what: [] for what in self._keys}
+        for place, record in enumerate(records):
+            if isinstance(record, Query):
+                name, pages, question = name_of(record), record.gold_pages(), record.input
+            else:
+                name, pages, question = record.name, frozenset(record.gold), record.question
+            before = f"{record.relation or ''}\0" if self._within else ""
+            for what, things in (
+                (NAMES, [name]),
+                (PAGES, sorted(pages)),
+                (QUESTIONS, [question]),
+                (WORDS, name_words(name) if self._tokens else ()),
+            ):
+                listed[what] += [(place, thing, before + thing) for thing in things]
+        return listed
 
 
 class Leaks:
     """What is on both sides: how many different things of each kind, some of them, and who has them."""
 
-    def __init__(self, train: Sequence[Asked], tests: Sequence[HeldOutKeys]) -> None:
+    def __init__(self, train: Sequence[Asked | Query], tests: Sequence[HeldOutKeys]) -> None:
         self.sharing = np.zeros(len(train), bool)
         """Which of the examples have something that test data have."""
         self._different = {what: Seen() for what in (NAMES, PAGES, QUESTIONS, WORDS)}
@@ -165,35 +156,12 @@ def name_words(name: str) -> set[str]:
     }
 
 
-def check_leaks(
-    train: Sequence[Asked],
-    test: Iterable[Query],
-    *,
-    tokens: bool = False,
-    within_relation: bool = False,
-) -> None:
-    """Refuse what is on both sides, counting and naming it."""
-    refuse(Leaks(train, [HeldOutKeys(test, tokens=tokens, within_relation=within_relation)]))
-
-
 def refuse(both: Leaks) -> None:
     if both:
         raise BadInput(
             f"{both.text()} are in both training and test data: {both.sample()}",
             hint="leave the examples that have them out with --drop-leaks",
         )
-
-
-def without_leaks(
-    train: Sequence[A],
-    test: Iterable[Query],
-    *,
-    tokens: bool = False,
-    within_relation: bool = False,
-) -> Sequence[A]:
-    """The examples that share nothing with the test data; what was shared is counted and said."""
-    keys = HeldOutKeys(test, tokens=tokens, within_relation=within_relation)
-    return without(train, Leaks(train, [keys]))
 
 
 def without(train: Sequence[A], both: Leaks) -> Sequence[A]:
@@ -308,5 +276,5 @@ def _in_brackets(reasons: Iterable[str]) -> str:
 def all_queries(benchmark: Benchmark) -> Iterator[tuple[Query, str | None]]:
     """Each query with its split: its own mark, else the one its benchmark was imported or cut as."""
     whole = _whole_mark(benchmark.folder.manifest.parameters)
-    for query in benchmark.each_query():
+    for query in benchmark.queries:
         yield query, split_mark(query.attributes.get("split")) or whole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Literal
@@ -14,13 +14,12 @@ import numpy as np
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.relations import question_in_words
 from whichone.errors import BadInput, UsageError, sample
-from whichone.files.arrow_records import OnDisk, Spool, blocks
+from whichone.files.arrow_records import Spool, blocks
 from whichone.progress import talk
 from whichone.reading.checkpoint import QUESTIONS, titled
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.reading.seq2seq import NONE
-from whichone.records import Query, Question, Ranking
-from whichone.retrieval.baselines import TfIdf
+from whichone.records import Query
 from whichone.retrieval.bm25 import Bm25
 from whichone.runs.run import Run
 from whichone.runs.shown import Setting, Shows, kind_of
@@ -32,55 +31,8 @@ from whichone.training.examples import (
     Text,
     nothing_to_learn,
 )
-from whichone.training.held_out import Taken, name_of
-from whichone.training.training_data import (
-    DPR,
-    EXAMPLES,
-    Part,
-    Plan,
-    checked,
-    source_benchmark,
-    taken_queries,
-    test_queries,
-    wanted_sources,
-)
-from whichone.training.training_data import kind_of as training_data_kind_of
-
-DEPTH = 30
-
-
-class TfIdfNegatives:
-    """The first passage of TF-IDF's best wrong page as an example's one negative."""
-
-    def __init__(self, benchmark: Benchmark, work: Path) -> None:
-        self._corpus = benchmark.corpus
-        self._search = TfIdf.over(benchmark.corpus, work).search
-        self._bare = self._count = 0
-
-    def replaced(self, examples: Sequence[Example]) -> list[Example]:
-        """The examples with that negative instead of theirs."""
-        asked = [Question(id=e.id, text=e.question, task="") for e in examples]
-        ranked = self._search(asked, DEPTH)
-        results = [
-            msgspec.structs.replace(example, negatives=self._negatives(example, ranking))
-            for example, ranking in zip(examples, ranked, strict=True)
-        ]
-        self._bare += sum(not example.negatives for example in results)
-        self._count += len(results)
-        return results
-
-    def _negatives(self, example: Example, ranking: Ranking) -> tuple[Negative, ...]:
-        wrong = next((page for page in ranking.passages if page not in example.gold), None)
-        passages = self._corpus.passages_of(wrong) if wrong is not None else ()
-        if not passages:
-            return ()
-        passage = self._corpus.passage(passages[0])
-        return (Negative("tfidf", Text(passage.title, passage.text, passage.page)),)
-
-    def report(self) -> None:
-        if self._bare:
-            talk(f"TF-IDF finds no wrong page for {self._bare:,} of {self._count:,} questions")
-
+from whichone.training.held_out import report_taken
+from whichone.training.training_data import Plan, Source, learned_sources
 
 Kind = Literal["extractive", "seq2seq", "claims"]
 Context = Literal["none", "gold", "retrieved"]
@@ -141,25 +93,22 @@ def reading_examples(
     first = next(chosen, None)
     if first is None:
         raise BadInput(f"there is no query for a reader that is {kind} (tasks {', '.join(tasks)})")
-    kinds = {"tfidf": (), "kilt": ("bm25",)}.get(negatives, (negatives,))
-    maker = ExampleMaker(benchmark, work, kinds=kinds, most=1, seed=seed)
-    tfidf = TfIdfNegatives(benchmark, work) if negatives == "tfidf" else None
-    examples, without, taught = Spool(ReadingExample, work), list[str](), 0
-    for block in blocks(maker.stream(chain([first], chosen)), BLOCK):
-        without += [query.id for query, example in block if example is None]
-        asked = [query for query, example in block if example is not None]
-        made = [example for _, example in block if example is not None]
-        taught += len(made)
-        if tfidf is not None:
-            made = tfidf.replaced(made)
+    searched = "bm25" if negatives == "kilt" else negatives
+    maker = ExampleMaker(benchmark, work, kinds=(searched,), most=1, seed=seed)
+    examples, without, taught, bare = Spool(ReadingExample, work), list[str](), 0, 0
+    for query, example in maker.stream(chain([first], chosen)):
+        if example is None:
+            without.append(query.id)
+            continue
+        taught += 1
+        bare += not example.negatives
         if negatives == "kilt":
-            made = [with_gold_page_negative(benchmark, example, seed) for example in made]
-        for query, example in zip(asked, made, strict=True):
-            read = _read(query, example, kind)
-            without += [] if read else [query.id]
-            examples.extend(read)
-    if tfidf is not None:
-        tfidf.report()
+            example = with_gold_page_negative(benchmark, example, seed)
+        read = _read(query, example, kind)
+        without += [] if read else [query.id]
+        examples.extend(read)
+    if bare:
+        talk(f"no wrong passage ({searched}) for {bare:,} of {taught:,} questions")
     if not taught:
         raise nothing_to_learn(without)
     if not examples:
@@ -278,82 +227,17 @@ class ContextExamples:
         return next(iter(self.benchmark.corpus.passages_of(identity)), None)
 
 
-# The queries that readers learn from: training records alone, none that test data share.
-
-
-class AskedQuery(msgspec.Struct, frozen=True):
-    """A query as training and test data are compared."""
-
-    query: Query
-    question: str
-    name: str
-    gold: tuple[str, ...]
-    relation: str
-
-
-class QueriesOf(OnDisk[Query]):
-    """The queries alone."""
-
-    def __init__(self, asked: Sequence[AskedQuery]) -> None:
-        self._asked = asked
-
-    def __len__(self) -> int:
-        return len(self._asked)
-
-    def _at(self, number: int) -> Query:
-        return self._asked[number].query
-
-    def __iter__(self) -> Iterator[Query]:
-        return (asked.query for asked in self._asked)
-
-
-class SourceQueries(msgspec.Struct, frozen=True):
-    benchmark: Benchmark
-    queries: Sequence[Query]
-    taken: Taken
-
-
-class ReadingData(msgspec.Struct, frozen=True):
-    """Queries, which are on disk."""
-
-    parts: list[SourceQueries]
-    never_seen: Sequence[Query]
-
-
-def reading_queries(plan: Plan, seed: int, work: Path) -> ReadingData:
-    """Each source's benchmark with its training queries, refused or dropped as `plan` says."""
-    benchmarks: list[Benchmark] = []
-    parts: list[Part[AskedQuery]] = []
-    for source in wanted_sources(plan):
-        if training_data_kind_of(source) in (EXAMPLES, DPR):
+def reading_queries(
+    plan: Plan, seed: int, work: Path
+) -> tuple[list[Source[Query]], Sequence[Query]]:
+    """Each source's benchmark with its training queries, and all queries that are never learned from."""
+    sources, unseen = learned_sources(plan, seed, work)
+    for source in sources:
+        if source.benchmark is None:
             raise UsageError(
                 "a reader learns from questions with answers over a corpus",
-                where=source,
+                where=source.name,
                 hint="name a benchmark, or KILT's or EntityQuestions' files with --passages",
             )
-        benchmark = source_benchmark(source, plan.corpus, work)
-        result = taken_queries(source, benchmark, plan, seed, work)
-        benchmarks.append(benchmark)
-        asked = Spool(AskedQuery, work).extend(_asked(query) for query in result.examples)
-        parts.append(Part(asked, result.taken, result.test, result.own_split))
-    named = test_queries(plan)
-    unseen = Spool(Query, work).extend(query for part in parts for query in part.test)
-    unseen.extend(named)
-    kept = checked(parts, named, plan)
-    return ReadingData(
-        [
-            SourceQueries(benchmark, QueriesOf(part.examples), part.taken)
-            for benchmark, part in zip(benchmarks, kept, strict=True)
-        ],
-        unseen,
-    )
-
-
-def _asked(query: Query) -> AskedQuery:
-    return AskedQuery(
-        query,
-        query.input,
-        name_of(query),
-        tuple(sorted(query.gold_pages())),
-        query.relation or "",
-    )
+        report_taken(source.taken)
+    return sources, unseen

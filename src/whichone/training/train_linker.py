@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,10 +16,11 @@ import numpy as np
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
-from whichone.files.lines import read_json_lines, write_atomic
+from whichone.files.lines import read_json_lines
 from whichone.files.manifest import MANIFEST
+from whichone.options import takes
 from whichone.progress import talk
-from whichone.retrieval.blink import CANDIDATES, Blink, descriptions
+from whichone.retrieval.blink import Blink, descriptions
 from whichone.retrieval.blink_models import BlinkModel, MentionText, new_blink
 from whichone.training.held_out import (
     Taken,
@@ -27,18 +29,22 @@ from whichone.training.held_out import (
     split_mark,
     training_records,
 )
-from whichone.training.train_encoders import Start, place_of
 from whichone.training.trainer import (
-    OneModel,
+    E,
+    LinkerOptions,
     Settings,
+    Start,
     Trained,
     Training,
+    begun_in,
     chosen_device,
+    identity_with,
+    place_of,
     quiet_libraries,
     save_model,
     training_folder,
+    write_account,
 )
-from whichone.versions import environment
 
 if TYPE_CHECKING:
     import torch
@@ -160,38 +166,59 @@ BLOCK = 512
 """Mentions whose candidates are looked for together."""
 
 
-class BlinkStage(OneModel):
-    """One of the two stages as a thing that learns."""
+class StageTraining(Training[E]):
+    """One of BLINK's two stages; both are joined in `model` at the end."""
 
-    def __init__(self, blink: BlinkModel, key: str) -> None:
-        self.blink, self.key = blink, key
-        self.model: Any = blink.bi if key == "bi" else blink.cross
-
-    def save(self, folder: Path) -> None:
-        """The weights of this stage alone: both are joined in `model` at the end."""
-        import torch
-
-        folder.mkdir(parents=True, exist_ok=True)
-        torch.save(self.model.state_dict(), folder / "weights.pt")
-
-
-class BiTraining(Training[LinkExample]):
-    """Each mention against the entities of its batch."""
+    stage: str
 
     def __init__(
         self,
         blink: BlinkModel,
-        examples: Sequence[LinkExample],
-        held_out: Sequence[LinkExample],
+        examples: Sequence[E],
+        held_out: Sequence[E],
         folder: Path,
         settings: Settings,
         identity: dict[str, Any],
     ) -> None:
+        from whichone.training.loop import Joined
+
         self.blink = blink
-        stage = BlinkStage(blink, "bi")
+        self.module = getattr(blink, self.stage)
         super().__init__(
-            stage, examples, held_out, folder, settings, device=blink.device, identity=identity
+            Joined({self.stage: self.module}, (), self.loss),
+            examples,
+            held_out,
+            folder,
+            settings,
+            device=blink.device,
+            identity=identity,
         )
+
+    @abstractmethod
+    def loss(self, batch: Sequence[E], epoch: int) -> torch.Tensor:
+        """What the batch costs, with gradients."""
+
+    def save(self, folder: Path) -> None:
+        import torch
+
+        folder.mkdir(parents=True, exist_ok=True)
+        torch.save(self.module.state_dict(), folder / "weights.pt")
+
+    def run(self) -> Trained:
+        """Afterwards the model has the best epoch's weights, learned now or in an earlier run."""
+        import torch
+
+        trained = super().run()
+        best = self.folder / "best" / "weights.pt"
+        self.module.load_state_dict(torch.load(best, weights_only=True))
+        self.module.eval()
+        return trained
+
+
+class BiTraining(StageTraining[LinkExample]):
+    """Each mention against the entities of its batch."""
+
+    stage = "bi"
 
     def loss(self, batch: Sequence[LinkExample], epoch: int) -> torch.Tensor:
         """Softmax over the batch's entities; the same page of another mention is no wrong one."""
@@ -233,34 +260,21 @@ class Candidates(msgspec.Struct, frozen=True):
     source: str = ""
 
 
-class CrossTraining(Training[Candidates]):
+class CrossTraining(StageTraining[Candidates]):
     """The right entity against the others that the bi-encoder finds."""
 
-    def __init__(
-        self,
-        blink: BlinkModel,
-        examples: Sequence[Candidates],
-        held_out: Sequence[Candidates],
-        folder: Path,
-        settings: Settings,
-        identity: dict[str, Any],
-    ) -> None:
-        self.blink = blink
-        stage = BlinkStage(blink, "cross")
-        super().__init__(
-            stage, examples, held_out, folder, settings, device=blink.device, identity=identity
-        )
+    stage = "cross"
 
     def loss(self, batch: Sequence[Candidates], epoch: int) -> torch.Tensor:
         import torch
 
         ids, sizes = [], []
         for item in batch:
-            about = [(item.example.title, item.example.text), *item.wrong]
-            ids += self.blink.pair_ids(item.example.mention, about)
-            sizes.append(len(about))
+            ids += self.blink.pair_ids(item.example.mention, self._entities(item))
+            sizes.append(1 + len(item.wrong))
         assert self.blink.cross is not None
-        scores = self.blink.cross.encoder(*self.blink.tensors(ids)).float()[:, 0].split(sizes)
+        tensors = self.blink.tensors(ids, pairs=True)
+        scores = self.blink.cross.encoder(*tensors).float()[:, 0].split(sizes)
         padded = torch.nn.utils.rnn.pad_sequence(
             list(scores), batch_first=True, padding_value=float("-inf")
         )
@@ -270,87 +284,75 @@ class CrossTraining(Training[Candidates]):
     def accuracy(self) -> float:
         won = []
         for item in self.held_out:
-            about = [(item.example.title, item.example.text), *item.wrong]
-            scores = self.blink.pairs(item.example.mention, about)
+            scores = self.blink.pairs(item.example.mention, self._entities(item))
             won.append(scores[0] > max(scores[1:], default=float("-inf")))
         return float(np.mean(won))
 
+    def _entities(self, item: Candidates) -> list[Any]:
+        about = [(item.example.title, item.example.text), *item.wrong]
+        return [self.blink.entity_ids(*entity) for entity in about]
 
+
+@takes(LinkerOptions)
 def train_linker(
     sources: Sequence[str | Path],
     out: str | Path,
+    plan: LinkerOptions,
     *,
-    corpus: str | Path,
-    checkpoint: str,
     settings: Settings,
-    held_out: Sequence[str | Path] = (),
-    candidates: int = CANDIDATES,
-    cross_batch: int = 2,
-    cross_epochs: int | None = None,
     device: str | None = None,
-    learn_from_dev: bool = False,
 ) -> dict[str, Trained]:
     """Both stages; `OUT/model` is what `--retriever blink -o model=` takes."""
-    if candidates < 2:
+    if plan.candidates < 2:
         raise UsageError("the cross-encoder needs at least 2 candidates")
     folder, device = training_folder(out), chosen_device(device)
-    Start(checkpoint).check()
+    Start(plan.checkpoint).check()
     quiet_libraries()
-    opened = Corpus.open(corpus)
+    opened = Corpus.open(plan.corpus)
     taken: list[Taken] = []
-    examples = link_examples(sources, opened, learn_from_dev=learn_from_dev, taken=taken)
-    dev = link_examples(held_out, opened) if held_out else []
+    examples = link_examples(sources, opened, learn_from_dev=plan.learn_from_dev, taken=taken)
+    dev = link_examples(plan.held_out, opened) if plan.held_out else []
     import torch
 
     torch.manual_seed(settings.seed)  # of the cross-encoder's head, which is made anew
-    blink = new_blink(place_of(checkpoint), device)
+    blink = new_blink(place_of(plan.checkpoint), device)
     description = {
-        **Start(checkpoint).identity(),
+        **Start(plan.checkpoint).identity(),
         "corpus": opened.hash,
         "examples": _digest(examples),
     }
     bi = BiTraining(
         blink, examples, dev, folder / "bi", settings, {"model": "blink bi-encoder", **description}
     ).run()
-    _take_best(blink.bi, folder / "bi")
+    second = msgspec.structs.replace(
+        settings, batch=max(2, plan.cross_batch), epochs=plan.cross_epochs or settings.epochs
+    )
+    named = {"model": "blink cross-encoder", **description, "candidates": plan.candidates}
+    done = begun_in(folder / "cross", identity_with(named, second))
+    if done is not None and (folder / "training.json").exists():
+        return {"bi": bi, "cross": done}
     talk("looking for the bi-encoder's best entities of every mention")
     shutil.rmtree(folder / "index", ignore_errors=True)
     index = Blink.build(opened, folder / "index", blink=blink, model="trained", mentions="given")
-    listed, watched = (_with_candidates(index, part, candidates) for part in (examples, dev))
-    cross = CrossTraining(
-        blink,
-        listed,
-        watched,
-        folder / "cross",
-        msgspec.structs.replace(
-            settings, batch=max(2, cross_batch), epochs=cross_epochs or settings.epochs
-        ),
-        {"model": "blink cross-encoder", **description, "candidates": candidates},
-    ).run()
-    _take_best(blink.cross, folder / "cross")
-    save_model(_Whole(blink), folder / "model")
-    _write_account(folder, checkpoint, settings, examples, taken, {"bi": bi, "cross": cross})
+    listed, watched = (_with_candidates(index, part, plan.candidates) for part in (examples, dev))
+    cross = CrossTraining(blink, listed, watched, folder / "cross", second, named).run()
+    save_model(blink.save, folder / "model")
+    write_account(
+        folder,
+        {
+            "kind": "linker",
+            "checkpoint": plan.checkpoint,
+            "settings": settings,
+            "examples": len(examples),
+            "sources": taken,
+            "stages": {"bi": bi, "cross": cross},
+        },
+    )
     return {"bi": bi, "cross": cross}
-
-
-class _Whole(BlinkStage):
-    def __init__(self, blink: BlinkModel) -> None:
-        super().__init__(blink, "bi")
-
-    def save(self, folder: Path) -> None:
-        self.blink.save(folder)
 
 
 def _digest(examples: Sequence[LinkExample]) -> str:
     return hashlib.sha256(b"".join(map(msgspec.json.encode, examples))).hexdigest()[:16]
-
-
-def _take_best(module: Any, folder: Path) -> None:
-    """The epoch that was best on what was held out; the last one where nothing was."""
-    import torch
-
-    module.load_state_dict(torch.load(folder / "best" / "weights.pt", weights_only=True))
-    module.eval()
 
 
 def _with_candidates(index: Blink, examples: Sequence[LinkExample], most: int) -> list[Candidates]:
@@ -365,27 +367,3 @@ def _with_candidates(index: Blink, examples: Sequence[LinkExample], most: int) -
             about = descriptions(index.corpus, wrong[: most - 1])
             results.append(Candidates(example.id, example, tuple(about)))
     return results
-
-
-def _write_account(
-    folder: Path,
-    checkpoint: str,
-    settings: Settings,
-    examples: Sequence[LinkExample],
-    taken: Sequence[Taken],
-    stages: dict[str, Trained],
-) -> None:
-    document = {
-        "kind": "linker",
-        "checkpoint": checkpoint,
-        "settings": msgspec.to_builtins(settings),
-        "examples": len(examples),
-        "sources": msgspec.to_builtins(list(taken)),
-        "stages": {
-            name: {"losses": t.losses, "held_out": t.held_out, "epochs": t.epochs}
-            for name, t in stages.items()
-        },
-        "made": environment(),
-    }
-    text = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
-    write_atomic(folder / "training.json", text)

@@ -4,35 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
 
 from whichone.errors import BadInput, UsageError
 from whichone.files.arrow_records import Spool
-from whichone.files.lines import write_atomic, write_json_lines
+from whichone.files.lines import write_json_lines
 from whichone.progress import talk
 from whichone.reading import rag as rag_reader
 from whichone.reading.checkpoint import Taught, initialisation_of, weights_fingerprint, write_taught
 from whichone.reading.rag import DocumentIndex, Rows, passage_folder, question_folder
 from whichone.reading.rag_model import IGNORED, Marginal, RagModel, log_likelihood
 from whichone.reading.seq2seq import fitted_question
+from whichone.records import Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.training.examples import examples_hash
-from whichone.training.reading_examples import GENERATED, ReadingData, reading_queries
-from whichone.training.train_encoders import place_of
+from whichone.training.reading_examples import GENERATED, reading_queries
 from whichone.training.trainer import (
     Settings,
     Trained,
     Training,
     chosen_device,
+    place_of,
     quiet_libraries,
     save_model,
     training_folder,
+    write_account,
 )
-from whichone.training.training_data import Plan
-from whichone.versions import environment
+from whichone.training.training_data import Plan, Source, dev_sources
 
 if TYPE_CHECKING:
     import torch
@@ -81,10 +82,15 @@ class RagStart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RagOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`reencode`: documents follow the questions' new vectors at every step, every epoch, or never."""
+    """`reencode`: documents follow the questions' new vectors at every step, every epoch, or never.
+
+    `search` and `index` are those of the retriever `dense`.
+    """
 
     documents: int = 5
     reencode: Reencode = "step"
+    search: str = "numpy"
+    index: str = "exact"
 
     def check(self) -> None:
         if self.documents < 1:
@@ -99,38 +105,6 @@ class RagExample(msgspec.Struct, frozen=True, omit_defaults=True):
     source: str = ""
 
 
-class RagLearner:
-    """Both halves of a RAG model as one thing that learns."""
-
-    def __init__(self, model: RagModel, taught: Taught, trained: rag_reader.Trained) -> None:
-        self.model, self.taught, self.trained = model, taught, trained
-
-    def parameters(self) -> list[Any]:
-        return [*self.model.encoder.parameters(), *self.model.generator.parameters()]
-
-    def train(self) -> None:
-        self.model.rag.train()
-
-    def eval(self) -> None:
-        self.model.rag.eval()
-
-    def state(self) -> dict[str, Any]:
-        return {
-            "question encoder": self.model.encoder.state_dict(),
-            "generator": self.model.generator.state_dict(),
-        }
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        self.model.encoder.load_state_dict(state["question encoder"])
-        self.model.generator.load_state_dict(state["generator"])
-
-    def save(self, folder: Path) -> None:
-        self.model.save(folder)
-        write_taught(folder, self.taught)
-        described = msgspec.json.format(msgspec.json.encode(self.trained), indent=2)
-        (folder / rag_reader.FILE).write_bytes(described + b"\n")
-
-
 class RagTraining(Training[RagExample]):
     """Minimises the negative marginal log-likelihood; the index stays as it is."""
 
@@ -143,8 +117,11 @@ class RagTraining(Training[RagExample]):
         settings: Settings,
         options: RagOptions | None = None,
         *,
+        held_out: Sequence[RagExample] = (),
         device: str | None = None,
     ) -> None:
+        from whichone.training.loop import Joined
+
         device = chosen_device(device)
         self.rag, self.index = start.open(device), index
         self.options = options or RagOptions()
@@ -159,16 +136,17 @@ class RagTraining(Training[RagExample]):
         longest = max(
             (len(tokenizer(text_target=e.target)["input_ids"]) for e in examples), default=0
         )
-        taught = Taught(
+        self.taught = Taught(
             initialisation=msgspec.structs.replace(
                 first, checkpoint=" + ".join(Path(p).name for p in places)
             ),
             longest=min(longest, self.target_limit),
         )
-        trained = rag_reader.Trained(
+        self.trained = rag_reader.Trained(
             passage_encoder=start.passages(), documents=self.options.documents
         )
-        learner = RagLearner(self.rag, taught, trained)
+        parts = {"questions": self.rag.encoder, "generator": self.rag.generator}
+        model = Joined(parts, (), self.loss)
         identity = {
             "model": f"rag-{self.rag.marginal}",
             "start": [weights_fingerprint(place) or place for place in places],
@@ -177,7 +155,11 @@ class RagTraining(Training[RagExample]):
             "options": msgspec.to_builtins(self.options),
             "examples": examples_hash(examples),
         }
-        super().__init__(learner, examples, (), folder, settings, device=device, identity=identity)
+        if held_out:
+            identity["held_out"] = examples_hash(held_out)
+        super().__init__(
+            model, examples, held_out, folder, settings, device=device, identity=identity
+        )
         self._rows: dict[str, int] = {e.id: n for n, e in enumerate(examples)}
         self._documents: tuple[int, Rows] | None = None
 
@@ -185,7 +167,17 @@ class RagTraining(Training[RagExample]):
         """Mean over the batch of -log p(y | x), summed over each question's documents."""
         return -self.log_likelihoods(batch, epoch).mean()
 
-    def log_likelihoods(self, batch: Sequence[RagExample], epoch: int) -> torch.Tensor:
+    def accuracy(self) -> float:
+        """The mean probability of the answers, by the documents that the questions find now."""
+        import torch
+
+        size, found = self.settings.batch, []
+        for start in range(0, len(self.held_out), size):
+            found.append(self.log_likelihoods(self.held_out[start : start + size], None).exp())
+        return float(torch.cat(found).mean())
+
+    def log_likelihoods(self, batch: Sequence[RagExample], epoch: int | None) -> torch.Tensor:
+        """Of each answer; without `epoch` of questions that are not learned from."""
         import torch
 
         model = self.rag
@@ -208,9 +200,11 @@ class RagTraining(Training[RagExample]):
         room = self.rag.longest // 2
         return fitted_question(self.rag.tokenizer, example.question, example.task, room)
 
-    def _rows_of(self, batch: Sequence[RagExample], vectors: torch.Tensor, epoch: int) -> Rows:
+    def _rows_of(
+        self, batch: Sequence[RagExample], vectors: torch.Tensor, epoch: int | None
+    ) -> Rows:
         """The documents of a batch by vectors as new as `reencode` wants them."""
-        if self.options.reencode == "step":
+        if self.options.reencode == "step" or epoch is None:
             return self.index.best(vectors, self.options.documents)
         at = epoch if self.options.reencode == "epoch" else 0
         if self._documents is None or self._documents[0] != at:
@@ -225,7 +219,7 @@ class RagTraining(Training[RagExample]):
         if file.exists():
             held: Rows = np.load(file)
             return held
-        asked, size = [e.question for e in self.examples], 64
+        asked, size = [e.question for e in self.examples], 4_096
         with torch.no_grad():
             results = [
                 self.index.best(
@@ -239,8 +233,14 @@ class RagTraining(Training[RagExample]):
         beside.replace(file)
         return rows
 
+    def save(self, folder: Path) -> None:
+        self.rag.save(folder)
+        write_taught(folder, self.taught)
+        described = msgspec.json.format(msgspec.json.encode(self.trained), indent=2)
+        (folder / rag_reader.FILE).write_bytes(described + b"\n")
+
     def finish(self) -> None:
-        save_model(self.model, self.folder / "model")
+        save_model(self.save, self.folder / "model")
 
 
 def train_rag(
@@ -256,40 +256,46 @@ def train_rag(
     folder, device = training_folder(out), chosen_device(device)
     quiet_libraries()
     passages = start.passages()
-    data = reading_queries(plan, settings.seed, folder / "sources")
-    examples = _examples(data, folder)
-    corpus = data.parts[0].benchmark.corpus
-    if any(part.benchmark.corpus.hash != corpus.hash for part in data.parts):
+    sources, unseen = reading_queries(plan, settings.seed, folder / "sources")
+    watched = list(dev_sources(plan))
+    examples, dev = _examples(sources, folder), _examples(watched, folder) if watched else ()
+    corpus = sources[0].benchmark.corpus
+    if any(source.benchmark.corpus.hash != corpus.hash for source in (*sources, *watched)):
         raise UsageError(
             "the sources are over different corpora: RAG is trained over one index",
             hint="import them over one corpus (import ... --corpus CORPUS)",
         )
-    index = DocumentIndex.over(corpus, passages, default_index_folder(corpus), device)
-    training = RagTraining(start, index, examples, folder, settings, options, device=device)
+    work = default_index_folder(corpus)
+    how = {"search": options.search, "index": options.index}
+    index = DocumentIndex.over(corpus, passages, work, device, **how)
+    training = RagTraining(
+        start, index, examples, folder, settings, options, held_out=dev, device=device
+    )
     trained = training.run()
     write_json_lines(folder / "examples.jsonl", examples)
-    document = {
-        "start": start,
-        "identity": training.identity,
-        "losses": trained.losses,
-        "sources": [part.taken for part in data.parts],
-        "never_seen": [query.id for query in data.never_seen],
-        "made": environment(),
-    }
-    encoded = msgspec.json.encode(document)
-    write_atomic(folder / "training.json", msgspec.json.format(encoded, indent=2) + b"\n")
+    write_account(
+        folder,
+        {
+            "start": start,
+            "identity": training.identity,
+            "losses": trained.losses,
+            "held_out": trained.held_out,
+            "sources": [source.taken for source in sources],
+            "never_seen": [query.id for query in unseen],
+        },
+    )
     return trained
 
 
-def _examples(data: ReadingData, near: Path) -> Sequence[RagExample]:
+def _examples(sources: Sequence[Source[Query]], near: Path) -> Sequence[RagExample]:
     items, without = Spool(RagExample, near), 0
-    for number, part in enumerate(data.parts):
-        for query in part.queries:
+    for number, source in enumerate(sources):
+        for query in source.records:
             if query.task not in GENERATED or not query.answers():
                 without += 1
                 continue
             identity = f"{number}/{query.id}" if number else query.id
-            dataset = str(query.attributes.get("dataset") or part.taken.source)
+            dataset = str(query.attributes.get("dataset") or source.name)
             items.append(RagExample(identity, query.input, query.answers()[0], query.task, dataset))
     if without:
         talk(f"{without:,} queries teach nothing: no answer, or a task that is not written")

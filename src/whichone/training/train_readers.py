@@ -11,13 +11,15 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.files.arrow_records import Seen, Spool, blocks
-from whichone.files.lines import write_atomic, write_json_lines
+from whichone.files.lines import write_json_lines
 from whichone.progress import talk
 from whichone.reading.checkpoint import (
     HEADS,
+    NO_ANSWER,
     TRAINED_TASKS,
     Taught,
     initialisation_of,
+    model_class,
     titled,
     weights_fingerprint,
     write_taught,
@@ -25,6 +27,7 @@ from whichone.reading.checkpoint import (
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.reading.extractive import DprReaderModel
 from whichone.reading.seq2seq import joined_input, prefixed
+from whichone.records import Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import Run
 from whichone.training.examples import (
@@ -41,24 +44,23 @@ from whichone.training.reading_examples import (
     Kind,
     Negatives,
     ReadingExample,
-    SourceQueries,
     chosen_tasks,
     reading_examples,
     reading_queries,
 )
-from whichone.training.train_encoders import Start, on_device, place_of
 from whichone.training.trainer import (
-    OneModel,
     Settings,
+    Start,
     Trained,
     Training,
     chosen_device,
+    place_of,
     quiet_libraries,
     save_model,
     training_folder,
+    write_account,
 )
-from whichone.training.training_data import Plan, training_data
-from whichone.versions import environment
+from whichone.training.training_data import Plan, Source, dev_sources, training_data
 
 if TYPE_CHECKING:
     import torch
@@ -70,36 +72,8 @@ MOST = 1024
 CLASSES: dict[Kind, str] = dict(zip(("extractive", "seq2seq", "claims"), HEADS, strict=True))
 
 
-class ReadingModel(OneModel):
-    """A HuggingFace model with its tokenizer, as one thing that learns."""
-
-    key = "model"
-    taught: Taught | None = None
-
-    def __init__(self, kind: Kind, checkpoint: str, device: str) -> None:
-        import transformers
-
-        extra: dict[str, Any] = {}
-        if kind == "claims":
-            extra = {
-                "num_labels": 3,
-                "ignore_mismatched_sizes": True,  # a head of other labels is replaced
-                "id2label": dict(enumerate(LABELS)),
-                "label2id": {v: i for i, v in enumerate(LABELS)},
-            }
-        maker = getattr(transformers, CLASSES[kind])
-        self.model = maker.from_pretrained(checkpoint, **extra).to(device)
-        self.tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint)
-
-    def save(self, folder: Path) -> None:
-        self.model.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
-        if self.taught is not None:
-            write_taught(folder, self.taught)
-
-
 class ReaderTraining(Training[ReadingExample]):
-    """A reader of one of three kinds; nothing is held out to stop by."""
+    """A reader of one of three kinds."""
 
     def __init__(
         self,
@@ -109,24 +83,41 @@ class ReaderTraining(Training[ReadingExample]):
         folder: Path,
         settings: Settings,
         *,
+        held_out: Sequence[ReadingExample] = (),
         device: str | None = None,
         taught: Mapping[str, Any] | None = None,
         tasks: Sequence[str] = (),
     ) -> None:
         import torch
+        import transformers
 
         device = chosen_device(device)
         torch.manual_seed(settings.seed)  # of a head that is made anew
         self.kind, self.tasks = kind, tasks
+        self.library = "Seq2SeqTrainer" if kind == "seq2seq" else "Trainer"
         place = place_of(str(checkpoint))
-        self.reading = ReadingModel(kind, place, device)
-        start = initialisation_of(place, self.reading.model, weights_fingerprint(place))
+        labels: dict[str, Any] = {}
+        if kind == "claims":
+            labels = {
+                "num_labels": 3,
+                "ignore_mismatched_sizes": True,  # a head of other labels is replaced
+                "id2label": dict(enumerate(LABELS)),
+                "label2id": {v: i for i, v in enumerate(LABELS)},
+            }
+        config = transformers.AutoConfig.from_pretrained(place)
+        if kind == "extractive":
+            setattr(config, NO_ANSWER, True)
+            labels = {"config": config}
+        model = model_class(CLASSES[kind], config).from_pretrained(place, **labels).to(device)
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(place)
+        self.positions = getattr(model.config, "max_position_embeddings", None)
+        self.target_limit = int(self.positions or MOST)
         self.prefix = str((taught or {}).get("prefix", ""))
-        self.target_limit = int(
-            getattr(self.reading.model.config, "max_position_embeddings", None) or MOST
+        self.taught = Taught(
+            initialisation=initialisation_of(place, model, weights_fingerprint(place)),
+            longest=self._longest_target(examples) if kind == "seq2seq" else 0,
+            **(taught or {}),
         )
-        longest = self._longest_target(examples) if kind == "seq2seq" else 0
-        self.reading.taught = Taught(initialisation=start, longest=longest, **(taught or {}))
         identity = {
             "model": kind,
             **Start(str(checkpoint)).identity(),
@@ -134,8 +125,10 @@ class ReaderTraining(Training[ReadingExample]):
         }
         if self.prefix:
             identity["prefix"] = self.prefix
+        if held_out:
+            identity["held_out"] = examples_hash(held_out)
         super().__init__(
-            self.reading, examples, (), folder, settings, device=device, identity=identity
+            model, examples, held_out, folder, settings, device=device, identity=identity
         )
 
     def _longest_target(self, examples: Sequence[ReadingExample]) -> int:
@@ -144,7 +137,7 @@ class ReaderTraining(Training[ReadingExample]):
         for block in blocks((e.target for e in examples), BLOCK):
             known = seen.add(block, [0] * len(block))
             for target in {t for t, before in zip(block, known, strict=True) if before is None}:
-                length = len(self.reading.tokenizer(text_target=target)["input_ids"])
+                length = len(self.tokenizer(text_target=target)["input_ids"])
                 longest, longer = max(longest, length), longer + (length > self.target_limit)
         if longer:
             talk(
@@ -159,28 +152,51 @@ class ReaderTraining(Training[ReadingExample]):
         if example.context is None:
             return f"{asked} {titled(example.title, example.text)}"
         window = self.settings.longest
-        return joined_input(self.reading.tokenizer, asked, example.task, example.context, window)[0]
+        return joined_input(self.tokenizer, asked, example.task, example.context, window)[0]
 
-    def loss(self, batch: Sequence[ReadingExample], epoch: int) -> torch.Tensor:
-        inputs = on_device(_ENCODE[self.kind](self, batch), self.device)
-        loss: torch.Tensor = self.reading.model(**inputs).loss
-        return loss
+    def collate(self, batch: Sequence[ReadingExample], epoch: int) -> dict[str, Any]:
+        return dict(_ENCODE[self.kind](self, batch))
+
+    def accuracy(self) -> float:
+        """How often both ends of an answer, the label, or every token after the right ones is the likeliest."""
+        import torch
+
+        right: list[torch.Tensor] = []
+        for start in range(0, len(self.held_out), self.settings.batch):
+            batch = self.collate(self.held_out[start : start + self.settings.batch], 0)
+            inputs = {name: value.to(self.model.device) for name, value in batch.items()}
+            said = self.model(**inputs)
+            if self.kind == "extractive":
+                none = inputs["start_positions"] == 0
+                ends = said.end_logits.argmax(1) == inputs["end_positions"]
+                both = ends & (said.start_logits.argmax(1) == inputs["start_positions"])
+                classified = (said.no_answer_logits > 0) == none
+                right.append(classified & (both | none))
+            elif self.kind == "claims":
+                right.append(said.logits.argmax(1) == inputs["labels"])
+            else:
+                same = said.logits.argmax(2) == inputs["labels"]
+                right.append((same | (inputs["labels"] == -100)).all(1))
+        return float(torch.cat(right).float().mean())
+
+    def save(self, folder: Path) -> None:
+        if self.tasks:
+            setattr(self.model.config, TRAINED_TASKS, list(self.tasks))
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        write_taught(folder, self.taught)
 
     def finish(self) -> None:
-        if self.tasks:
-            setattr(self.reading.model.config, TRAINED_TASKS, list(self.tasks))
-        save_model(self.reading, self.folder / "model")
+        save_model(self.save, self.folder / "model")
 
 
 def _extractive(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
-    """Question and the stretch of the passage around the answer; no answer points at the first token."""
+    """Question and the stretch of the passage around the answer; where there is none, both ends are 0."""
     import torch
 
-    longest = min(
-        training.settings.longest, int(training.reading.model.config.max_position_embeddings)
-    )
+    longest = min(training.settings.longest, int(training.positions or MOST))
     texts, starts = zip(*(_titled_around(e, 3 * longest) for e in batch), strict=True)
-    encoded = training.reading.tokenizer(
+    encoded = training.tokenizer(
         [e.question for e in batch],
         list(texts),
         truncation="only_second",
@@ -227,7 +243,7 @@ def _token_span(created: Any, row: int, start: int, end: int) -> tuple[int, int]
 
 
 def _seq2seq(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
-    tokenizer, longest = training.reading.tokenizer, training.settings.longest
+    tokenizer, longest = training.tokenizer, training.settings.longest
     encoded = tokenizer(
         [training.input_text(e) for e in batch],
         truncation=True,
@@ -250,10 +266,8 @@ def _seq2seq(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
 def _claims(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
     import torch
 
-    longest = min(
-        training.settings.longest, int(training.reading.model.config.max_position_embeddings)
-    )
-    encoded = training.reading.tokenizer(
+    longest = min(training.settings.longest, int(training.positions or MOST))
+    encoded = training.tokenizer(
         [e.question for e in batch],
         [titled(e.title, e.text) for e in batch],
         truncation="longest_first",
@@ -307,50 +321,56 @@ def train_reader(
     folder, device = training_folder(out), chosen_device(device)
     Start(checkpoint).check()
     quiet_libraries()
-    data = reading_queries(plan, settings.seed, folder / "sources")
-    examples = Spool(ReadingExample, folder)
-    for part in data.parts:
+    sources, unseen = reading_queries(plan, settings.seed, folder / "sources")
+    examples, dev = Spool(ReadingExample, folder), Spool(ReadingExample, folder)
+    for part, into in (*((s, examples) for s in sources), *((s, dev) for s in dev_sources(plan))):
         all_examples, without = _examples_of(part, kind, shown, settings, negatives, tasks)
         if without:
             talk(
-                f"{part.taken.source}: {len(without)} queries teach nothing"
+                f"{part.name}: {len(without)} queries teach nothing"
                 " (no answer, or no gold passage that has it)"
             )
-        where = part.taken.source
-        named = (msgspec.structs.replace(e, source=e.source or where) for e in all_examples)
-        examples.extend(named if settings.per_source else all_examples)
+        named = (msgspec.structs.replace(e, source=e.source or part.name) for e in all_examples)
+        into.extend(named if settings.per_source else all_examples)
     taught = {
         "context": shown.context or "",
         "depth": shown.depth if shown.context else 0,
         "prefix": shown.prefix,
     }
     training = ReaderTraining(
-        kind, checkpoint, examples, folder, settings, device=device, taught=taught, tasks=tasks
+        kind,
+        checkpoint,
+        examples,
+        folder,
+        settings,
+        held_out=dev,
+        device=device,
+        taught=taught,
+        tasks=tasks,
     )
     trained = training.run()
-    document = {
-        "kind": kind,
-        "tasks": list(tasks),
-        "negatives": negatives,
-        "checkpoint": checkpoint,
-        "taught": training.reading.taught,
-        "settings": msgspec.to_builtins(settings),
-        "examples": len(examples),
-        "losses": trained.losses,
-        "sources": [msgspec.to_builtins(part.taken) for part in data.parts],
-        "never_seen": [query.id for query in data.never_seen],
-        "made": environment(),
-    }
     write_json_lines(folder / "examples.jsonl", examples)
-    write_atomic(
-        folder / "training.json",
-        msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n",
+    write_account(
+        folder,
+        {
+            "kind": kind,
+            "tasks": tasks,
+            "negatives": negatives,
+            "checkpoint": checkpoint,
+            "taught": training.taught,
+            "settings": settings,
+            "examples": len(examples),
+            "losses": trained.losses,
+            "held_out": trained.held_out,
+            "sources": [source.taken for source in sources],
+            "never_seen": [query.id for query in unseen],
+        },
     )
     return trained
 
 
 def _examples_of(
-    part: SourceQueries,
+    part: Source[Query],
     kind: Kind,
     shown: Shown,
     settings: Settings,
@@ -361,7 +381,7 @@ def _examples_of(
     if shown.context is None:
         return reading_examples(
             part.benchmark,
-            part.queries,
+            part.records,
             kind,
             work,
             seed=settings.seed,
@@ -370,7 +390,7 @@ def _examples_of(
         )
     run = run_over(part.benchmark, shown.runs)
     maker = ContextExamples(part.benchmark, shown.context, shown.depth, work, run)
-    return maker.examples(part.queries, tasks)
+    return maker.examples(part.records, tasks)
 
 
 def run_over(benchmark: Benchmark, places: Sequence[str]) -> Run | None:
@@ -387,17 +407,6 @@ def run_over(benchmark: Benchmark, places: Sequence[str]) -> Run | None:
 # Training DPR's reader: the span in the right passage, and the right passage among wrong ones.
 
 
-class ReaderLearner(OneModel):
-    key = "reader"
-
-    def __init__(self, reader: DprReaderModel, taught: Taught) -> None:
-        self.reader, self.model, self.taught = reader, reader.model, taught
-
-    def save(self, folder: Path) -> None:
-        self.reader.save(folder)
-        write_taught(folder, self.taught)
-
-
 class DprReaderTraining(Training[Example]):
     """Loss of DPR: marginal likelihood of all spans that are an answer, and a softmax over passages."""
 
@@ -408,29 +417,32 @@ class DprReaderTraining(Training[Example]):
         folder: Path,
         settings: Settings,
         *,
+        held_out: Sequence[Example] = (),
         base: str | None = None,
         device: str | None = None,
     ) -> None:
         import torch
 
+        from whichone.training.loop import Joined
+
         device = chosen_device(device)
         torch.manual_seed(settings.seed)  # of heads that are made anew
         place = place_of(checkpoint)
         self.reader = DprReaderModel.open(place, base=base, device=device, window=settings.longest)
-        taught = Taught(
+        self.taught = Taught(
             initialisation=initialisation_of(
                 place, self.reader.model, weights_fingerprint(place) if Path(place).is_dir() else ""
             )
         )
         start = Start(checkpoint, base=base)
         super().__init__(
-            ReaderLearner(self.reader, taught),
+            Joined({"reader": self.reader.model}, (), self.loss),
             examples,
-            (),
+            held_out,
             folder,
             settings,
             device=device,
-            identity=training_identity("dpr-reader", start.identity(), examples, ()),
+            identity=training_identity("dpr-reader", start.identity(), examples, held_out),
         )
 
     def loss(self, batch: Sequence[Example], epoch: int) -> torch.Tensor:
@@ -458,8 +470,23 @@ class DprReaderTraining(Training[Example]):
             place += size
         return total / len(batch)
 
+    def accuracy(self) -> float:
+        """How often the right passage is chosen before its wrong ones, and an answer in it."""
+        won = 0
+        for example in self.held_out:
+            shown = [example.positive, *(negative.passage for negative in example.negatives)]
+            rows = [self.reader.encoded(example.question, t.title, t.text)[0] for t in shown]
+            starts, ends, relevance = self.reader.scores(rows)
+            span = int(starts[0].argmax()), int(ends[0].argmax())
+            won += int(relevance.argmax()) == 0 and span in answer_spans(self.reader, example)
+        return won / len(self.held_out)
+
+    def save(self, folder: Path) -> None:
+        self.reader.save(folder)
+        write_taught(folder, self.taught)
+
     def finish(self) -> None:
-        save_model(self.model, self.folder / "model")
+        save_model(self.save, self.folder / "model")
 
 
 def answer_spans(reader: DprReaderModel, example: Example) -> list[tuple[int, int]]:
@@ -492,28 +519,32 @@ def train_dpr_reader(
     quiet_libraries()
     worded = msgspec.structs.replace(plan, in_words=True)
     data = training_data(worded, settings, folder / "sources")
-    every = [*data.learn, *data.watch]
+    every = data.learn if plan.dev else [*data.learn, *data.watch]
     examples = [e for e in every if states(e.positive, e.answers)]
+    dev = [e for e in data.watch if states(e.positive, e.answers)] if plan.dev else []
     if len(examples) < len(every):
         talk(
             f"{len(every) - len(examples):,} questions teach nothing: their passage states no answer"
         )
     if not examples:
         raise BadInput("no right passage states an answer of its question")
-    training = DprReaderTraining(checkpoint, examples, folder, settings, base=base, device=device)
+    training = DprReaderTraining(
+        checkpoint, examples, folder, settings, held_out=dev, base=base, device=device
+    )
     trained = training.run()
     write_examples(folder / "examples.jsonl", examples)
-    document: dict[str, Any] = {
-        "kind": "dpr",
-        "checkpoint": checkpoint,
-        "identity": training.identity,
-        "losses": trained.losses,
-        "sources": data.taken,
-        "never_seen": [query.id for query in data.never_seen],
-        "made": environment(),
-    }
-    encoded = msgspec.json.format(msgspec.json.encode(document), indent=2)
-    write_atomic(folder / "training.json", encoded + b"\n")
+    write_account(
+        folder,
+        {
+            "kind": "dpr",
+            "checkpoint": checkpoint,
+            "identity": training.identity,
+            "losses": trained.losses,
+            "held_out": trained.held_out,
+            "sources": data.taken,
+            "never_seen": [query.id for query in data.never_seen],
+        },
+    )
     return trained
 
 

@@ -1,4 +1,4 @@
-"""The loop that every training here goes through: seeded batches, checkpoints, early stopping."""
+"""What a training is, whichever library trains: settings, batches, the folder, devices and interrupts."""
 
 from __future__ import annotations
 
@@ -8,91 +8,53 @@ import shutil
 import signal
 import threading
 import tomllib
+import warnings
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
+from msgspec import Meta
 
 from whichone.errors import BadInput, Missing, UsageError, did_you_mean, missing_extra, sample
-from whichone.files.arrow_records import Selection
-from whichone.files.folder import can_go_on
+from whichone.files.folder import file_hash
+from whichone.files.lines import read_json, write_atomic
 from whichone.files.output import may_overwrite
+from whichone.options import Option, Seed
 from whichone.progress import progress as bar
 from whichone.progress import talk
+from whichone.retrieval.dense.encoder import package_folder, weights_hash
+from whichone.versions import environment
 
-if TYPE_CHECKING:
-    import torch
-
-
-# Checkpoints from which training goes on as if it had never stopped.
+# The folder of a training: what was begun in it, and what it came to.
 
 
-FILE = "checkpoint.pt"
+CHECKPOINTS = "checkpoints"
+FILE = "progress.json"
 
 
-class Learner(Protocol):
-    """A model, or several that are one, whose weights change."""
+class Trained(msgspec.Struct, frozen=True):
+    """What a training came to; `steps` counts the updates of the weights."""
 
-    def parameters(self) -> list[Any]: ...
-
-    def train(self) -> None: ...
-
-    def eval(self) -> None: ...
-
-    def state(self) -> dict[str, Any]:
-        """The weights that change; what does not is as it was loaded."""
-        ...
-
-    def load_state(self, state: dict[str, Any]) -> None: ...
-
-    def save(self, folder: Path) -> None:
-        """As those who use the model read it."""
-        ...
+    epochs: int
+    steps: int
+    losses: list[float]
+    held_out: list[float]
+    best_epoch: int
 
 
-class OneModel:
-    """A learner that is one torch module, all of which changes."""
+class Begun(msgspec.Struct, frozen=True):
+    """A training's identity, and its outcome once there is one."""
 
-    key: str
-    """Its name in checkpoints."""
-    model: Any
-
-    def parameters(self) -> list[Any]:
-        return list(self.model.parameters())
-
-    def train(self) -> None:
-        self.model.train()
-
-    def eval(self) -> None:
-        self.model.eval()
-
-    def state(self) -> dict[str, Any]:
-        return {self.key: self.model.state_dict()}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        self.model.load_state_dict(state[self.key])
-
-
-class Progress(msgspec.Struct):
-    """How far training has come."""
-
-    epoch: int = 0
-    step: int = 0
-    """Steps done in this epoch."""
-    total: int = 0
-    best: float = -1.0
-    best_epoch: int = -1
-    losses: list[float] = []
-    """Mean loss of each finished epoch."""
-    running: float = 0.0
-    held_out: list[float] = []
+    identity: dict[str, Any]
+    trained: Trained | None = None
 
 
 def training_folder(out: str | Path) -> Path:
@@ -107,84 +69,22 @@ def training_folder(out: str | Path) -> Path:
             hint="name a new folder to train into, last",
         )
     if may_overwrite(folder):
-        (folder / FILE).unlink(missing_ok=True)
+        for begun in folder.rglob(FILE):
+            shutil.rmtree(begun.parent / CHECKPOINTS, ignore_errors=True)
+            begun.unlink()
     return folder
 
 
-def save(
-    folder: Path,
-    identity: dict[str, Any],
-    progress: Progress,
-    model: Learner,
-    optimizer: Any,
-    scheduler: Any,
-) -> None:
-    """Everything that decides the next step, replaced atomically."""
-    import torch
-
-    state = {
-        "identity": msgspec.json.encode(identity, order="sorted").decode(),
-        "progress": msgspec.to_builtins(progress),
-        "model": model.state(),
-        "optimizer": optimizer.state_dict(),
-        "scheduler": scheduler.state_dict(),
-        "random": torch.get_rng_state(),
-        "random_cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-    }
-    beside = folder / f".{FILE}.partial"
-    torch.save(state, beside)
-    beside.replace(folder / FILE)
-
-
-def save_model(model: Learner, folder: Path) -> None:
-    """The model in its own format; what was there before stays until the new one is whole."""
-    beside, old = (
-        folder.with_name(f".{folder.name}.partial"),
-        folder.with_name(f".{folder.name}.old"),
-    )
-    if old.exists() and not folder.exists():  # killed between the two moves
-        old.rename(folder)
-    for left_over in (beside, old):
-        shutil.rmtree(left_over, ignore_errors=True)
-    model.save(beside)
-    if folder.exists():
-        folder.rename(old)
-    beside.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def load(
-    folder: Path, identity: dict[str, Any], model: Learner, optimizer: Any, scheduler: Any
-) -> Progress | None:
-    """Go back to a checkpoint; None when there is none. One of another training is refused."""
-    import torch
-
-    path = folder / FILE
-    if not path.exists():
+def begun_in(folder: Path, identity: dict[str, Any]) -> Trained | None:
+    """What the same training came to here; None where it is not done. Another one is refused."""
+    wanted = msgspec.json.decode(msgspec.json.encode(identity))
+    file = folder / FILE
+    if not file.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_progress(folder, Begun(wanted))
         return None
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:
-        raise BadInput(
-            f"the checkpoint cannot be read: {str(error).splitlines()[0]}",
-            file=path,
-            hint="remove it to start over",
-        ) from error
-    _check_identity(folder, msgspec.json.decode(state["identity"]), identity)
-    model.load_state(state["model"])
-    optimizer.load_state_dict(state["optimizer"])
-    scheduler.load_state_dict(state["scheduler"])
-    torch.set_rng_state(state["random"])
-    if torch.cuda.is_available() and state["random_cuda"]:
-        torch.cuda.set_rng_state_all(state["random_cuda"])
-    return msgspec.convert(state["progress"], Progress)
-
-
-def _check_identity(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) -> None:
-    """Only the same training goes on: the same model, data and settings."""
-    wanted = msgspec.json.decode(msgspec.json.encode(wanted))
-    if isinstance(held.get("settings"), dict):
-        held["settings"].pop("every", None)  # checkpoints of earlier versions have it
+    begun = read_json(file, Begun)
+    held = begun.identity
     other = [key for key in sorted({*held, *wanted}) if held.get(key) != wanted.get(key)]
     if "settings" in other:
         a, b = held.get("settings") or {}, wanted.get("settings") or {}
@@ -198,6 +98,158 @@ def _check_identity(folder: Path, held: dict[str, Any], wanted: dict[str, Any]) 
             where=str(folder),
             hint="name another folder, or start over with --overwrite",
         )
+    return begun.trained
+
+
+def _write_progress(folder: Path, begun: Begun) -> None:
+    write_atomic(folder / FILE, msgspec.json.format(msgspec.json.encode(begun), indent=1) + b"\n")
+
+
+def write_account(folder: Path, account: dict[str, Any]) -> None:
+    """What was learned from, by which settings, and what it came to: `training.json`."""
+    file, same = folder / "training.json", msgspec.json.decode(msgspec.json.encode(account))
+    before = read_json(file, dict[str, Any]) if file.exists() else {}
+    if {name: value for name, value in before.items() if name != "made"} == same:
+        return  # it was made when it was trained
+    document = msgspec.json.encode({**account, "made": environment()})
+    write_atomic(file, msgspec.json.format(document, indent=2) + b"\n")
+
+
+def save_model(save: Callable[[Path], object], folder: Path) -> None:
+    """A model in its own format; what was there before stays until the new one is whole."""
+    beside, old = (
+        folder.with_name(f".{folder.name}.partial"),
+        folder.with_name(f".{folder.name}.old"),
+    )
+    if old.exists() and not folder.exists():  # killed between the two moves
+        old.rename(folder)
+    for left_over in (beside, old):
+        shutil.rmtree(left_over, ignore_errors=True)
+    save(beside)
+    if folder.exists():
+        folder.rename(old)
+    beside.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+class LinkerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What BLINK's two stages learn from, and how many entities the second one reads."""
+
+    corpus: Annotated[
+        str,
+        Option(
+            "The corpus whose pages are the entities: title and first passage describe each.",
+            kind="folder",
+        ),
+    ]
+    checkpoint: Annotated[str, Option("A BERT to start from: bert-large-uncased in the paper.")]
+    held_out: Annotated[
+        tuple[str, ...],
+        Option("Files of the same kind to watch; the best epoch there is kept.", kind="exists"),
+    ] = ()
+    candidates: Annotated[int, Option("Entities for the second stage.")] = 64
+    cross_batch: Annotated[int, Option("Mentions a batch of that stage.")] = 2
+    cross_epochs: Annotated[
+        int | None,
+        Option(
+            "Epochs of that stage, which costs as much more as it has candidates. [default: as --epochs]"
+        ),
+        Meta(ge=1),
+    ] = None
+    learn_from_dev: Annotated[
+        bool,
+        Option(
+            "Learn from files and benchmarks marked dev or test as well; without it they are refused."
+        ),
+    ] = False
+
+
+# What a training starts from: a checkpoint, or a pair of them.
+
+
+class Start(msgspec.Struct, frozen=True):
+    """`checkpoint` is a folder, an installed package, a model's name, or a file of DPR's own.
+
+    `passages` is the passage encoder where it is another one; `base` the folder of the BERT that a
+    file of DPR's own belongs to (config.json, vocab.txt).
+    """
+
+    checkpoint: str
+    passages: str | None = None
+    base: str | None = None
+
+    def check(self) -> None:
+        """Fail before any data is made where it is known that there is no such model."""
+        for model_name in (self.checkpoint, self.passages, self.base):
+            if model_name is not None:
+                _check_place(place_of(model_name), model_name)
+
+    def identity(self) -> dict[str, Any]:
+        """The same for the same weights, wherever they lie."""
+        identity = {"checkpoint": _identity(self.checkpoint)}
+        if self.passages is not None:
+            identity["passage_checkpoint"] = _identity(self.passages)
+        return identity
+
+
+def place_of(checkpoint: str) -> str:
+    """The folder or file that is meant; a name that is neither is left to the hub's own cache."""
+    if Path(checkpoint).exists():
+        return checkpoint
+    packaged = package_folder(checkpoint)
+    if packaged is not None:
+        return str(packaged)
+    if checkpoint.startswith(("/", "./", "../", "~")):
+        raise Missing("there is no such folder or file", where=checkpoint)
+    return checkpoint
+
+
+def _check_place(place: str, given: str) -> None:
+    if Path(place).is_file():
+        return
+    if Path(place).is_dir():
+        parts = ("config.json", "modules.json", "questions/config.json")
+        if not any((Path(place) / part).exists() for part in parts):
+            raise Missing(
+                "no model is in this folder",
+                where=given,
+                hint="a sentence-transformers, transformers or DPR folder has a config.json",
+            )
+        return
+    try:
+        from huggingface_hub import try_to_load_from_cache
+    except ImportError:
+        raise missing_extra("sentence-transformers", "train") from None
+    names = (given, f"sentence-transformers/{given}") if "/" not in given else (given,)
+    if not any(isinstance(try_to_load_from_cache(name, "config.json"), str) for name in names):
+        raise Missing(
+            f"the model {given!r} is no folder, no installed package, and not among the models that"
+            " were fetched to this machine",
+            hint=f"name a folder that contains it, or fetch it first: hf download {names[-1]}",
+        )
+
+
+def _identity(checkpoint: str) -> str:
+    place = Path(place_of(checkpoint))
+    if place.is_file():
+        return file_hash(place)[:16]
+    parts = [weights_hash(place / part) for part in ("", "questions", "passages")]
+    return "+".join(part for part in parts if part) or checkpoint
+
+
+@contextmanager
+def loading(checkpoint: str) -> Iterator[None]:
+    """A model that a library cannot load is named, with what would do."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except (OSError, ValueError, KeyError) as error:
+        raise Missing(
+            f"cannot load the checkpoint {checkpoint}: {str(error).splitlines()[0]}",
+            hint="name a folder of a model of this kind, an installed package that carries one, or a"
+            " model that is on this machine",
+        ) from error
 
 
 # Where a training runs, and what is said when there is no such place or too little room.
@@ -212,12 +264,15 @@ def chosen_device(given: str | None) -> str:
     if given is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        kind = torch.device(given).type
+        place = torch.device(given)
     except RuntimeError:
+        raise UsageError(f"there is no device called {given!r}", hint="cuda or cpu") from None
+    if place.index:  # the libraries' trainers take the first that they see
         raise UsageError(
-            f"there is no device called {given!r}", hint="cuda, cuda:1 or cpu"
-        ) from None
-    if kind == "cuda" and not torch.cuda.is_available():
+            f"a training takes the first GPU that it sees, not {given}",
+            hint=f"CUDA_VISIBLE_DEVICES={place.index} whichone train ... --device cuda",
+        )
+    if place.type == "cuda" and not torch.cuda.is_available():
         raise Missing("torch finds no GPU on this machine", hint="leave --device out, or say cpu")
     return given
 
@@ -265,51 +320,70 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`warmup` below 1 is a share of all steps, else a number of steps.
 
     `mode`: both towers learn (one shared encoder where the checkpoint is one), or one of them while
-    the other stays as it is: then an index of passages stays valid, or questions do.
+    the other stays as it is: then an index of passages stays valid, or questions do. `scale` is what
+    closeness is multiplied by: 20 for cosines, 1 for DPR's inner products where it is not given.
+    `towers=dpr` turns a BERT into DPR's two encoders, whose vectors are those of their first token.
     """
 
-    epochs: int = 4
-    learning_rate: float = 2e-5
-    batch: int = 32
+    kinds: Annotated[
+        tuple[str, ...],
+        Option(
+            "Kinds of wrong passages: bm25, namesake, given (DPR's own), or none."
+            " [default: bm25,namesake; the preset dpr: bm25]",
+            flags=("--negatives",),
+            kind="words",
+        ),
+    ] = ("bm25", "namesake")
+    epochs: Annotated[int, Option(), Meta(ge=1)] = 4
+    batch: Annotated[
+        int, Option("Examples of a step, whose others are wrong passages."), Meta(ge=2)
+    ] = 32
+    learning_rate: Annotated[float, Option(), Meta(gt=0, lt=1e38)] = 2e-5
+    longest: Annotated[int, Option("Tokens a text may have."), Meta(ge=8)] = 256
+    hard: Annotated[int, Option("Wrong passages of each kind an example brings."), Meta(ge=1)] = 1
+    others: Annotated[
+        int,
+        Option("Right passages of the batch's others shown as wrong. [default: 3]"),
+        Meta(ge=0),
+    ] = 3
+    per_source: Annotated[
+        int, Option("Draw so many examples of each SOURCE an epoch, a batch of one, in turn.")
+    ] = 0
+    patience: Annotated[
+        int, Option("Epochs without gain on what is watched until it stops; 0 never.")
+    ] = 3
+    accumulate: Annotated[
+        int, Option("Batches whose gradients are added up before a step."), Meta(ge=1)
+    ] = 1
+    every: Annotated[
+        int,
+        Option(
+            "Steps between checkpoints, beside those at the end of every epoch and at a signal to stop."
+        ),
+        Meta(ge=1),
+    ] = 200
+    mode: Annotated[Mode, Option("Which encoders learn.")] = "both"
+    size: Annotated[
+        int,
+        Option("late: numbers a token has, where it starts anew. [default: 128]"),
+        Meta(ge=1),
+    ] = 128
+    flops: Annotated[
+        float, Option("sparse: how much many words cost. [default: 0.0003]"), Meta(ge=0, lt=1e38)
+    ] = 3e-4
+    seed: Seed = 0
     warmup: float = 0.1
-    longest: int = 256
     clip: float = 2.0
     scale: float | None = None
-    """What closeness is multiplied by: 20 for cosines, 1 for DPR's inner products where it is not given."""
     weight_decay: float = 0.01
-    hard: int = 1
-    """Wrong passages of each kind that an example brings into its batch."""
-    others: int = 3
-    """Right passages of other examples of the batch that a re-ranker's example is shown as wrong."""
-    per_source: int = 0
-    """Examples drawn of each source an epoch, sources taking turns by the batch; 0 mixes all as they are."""
-    mode: Mode = "both"
-    kinds: tuple[str, ...] = ("bm25", "namesake")
-    seed: int = 0
-    patience: int = 3
-    """Epochs without improvement on held-out names after which training stops; 0 never."""
-    every: int = 200
-    """Steps between checkpoints, beside those at the end of every epoch and at a signal to stop."""
     towers: Literal["", "dpr"] = ""
-    """dpr: a BERT checkpoint is turned into DPR's two encoders, whose vectors are those of their first token."""
-    size: int = 128
-    """Numbers a token's vector has after a projection that is made anew (late interaction)."""
-    flops: float = 3e-4
-    """How much many words cost (learned sparse): weight of the regulariser that makes weights zero."""
 
-    def check(self) -> None:
-        if self.batch < 2:
-            raise UsageError("a batch needs at least 2 examples: its own others are the negatives")
-        if self.epochs < 1 or self.longest < 8 or not 0 < self.learning_rate < 1e38:
-            raise UsageError(
-                "epochs, longest and learning_rate must be positive (longest at least 8)"
-            )
-        if self.every < 1:
-            raise UsageError("every must be at least 1 step")
-        if self.hard < 1 or self.others < 0:
-            raise UsageError("hard must be at least 1, and others not negative")
-        if self.size < 1 or not 0 <= self.flops < 1e38:
-            raise UsageError("size must be at least 1, and flops not negative")
+    def check(self) -> Settings:
+        """Itself, where every field is within its bounds."""
+        try:
+            checked = msgspec.convert(msgspec.to_builtins(self), Settings)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"settings of a training: {error}") from None
         if self.per_source and self.per_source < self.batch:
             raise UsageError(
                 f"{self.per_source} examples of a source do not fill one batch of {self.batch}"
@@ -320,6 +394,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
                 f"there are no negatives called {sample(unknown)}",
                 hint=f"{', '.join(KINDS)}, or none for in-batch ones only",
             )
+        return checked
 
 
 def preset(name: str, **changes: Any) -> Settings:
@@ -329,9 +404,9 @@ def preset(name: str, **changes: Any) -> Settings:
     if name not in known:
         raise UsageError(f"there is no preset {name!r}", hint=did_you_mean(name, known))
     given = {k: v for k, v in changes.items() if v is not None}
-    settings = msgspec.convert({**known[name], **given}, Settings)
-    settings.check()
-    return settings
+    if given.get("kinds") == ("none",):
+        given["kinds"] = ()
+    return Settings(**{**known[name], **given}).check()
 
 
 # An interrupt while a model learns: the step under way is finished and kept before the process ends.
@@ -391,42 +466,10 @@ def _end(number: int) -> None:
     signal.raise_signal(number)
 
 
-# The loop that every training here goes through: seeded batches, checkpoints, early stopping.
+# What a training is: a model, examples to learn from, and what is watched.
 
 
-class HasSource(Protocol):
-    @property
-    def source(self) -> str: ...
-
-
-Sourced = TypeVar("Sourced", bound=HasSource)
-
-
-def by_source(examples: Sequence[Sourced]) -> dict[str, Selection[Sourced]]:
-    places: dict[str, array[int]] = {}
-    for place, example in enumerate(examples):
-        places.setdefault(example.source, array("q")).append(place)
-    return {source: Selection(examples, listed) for source, listed in sorted(places.items())}
-
-
-def round_robin(
-    examples: Sequence[Sourced], batch: int, per_source: int, seed: int, epoch: int
-) -> list[Selection[Sourced]]:
-    """The batches of an epoch: `per_source` examples of each dataset, drawn anew by seed and epoch.
-
-    A dataset with fewer is drawn from more than once, each of its examples about equally often.
-    """
-    turns = []
-    for place, held in enumerate(by_source(examples).values()):
-        generator = np.random.default_rng([seed, epoch, place])
-        rounds = -(-per_source // len(held))
-        drawn = np.concatenate([generator.permutation(len(held)) for _ in range(rounds)])
-        starts = range(0, per_source - batch + 1, batch)
-        turns.append([Selection(held, drawn[at : at + batch]) for at in starts])
-    return [item for turn in zip(*turns, strict=True) for item in turn]
-
-
-class Taught(Protocol):
+class LearnedFrom(Protocol):
     @property
     def id(self) -> str: ...
 
@@ -434,29 +477,56 @@ class Taught(Protocol):
     def source(self) -> str: ...
 
 
-E = TypeVar("E", bound=Taught)
+E = TypeVar("E", bound=LearnedFrom)
 
 
-class Trained(msgspec.Struct, frozen=True):
-    """What a training came to."""
+def identity_with(identity: dict[str, Any], settings: Settings) -> dict[str, Any]:
+    """A training's identity with the settings that decide what is learned: how often it is kept does not."""
+    decides = msgspec.to_builtins(settings)
+    decides.pop("every")
+    return {**identity, "settings": decides}
 
-    folder: Path
-    epochs: int
-    steps: int
-    losses: list[float]
-    held_out: list[float]
-    best_epoch: int
+
+def by_source(examples: Sequence[LearnedFrom]) -> list[npt.NDArray[np.int64]]:
+    """The rows of each source, sources in the order of their names."""
+    places: dict[str, array[int]] = {}
+    for place, example in enumerate(examples):
+        places.setdefault(example.source, array("q")).append(place)
+    return [np.asarray(listed, np.int64) for _, listed in sorted(places.items())]
+
+
+def round_robin(
+    sources: Sequence[npt.NDArray[np.int64]], batch: int, per_source: int, seed: int, epoch: int
+) -> list[npt.NDArray[np.int64]]:
+    """The batches of an epoch: `per_source` rows of each dataset, drawn anew by seed and epoch.
+
+    A dataset with fewer is drawn from more than once, each of its examples about equally often.
+    """
+    turns = []
+    for place, held in enumerate(sources):
+        generator = np.random.default_rng([seed, epoch, place])
+        rounds = -(-per_source // len(held))
+        drawn = np.concatenate([generator.permutation(len(held)) for _ in range(rounds)])
+        starts = range(0, per_source - batch + 1, batch)
+        turns.append([held[drawn[at : at + batch]] for at in starts])
+    return [item for turn in zip(*turns, strict=True) for item in turn]
 
 
 class Training(ABC, Generic[E]):
-    """One training run into one folder; started again it goes on from its last checkpoint.
+    """One training run into one folder, by a library's trainer; started again it goes on from its last checkpoint.
 
-    What is learned from `examples` is watched on `held_out`: the best epoch there is kept as `best`.
+    `model` is what that trainer trains, `library` its class, `criterion` the loss where the class wants one.
+    What is learned from `examples` is watched on `held_out`: the best epoch there is the model's.
     """
+
+    library = "Trainer"
+    criterion: Any = None
+    shown: Sequence[str] = ()
+    """The ids of the batch that the last loss is of."""
 
     def __init__(
         self,
-        model: Learner,
+        model: Any,
         examples: Sequence[E],
         held_out: Sequence[E],
         folder: Path,
@@ -465,158 +535,80 @@ class Training(ABC, Generic[E]):
         device: str,
         identity: dict[str, Any],
     ) -> None:
-        import torch
-
         if len(examples) < settings.batch:
             raise BadInput(
                 f"{len(examples)} examples do not fill one batch of {settings.batch}",
                 hint="more examples, or a smaller --batch",
             )
-        torch.manual_seed(settings.seed)  # whatever loading the model has drawn
         self.model = model
         self.examples, self.held_out = examples, held_out
         self.folder, self.settings, self.device = folder, settings, device
-        decides = msgspec.to_builtins(settings)
-        decides.pop("every")  # how often a checkpoint is written changes nothing that is learned
-        self.identity = {**identity, "settings": decides}
-        self.optimizer = torch.optim.AdamW(
-            model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
-        )
+        self.identity = identity_with(identity, settings)
+        self._sources = by_source(examples) if settings.per_source else []
         self.steps = len(examples) // settings.batch
         if settings.per_source:
-            self.steps = len(by_source(examples)) * (settings.per_source // settings.batch)
-        self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, self._rate)
-        self._saved = 0
+            self.steps = len(self._sources) * (settings.per_source // settings.batch)
+        self.updates = -(-self.steps // settings.accumulate)
 
     @abstractmethod
-    def loss(self, batch: Sequence[E], epoch: int) -> torch.Tensor:
-        """What the batch costs, with gradients."""
+    def save(self, folder: Path) -> None:
+        """The model as those who use it read it."""
+
+    def collate(self, batch: Sequence[E], epoch: int) -> dict[str, Any]:
+        """What the model is called with."""
+        return {"batch": batch, "epoch": epoch}
 
     def accuracy(self) -> float:
         """How often the held-out examples are answered rightly; called without gradients."""
         return float("nan")
 
-    def _rate(self, step: int) -> float:
-        """Linear warm-up, then linear to zero."""
-        total = self.steps * self.settings.epochs
-        warm = self.settings.warmup
-        warm = int(warm * total) if warm < 1 else min(int(warm), total // 2)
-        if step < warm:
-            return (step + 1) / (warm + 1)
-        return max(0.0, (total - step) / max(1, total - warm))
-
-    def run(self) -> Trained:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        at = load(self.folder, self.identity, *self._parts()) or Progress()
-        left = self.settings.epochs * self.steps - at.total
-        with (
-            enough_memory(self.settings.batch, self.settings.longest),
-            bar("training", max(0, left), "steps") as advance,
-            signals_wait() as stop,
-        ):
-            self._saved = at.total
-            while at.epoch < self.settings.epochs and not self._stops_early(at):
-                self._epoch(at, advance, stop)
-        self.finish()
-        return Trained(self.folder, at.epoch, at.total, at.losses, at.held_out, at.best_epoch)
-
-    def finish(self) -> None:
-        """Keep the last state; it is also the best one where nothing was held out."""
-        save_model(self.model, self.folder / "last")
-        if not self.held_out:
-            save_model(self.model, self.folder / "best")
-
-    def _stops_early(self, at: Progress) -> bool:
-        patience = self.settings.patience
-        return bool(patience and at.held_out and len(at.held_out) - 1 - at.best_epoch >= patience)
-
-    def _epoch(self, at: Progress, advance: Callable[[int], None], stop: Stop) -> None:
-        self.model.train()
-        for batch in self._batches(at.epoch, at.step):
-            at.running += self._step(batch, at)
-            at.step += 1
-            at.total += 1
-            advance(1)
-            if stop.asked or at.total - self._saved >= self.settings.every:
-                self._save(at)
-            stop.end()
-        at.losses.append(at.running / max(1, at.step))
-        at.epoch, at.step, at.running = at.epoch + 1, 0, 0.0
-        self._look_at_held_out(at)
-        self._save(at)
-        stop.end()
-
-    def _save(self, at: Progress) -> None:
-        save(self.folder, self.identity, at, *self._parts())
-        self._saved = at.total
-        can_go_on()
-
-    def _parts(self) -> tuple[Learner, Any, Any]:
-        return self.model, self.optimizer, self.scheduler
-
-    def _batches(self, epoch: int, done: int) -> Iterator[list[E]]:
-        """The epoch's batches in an order that only seed and epoch decide, from the one after `done`."""
+    def batches(self, epoch: int) -> Iterable[npt.NDArray[np.int64]]:
+        """The epoch's batches in an order that only seed and epoch decide."""
         seed, size = self.settings.seed, self.settings.batch
         if self.settings.per_source:
-            turns = round_robin(self.examples, size, self.settings.per_source, seed, epoch)
-            yield from map(list, turns[done:])
-            return
+            return round_robin(self._sources, size, self.settings.per_source, seed, epoch)
         order = np.random.default_rng([seed, epoch]).permutation(len(self.examples))
-        for n in range(done, self.steps):
-            yield [self.examples[i] for i in order[n * size : (n + 1) * size]]
+        return (order[n * size : (n + 1) * size] for n in range(self.steps))
 
-    def _step(self, batch: Sequence[E], at: Progress) -> float:
-        import torch
+    def run(self) -> Trained:
+        done = begun_in(self.folder, self.identity)
+        if done is not None:
+            talk(f"{self.folder}: this training is done, nothing is left to learn")
+            return done
+        from whichone.training.loop import accuracies_of, losses_of, train
 
-        self.optimizer.zero_grad(set_to_none=True)
-        with self._precision():
-            loss = self.loss(batch, at.epoch)
-        self._must_be_finite("loss", loss, batch, at)
-        loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        self._must_be_finite("gradient", norm, batch, at)
-        self.optimizer.step()
-        self.scheduler.step()
-        return float(loss.detach())
+        with (
+            enough_memory(self.settings.batch, self.settings.longest),
+            bar("training", self.updates * self.settings.epochs, "steps") as advance,
+            signals_wait() as stop,
+        ):
+            state = train(self, advance, stop)
+            stop.end()
+        watched = accuracies_of(state)
+        best = watched.index(max(watched)) if watched else -1
+        losses = losses_of(state)
+        trained = Trained(len(losses), state.global_step, losses, watched, best)
+        self.finish()
+        _write_progress(self.folder, Begun(self.identity, trained))
+        shutil.rmtree(self.folder / CHECKPOINTS)
+        return trained
 
-    def _must_be_finite(
-        self, what: str, value: torch.Tensor, batch: Sequence[E], at: Progress
-    ) -> None:
+    def finish(self) -> None:
+        """Keep the best epoch on what is held out, or the last one."""
+        save_model(self.save, self.folder / "best")
+
+    def must_be_finite(self, what: str, value: Any, state: Any) -> None:
         """Before the weights are touched, so that no checkpoint contains what is not a number."""
         import torch
 
         if torch.isfinite(value):
             return
         kept = (
-            f"the last good checkpoint is {self.folder / FILE}"
-            if (self.folder / FILE).exists()
-            else "there is no checkpoint yet"
+            "the last good checkpoint stays" if state.global_step else "there is no checkpoint yet"
         )
+        epoch, step = divmod(state.global_step, self.updates)
         raise BadInput(
-            f"the {what} is not finite in epoch {at.epoch + 1}, step {at.step + 1}",
-            ids=[e.id for e in batch],
+            f"the {what} is not finite in epoch {epoch + 1}, step {step + 1}",
+            ids=self.shown,
             hint=f"{kept}; a smaller --learning-rate may help",
         )
-
-    def _precision(self) -> contextlib.AbstractContextManager[Any]:
-        import torch
-
-        if self.device.startswith("cuda"):
-            half: contextlib.AbstractContextManager[Any] = torch.autocast("cuda", torch.bfloat16)
-            return half
-        return contextlib.nullcontext()
-
-    def _look_at_held_out(self, at: Progress) -> None:
-        import torch
-
-        message = f"epoch {at.epoch}: loss {at.losses[-1]:.4f}"
-        if self.held_out:
-            self.model.eval()
-            with torch.no_grad(), self._precision():
-                accuracy = self.accuracy()
-            at.held_out.append(accuracy)
-            if accuracy > at.best:
-                at.best, at.best_epoch = accuracy, len(at.held_out) - 1
-                save_model(self.model, self.folder / "best")
-            message += f", held-out names {accuracy:.3f}"
-        talk(message)

@@ -6,12 +6,11 @@ import functools
 import hashlib
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Literal, Protocol
+from typing import Annotated, Any, Generic, Literal, Protocol
 
 import msgspec
-import numpy as np
 from msgspec.structs import replace
 
 from whichone import registry
@@ -27,6 +26,7 @@ from whichone.files.folder import file_hash, folder_kinds
 from whichone.files.lines import open_binary, read_json_lines
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.names import name_key
+from whichone.options import Option
 from whichone.progress import progress, talk
 from whichone.records import Output, Provenance, Query
 from whichone.runs.retrieve import default_index_folder
@@ -70,9 +70,24 @@ _HEAD = 1 << 20
 class Corpus(msgspec.Struct, frozen=True):
     """Where the pages are that a question file speaks of: passages, a knowledge base or a corpus folder."""
 
-    passages: str | None = None
-    knowledge: str | None = None
-    folder: str | None = None
+    passages: Annotated[
+        str | None,
+        Option(
+            "The corpus of sources that contain none (KILT, EntityQuestions): .jsonl, .tsv, BEIR.",
+            kind="path",
+        ),
+    ] = None
+    knowledge: Annotated[
+        str | None, Option("Or a knowledge base as their corpus.", kind="path")
+    ] = None
+    folder: Annotated[
+        str | None,
+        Option(
+            "Or a corpus that exists (`whichone corpus`); one for all sources.",
+            flags=("--corpus",),
+            kind="exists",
+        ),
+    ] = None
 
     def check(self) -> None:
         if self.passages and self.knowledge:
@@ -142,12 +157,10 @@ def kind_of(source: str | Path) -> str:
     )
 
 
-def file_examples(source: str | Path) -> Iterator[Example] | None:
-    """Examples of a file that contains its passages itself; None for anything else."""
-    kind = kind_of(source)
-    if kind == EXAMPLES:
-        return each_example(source)
-    return each_dpr(source) if kind == DPR else None
+def file_examples(source: str | Path) -> Callable[[], Iterator[Example]] | None:
+    """What reads the examples of a file that contains its passages itself; None for anything else."""
+    read = {EXAMPLES: each_example, DPR: each_dpr}.get(kind_of(source))
+    return functools.partial(read, source) if read else None
 
 
 def source_benchmark(source: str | Path, corpus: Corpus, work: Path) -> Benchmark:
@@ -232,29 +245,134 @@ OTHER_WORDING = "in other words"
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """Which data, and what must not be learned from.
 
-    `test` are benchmarks whose names must not be learned from, `held_out` the share of names that is
-    never seen of a benchmark that has no training split of its own. `disjoint` says what may not be
-    shared: "splits" trusts a benchmark's own splits within a relation, "names" trusts none, "tokens" asks
-    that no word of a name be shared either. `similar` learns from reworded questions.
+    `disjoint` says what may not be shared: "splits" trusts a benchmark's own splits within a relation,
+    "names" trusts none, "tokens" asks that no word of a name be shared either. Of questions without a
+    relation none are left out by `relations`.
     """
 
-    sources: tuple[str, ...]
+    sources: tuple[str, ...] = ()
     corpus: Corpus = Corpus()
-    held_out: float = 0.2
-    test: tuple[str, ...] = ()
-    drop_leaks: bool = False
-    disjoint: Disjoint = "splits"
-    similar: bool = False
+    held_out: Annotated[
+        float, Option("Share of names never seen, of a benchmark without a training split.")
+    ] = 0.2
+    test: Annotated[
+        tuple[str, ...], Option("A benchmark whose names must not be learned from.", kind="path")
+    ] = ()
+    dev: Annotated[
+        tuple[str, ...],
+        Option(
+            "A benchmark by which training stops and the best epoch is chosen; it is not learned from.",
+            kind="path",
+        ),
+    ] = ()
+    drop_leaks: Annotated[bool, Option("Leave out examples that share a name with test data.")] = (
+        False
+    )
+    disjoint: Annotated[
+        Disjoint,
+        Option(
+            "What training and test may not share: names, but within a relation in a benchmark's own "
+            "splits (splits), names everywhere (names), or no word of a name either (tokens)."
+        ),
+    ] = "splits"
+    learn_from_dev: Annotated[
+        bool, Option("Learn from records marked dev or test as well; without it they are refused.")
+    ] = False
+    similar: Annotated[
+        bool, Option("Learn from reworded questions (EntityQuestions' FT w/ similar).")
+    ] = False
+    relations: Annotated[
+        tuple[str, ...],
+        Option(
+            "Of questions that have a relation, learn from this one's alone: P19. Several may be named.",
+            flags=("--relation",),
+        ),
+    ] = ()
     in_words: bool = False
     """Ask slots by their published template questions, as readers of questions are asked."""
-    learn_from_dev: bool = False
-    """Learn from records that are marked dev or test as well; names are held out then."""
-    relations: tuple[str, ...] = ()
-    """Of questions that have a relation only those of these; questions without one stay."""
 
     def wants(self, record: Example | Query) -> bool:
         """Whether a record is learned from where only some relations are."""
         return not (self.relations and record.relation) or record.relation in self.relations
+
+
+class Source(msgspec.Struct, Generic[A], frozen=True):
+    """What one source gives to learn from: queries of its benchmark, or examples of a file with passages."""
+
+    name: str
+    records: Sequence[A]
+    taken: Taken
+    test: Sequence[Query] = ()
+    """What of it is never seen."""
+    own_split: bool = False
+    benchmark: Any = None
+
+
+def learned_sources(plan: Plan, seed: int, work: Path) -> tuple[list[Source[Any]], Sequence[Query]]:
+    """What each source gives, and all queries that are never learned from; both are on disk.
+
+    Refused, or left out, is what test data have the names of.
+    """
+    if not plan.sources:
+        raise UsageError("nothing to learn from", hint="name benchmarks or files of examples")
+    sources = [_source(name, plan, seed, work) for name in plan.sources]
+    named: Spool[Query] = Spool(Query)
+    named.extend(q for place in plan.test for q in Benchmark.open(place).queries)
+    unseen = Spool(Query, work).extend(query for source in sources for query in source.test)
+    unseen.extend(named)
+    if plan.relations and not any(source.records for source in sources):
+        raise BadInput(
+            f"no question to learn from is of {', '.join(plan.relations)}",
+            file=", ".join(plan.sources),
+            hint="relations are named as the benchmark names them: P19 (`whichone show BENCH`)",
+        )
+    tokens = plan.disjoint == "tokens"
+    tests = [HeldOutKeys(source.test, tokens=tokens) for source in sources]
+    others = HeldOutKeys(named, tokens=tokens)
+    kept: list[Source[Any]] = []
+    for number, source in enumerate(sources):
+        own = source.own_split and plan.disjoint == "splits" and len(source.test) > 0
+        within = [HeldOutKeys(source.test, within_relation=True)] if own else []
+        across = [keys for n, keys in enumerate(tests) if n != number or not own] + [others]
+        records = source.records
+        if plan.drop_leaks:
+            for keys in (within, across):
+                records = without(records, Leaks(records, keys))
+        for keys in (within, across):
+            refuse(Leaks(records, keys))
+        dropped = len(source.records) - len(records)
+        taken = replace(source.taken, taken=source.taken.taken - dropped, shared=dropped)
+        kept.append(replace(source, records=records, taken=taken))
+    if not any(source.records for source in kept):
+        raise BadInput("every example shares something with the test data")
+    return kept, unseen
+
+
+def _source(name: str, plan: Plan, seed: int, work: Path) -> Source[Any]:
+    if (examples := file_examples(name)) is not None:
+        return _of_file(name, examples, plan, work)
+    benchmark = source_benchmark(name, plan.corpus, work)
+    return taken_queries(name, benchmark, plan, seed, work)
+
+
+def _of_file(
+    name: str, examples: Callable[[], Iterator[Example]], plan: Plan, work: Path
+) -> Source[Example]:
+    """A file's examples: read twice, first for the marks alone."""
+    whole = split_mark(Path(name).name)
+
+    def marked() -> Iterator[tuple[Example, str | None]]:
+        return ((e, split_mark(e.split) or whole) for e in examples())
+
+    marks = (mark for _, mark in marked())
+    every, left = taken_marks(name, marks, learn_from_dev=plan.learn_from_dev)
+    records, other = Spool(Example, work), 0
+    for example, mark in marked():
+        if every or mark == TRAIN:
+            other += not plan.wants(example)
+            if plan.wants(example):
+                records.append(example)
+    return Source(name, records, Taken(name, len(records), left, other_relations=other))
 
 
 class TrainingData(msgspec.Struct, frozen=True):
@@ -267,81 +385,36 @@ class TrainingData(msgspec.Struct, frozen=True):
 
 
 def training_data(plan: Plan, settings: Settings, work: Path) -> TrainingData:
-    """Examples of all sources, refused (or left out) where the test data have their names."""
-    examples = Spool(Example, work)
-    parts = [_part(source, plan, settings, work, examples) for source in wanted_sources(plan)]
-    named = test_queries(plan)
-    unseen = Spool(Query, work).extend(query for part in parts for query in part.test)
-    unseen.extend(named)
-    kept = checked(parts, named, plan)
-    learn, watch = watched(kept, examples, settings.seed)
+    """Examples of all sources to learn from, and those by which training stops: of `dev`, or of some names."""
+    sources, unseen = learned_sources(plan, settings.seed, work)
+    examples, dev, taken = Spool(Example, work), Spool(Example, work), []
+    for source in sources:
+        own = source.name if settings.per_source else ""
+        taken.append(_add_examples(source, examples, plan, settings, own))
+        report_taken(taken[-1])
+    for source in dev_sources(plan):
+        _add_examples(source, dev, plan, settings, "")
+    learn, watch = (examples, dev) if plan.dev else watched(examples, settings.seed)
     talk(
         f"{len(learn)} examples to learn from ({kinds_text(learn, settings.kinds)}), {len(watch)} to stop by"
     )
-    return TrainingData(learn, watch, unseen, [part.taken for part in kept])
+    return TrainingData(learn, watch, unseen, taken)
 
 
-def wanted_sources(plan: Plan) -> tuple[str, ...]:
-    if not plan.sources:
-        raise UsageError("nothing to learn from", hint="name benchmarks or files of examples")
-    return plan.sources
+def dev_sources(plan: Plan) -> Iterator[Source[Query]]:
+    """The benchmarks to stop by, whole."""
+    for place in plan.dev:
+        benchmark = Benchmark.open(place)
+        queries = benchmark.queries
+        yield Source(place, queries, Taken(place, len(queries)), benchmark=benchmark)
 
 
-def test_queries(plan: Plan) -> Sequence[Query]:
-    queries = (q for place in plan.test for q in Benchmark.open(place).each_query())
-    return Spool(Query).extend(queries)
-
-
-class Part(msgspec.Struct, Generic[A], frozen=True):
-    """What one source teaches, what of it is never seen, and whether it came split."""
-
-    examples: Sequence[A]
-    taken: Taken
-    test: Sequence[Query] = ()
-    own_split: bool = False
-
-
-def checked(parts: Sequence[Part[A]], named: Sequence[Query], plan: Plan) -> list[Part[A]]:
-    """The parts, refused (or without the examples) where test data share something with them."""
-    if plan.relations and not any(part.examples for part in parts):
-        raise BadInput(
-            f"no question to learn from is of {', '.join(plan.relations)}",
-            file=", ".join(plan.sources),
-            hint="relations are named as the benchmark names them: P19 (`whichone show BENCH`)",
-        )
-    tokens = plan.disjoint == "tokens"
-    tests = [HeldOutKeys(part.test, tokens=tokens) for part in parts]
-    others = HeldOutKeys(named, tokens=tokens)
-    kept: list[Part[A]] = []
-    for number, part in enumerate(parts):
-        own = part.own_split and plan.disjoint == "splits" and len(part.test) > 0
-        within = [HeldOutKeys(part.test, within_relation=True)] if own else []
-        across = [keys for n, keys in enumerate(tests) if n != number or not own] + [others]
-        examples = part.examples
-        if plan.drop_leaks:
-            for keys in (within, across):
-                examples = without(examples, Leaks(examples, keys))
-        for keys in (within, across):
-            refuse(Leaks(examples, keys))
-        dropped = len(part.examples) - len(examples)
-        taken = replace(part.taken, taken=part.taken.taken - dropped, shared=dropped)
-        report_taken(taken)
-        kept.append(replace(part, examples=examples, taken=taken))
-    if not any(part.examples for part in kept):
-        raise BadInput("every example shares something with the test data")
-    return kept
-
-
-def watched(
-    parts: Sequence[Part[Example]], examples: Sequence[Example], seed: int
-) -> tuple[Sequence[Example], Sequence[Example]]:
+def watched(examples: Sequence[Example], seed: int) -> tuple[Sequence[Example], Sequence[Example]]:
     """The examples to learn from, and those of some names by which training stops early."""
     learn, watch = array("q"), array("q")
-    for part in parts:
-        assert isinstance(part.examples, Selection)
-        for place, example in zip(part.examples.places, part.examples, strict=True):
-            share = share_of(example.name or example.id, seed + 1)
-            (watch if share < WATCHED else learn).append(int(place))
+    for place, example in enumerate(examples):
+        share = share_of(example.name or example.id, seed + 1)
+        (watch if share < WATCHED else learn).append(place)
     return Selection(examples, learn), Selection(examples, watch)
 
 
@@ -352,28 +425,24 @@ def kinds_text(examples: Iterable[Example], wanted: Sequence[str]) -> str:
     return f"negatives: {kinds_text or 'of the batch only'}"
 
 
-def _part(
-    source: str, plan: Plan, settings: Settings, work: Path, examples: Spool[Example]
-) -> Part[Example]:
-    """The examples of a source, added to those of the others."""
-    own = str(source) if settings.per_source else ""
-    first = len(examples)
-    if kind_of(source) in (EXAMPLES, DPR):
-        taken = _of_file(source, plan, examples, own)
-        return Part(_since(examples, first), taken)
-    benchmark = source_benchmark(source, plan.corpus, work)
-    queries = taken_queries(source, benchmark, plan, settings.seed, work)
+def _add_examples(
+    source: Source[Any], examples: Spool[Example], plan: Plan, settings: Settings, own: str
+) -> Taken:
+    """The examples of a source, added to those of the others; what was taken of it."""
+    if source.benchmark is None:
+        examples.extend(replace(e, source=own) if own else e for e in source.records)
+        return source.taken
     maker = ExampleMaker(
-        benchmark,
-        default_index_folder(benchmark.corpus),
+        source.benchmark,
+        default_index_folder(source.benchmark.corpus),
         kinds=settings.kinds,
         most=max(4, settings.hard),
         seed=settings.seed,
     )
     without: list[str] = []
-    lost = 0
-    with progress(f"examples of {Path(source).name}", len(queries.examples)) as advance:
-        for query, example in maker.stream(queries.examples):
+    first, lost = len(examples), 0
+    with progress(f"examples of {Path(source.name).name}", len(source.records)) as advance:
+        for query, example in maker.stream(source.records):
             advance(1)
             if example is None:
                 lost += 1
@@ -381,49 +450,14 @@ def _part(
                 continue
             asked = question_in_words(query) if plan.in_words else example.question
             examples.append(replace(example, question=asked, source=own))
-    if len(examples) == first and (len(queries.examples) or not plan.relations):
+    if len(examples) == first and len(source.records):
         raise nothing_to_learn(without)
-    taken = replace(queries.taken, taken=len(examples) - first, without_passage=lost)
-    return Part(_since(examples, first), taken, queries.test, queries.own_split)
-
-
-def _of_file(source: str, plan: Plan, examples: Spool[Example], own: str) -> Taken:
-    """Examples of a file that contains its passages: read twice, first for the marks alone."""
-    name = split_mark(Path(source).name)
-
-    def marked() -> Iterator[tuple[Example, str | None]]:
-        return ((e, split_mark(e.split) or name) for e in file_examples(source) or ())
-
-    every, left = taken_marks(
-        source, (mark for _, mark in marked()), learn_from_dev=plan.learn_from_dev
-    )
-    first, other = len(examples), 0
-    for example, mark in marked():
-        if not every and mark != TRAIN:
-            continue
-        if plan.wants(example):
-            examples.append(replace(example, source=own) if own else example)
-        else:
-            other += 1
-    return Taken(source, len(examples) - first, left, other_relations=other)
-
-
-def _since(examples: Spool[Example], first: int) -> Selection[Example]:
-    return Selection(examples, np.arange(first, len(examples)))
-
-
-class TakenQueries(msgspec.Struct, frozen=True):
-    """The queries of a benchmark to learn from, and those that are never seen."""
-
-    examples: Sequence[Query]
-    taken: Taken
-    test: Sequence[Query]
-    own_split: bool
+    return replace(source.taken, taken=len(examples) - first, without_passage=lost)
 
 
 def taken_queries(
     source: str, benchmark: Benchmark, plan: Plan, seed: int, near: Path | None = None
-) -> TakenQueries:
+) -> Source[Query]:
     """Those marked train where anything is marked, and all else unseen; otherwise split by name.
 
     A benchmark that was built of a knowledge base to learn from is marked for nobody else. Both kinds of
@@ -460,7 +494,7 @@ def taken_queries(
     taken = Taken(source, len(train), left, other_relations=other)
     if not own_split:
         taken = replace(taken, left={}, names_held_out=len(unseen))
-    return TakenQueries(train, taken, unseen, own_split)
+    return Source(source, train, taken, unseen, own_split, benchmark)
 
 
 def is_reworded(query: Query) -> bool:

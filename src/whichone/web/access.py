@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from typing import Annotated
 from urllib.parse import quote
 
@@ -14,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 
 from whichone.web.annotation.task_queue import campaigns
 from whichone.web.boards.board import boards
+from whichone.web.boards.submissions import forget_submitter
 from whichone.web.pages import (
     COOKIE,
     Form,
@@ -24,15 +26,27 @@ from whichone.web.pages import (
     scheme_of,
     set_cookie,
     show,
+    visitor,
     when,
 )
 from whichone.web.storage import Transaction
 from whichone.web.study.study import studies
-from whichone.web.web_site import DAY, Link, Role, Site, clean, place_of_scope, site_of
+from whichone.web.web_site import (
+    DAY,
+    Role,
+    Site,
+    clean,
+    place_of_scope,
+    same_secret,
+    site_of,
+)
 
 
 def delete_person(site: Site, link: str) -> bool:
-    """Answers, annotations, consent, submissions and links of the person whom a link is for."""
+    """Answers, annotations, consent, submissions and links of the person whom a link is for.
+
+    Of a submission a line remains that names nobody, so that a leaderboard's history has no gaps.
+    """
 
     def work(t: Transaction) -> str | None:
         rows = t.read("select person from links where link = ?", (link,))
@@ -49,12 +63,7 @@ def delete_person(site: Site, link: str) -> bool:
         for table in ("annotations", "campaign_people", "skipped_tasks", "study_answers",
                       "study_people"):  # fmt: skip
             t.execute(f"delete from {table} where person = ?", (person,))
-        t.execute(
-            "delete from upload_parts where submission in "
-            "(select submission from submissions where person = ?)",
-            (person,),
-        )
-        t.execute("delete from submissions where person = ?", (person,))
+        forget_submitter(t, person)
         t.execute("delete from links where person = ?", (person,))
         return person
 
@@ -77,6 +86,8 @@ async def enter(
 ) -> Response:
     """A link: keeps its token in a cookie and goes on to the page that it is for."""
     site = site_of(request)
+    if site.local is not None and site.take_once(token):
+        return _entered(request, site.local.token, to or "/")
     person = await run_in_threadpool(site.links.person, token)
     if person is None:  # many who have one may come from one address
         if not site.tries.take(request.client.host if request.client else ""):
@@ -84,11 +95,49 @@ async def enter(
         raise HTTPException(401, "this link is not valid, or has expired; ask for a new one")
     if person.role == "invite":
         external = next((v for name in EXTERNAL if (v := request.query_params.get(name))), "")
-        return show(request, "join.html", token=token, external=clean(external, 100))
-    inside = to.startswith("/") and not to.startswith("//") and "\\" not in to
-    response = RedirectResponse(to if inside else place_of_scope(person.scope), 303)
+        opened = secrets.token_hex(16)
+        page = show(
+            request, "join.html", token=token, external=clean(external, 100),
+            join_token=_join_token(site, opened),
+        )  # fmt: skip
+        page.set_cookie(
+            _JOINING, opened, max_age=3600, httponly=True, samesite="strict", path="/join",
+            secure=scheme_of(request) == "https",
+        )  # fmt: skip
+        return page
+    present = await run_in_threadpool(visitor, request)
+    if present is not None and present.token != token:
+        return show(request, "enter.html", token=token, to=to, new=person)
+    return _entered(request, token, to if _is_inside(to) else place_of_scope(person.scope))
+
+
+def _is_inside(to: str) -> bool:
+    return to.startswith("/") and not to.startswith("//") and "\\" not in to
+
+
+def _entered(request: Request, token: str, to: str) -> Response:
+    response = RedirectResponse(to if _is_inside(to) else "/", 303)
     set_cookie(request, response, token)
     return response
+
+
+@router.post("/enter")
+async def replace_session(request: Request) -> Response:
+    """Somebody who is in already has agreed to go on as the person of another link."""
+    form, site = await received(request, None), site_of(request)
+    token, to = form.text("token", longest=1000), form.text("to", longest=1000)
+    person = await run_in_threadpool(site.links.person, token)
+    if person is None or person.role == "invite":
+        raise HTTPException(401, "this link is not valid, or has expired; ask for a new one")
+    return _entered(request, token, to or place_of_scope(person.scope))
+
+
+_JOINING = "whichone-join"
+"""The cookie of a browser that was shown an invite; only it may send the invite's form."""
+
+
+def _join_token(site: Site, opened: str) -> str:
+    return site.tokens.keyed("join", opened).hex()
 
 
 @router.post("/join")
@@ -98,25 +147,22 @@ async def join(request: Request) -> Response:
     if not site.writes.take(f"join {request.client.host if request.client else ''}"):
         raise HTTPException(429, "too many requests; wait a moment", {"retry-after": "5"})
     fields = await request.form(max_files=0, max_fields=5)
+    opened = request.cookies.get(_JOINING, "")
+    sent = str(fields.get("form_token", ""))
+    if not opened or not same_secret(_join_token(site, opened), sent):
+        raise HTTPException(403, "open the invite again and send its form from there")
     token, external = str(fields.get("token", "")), str(fields.get("external", "")).strip()
     invite = await run_in_threadpool(site.links.person, token)
     if invite is None or invite.role != "invite":
         raise HTTPException(401, "this invite is not valid, or has expired; ask for a new one")
     if not _EXTERNAL_ID.fullmatch(external):
         raise HTTPException(422, "enter your participant id: letters, digits and .@-_")
-    link = await run_in_threadpool(_participant, site, invite.scope, external)
+    link = await run_in_threadpool(site.links.participant, invite.scope, external)
     if link.state() != "valid":
         raise HTTPException(403, "this participant may not take part any more")
     response = RedirectResponse(link.place(), 303)
     set_cookie(request, response, site.links.token(link))
     return response
-
-
-def _participant(site: Site, scope: str, external: str) -> Link:
-    known = site.links.of_external(scope, external)
-    return known or site.links.create(
-        "annotator", scope=scope, label=external, external=external, seconds=90 * DAY
-    )
 
 
 @router.post("/leave")

@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
-import re
 import sys
 import time
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Mapping
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from whichone.errors import WhichoneError
 from whichone.versions import versions
 from whichone.web import access
 from whichone.web.annotation import annotation_routes as annotation
+from whichone.web.ask import Askers
+from whichone.web.ask import router as ask_router
 from whichone.web.boards import board_routes as boards
 from whichone.web.boards.board_worker import Scorer
 from whichone.web.explorer import explorer_routes as explorer
 from whichone.web.explorer.explorer_index import NotReady
-from whichone.web.limits import Guard, TooLarge, TooSlow
-from whichone.web.pages import asset, show, template_environment
+from whichone.web.limits import REFUSED, Guard, refused
+from whichone.web.pages import asset_response, show, template_environment
 from whichone.web.storage import StorageUnavailable
 from whichone.web.study import study_routes as study
 from whichone.web.web_site import LOOPBACK, Settings, Site, open_site, site_of
-
-# Whether the server works: for those who watch over it.
-
 
 router = APIRouter(include_in_schema=False)
 
@@ -51,14 +47,11 @@ def health(request: Request) -> Response:
     return JSONResponse({"database": database, "scorer": scorer}, 200 if fine else 503)
 
 
-# The web application: all rooms behind one guard.
-
-
-_TOKEN = re.compile(r"(token=)[^&\s]+")
-
-
 class RequestLog:
-    """Neither tokens nor bodies nor addresses of visitors are logged."""
+    """Which page was asked for, by its place in the application: nothing of what a visitor wrote.
+
+    An address may hold a token wherever somebody put it, so neither it nor its query is logged.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -67,7 +60,7 @@ class RequestLog:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status = time.perf_counter(), 500
+        started, status, method = time.perf_counter(), 500, scope["method"]
 
         async def noting_send(message: Message) -> None:
             nonlocal status
@@ -81,9 +74,8 @@ class RequestLog:
             person = scope.get("state", {}).get("person")
             line = {
                 "time": round(time.time(), 3),
-                "method": scope["method"],
-                "path": scope["path"],
-                "query": _TOKEN.sub(r"\1...", scope.get("query_string", b"").decode("latin-1")),
+                "method": method,
+                "path": getattr(scope.get("route"), "path", "no such page"),
                 "status": status,
                 "seconds": round(time.perf_counter() - started, 4),
                 "person": getattr(person, "id", None),
@@ -91,23 +83,17 @@ class RequestLog:
             print(json.dumps(line), file=sys.stderr, flush=True)
 
 
-_ASSETS = {
-    "web.css": "text/css; charset=utf-8",
-    "web.js": "text/javascript; charset=utf-8",
-    "icon.svg": "image/svg+xml",
-}
-
-
 def make_app(settings: Settings) -> FastAPI:
     """The application over one folder; opens its database and starts the scorer."""
     site = open_site(settings)
-    scorer = Scorer(site)
+    scorer, askers = Scorer(site), Askers(site.folder.indexes.cache)
 
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         scorer.start()
         yield
         scorer.stop()
+        askers.close()
         site.folder.indexes.close()
         site.database.close()
 
@@ -119,26 +105,16 @@ def make_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=life,
     )
-    app.state.site, app.state.scorer, app.state.templates = site, scorer, template_environment()
-    for room in (
-        annotation,
-        study,
-        explorer,
-        boards,
-        access,
-        sys.modules[__name__],
-    ):  # the busiest first
+    app.state.site, app.state.scorer, app.state.askers = site, scorer, askers
+    app.state.templates = template_environment()
+    rooms = (annotation.router, study.router, explorer.router, boards.router, ask_router,
+             access.router, router)  # fmt: skip
+    for room in rooms:  # the busiest first
         # not include_router, which would build every route once more, at the first request
-        app.router.routes.extend(room.router.routes)
-    app.add_api_route("/assets/{name}", _asset, include_in_schema=False)
-    app.add_exception_handler(HTTPException, _refusal)
-    app.add_exception_handler(WhichoneError, _own_error)
-    app.add_exception_handler(TooLarge, _too_large)
-    app.add_exception_handler(TooSlow, _too_slow)
-    app.add_exception_handler(NotReady, _not_ready)
-    app.add_exception_handler(StorageUnavailable, _unavailable)
-    app.add_exception_handler(OSError, _no_room)
-    app.add_exception_handler(RequestValidationError, _malformed)
+        app.router.routes.extend(room.routes)
+    app.add_api_route("/assets/{name}", asset_response, include_in_schema=False)
+    for kind in (*REFUSED, NotReady, StorageUnavailable, OSError):
+        app.add_exception_handler(kind, _refusal)
     app.add_middleware(
         Guard,
         hosts=_hosts(site),
@@ -158,71 +134,29 @@ def _hosts(site: Site) -> tuple[str, ...]:
     return (settings.host, *settings.hosts) if settings.hosts else ()
 
 
-async def _asset(name: str) -> Response:
-    if name not in _ASSETS:
-        raise HTTPException(404, "no such file")
-    response = Response(asset(name), media_type=_ASSETS[name])
-    response.headers["cache-control"] = "public, max-age=300"
-    return response
-
-
-def _answer(request: Request, status: int, message: str, headers: Any = None) -> Response:
-    if request.url.path.startswith("/api/"):
-        contact = site_of(request).settings.contact
-        description = {"detail": message, **({"contact": contact} if contact else {})}
-        return JSONResponse(description, status, headers)
+async def _refusal(request: Request, error: Exception) -> Response:
+    """Why something is not done, as a page or, for the API, as JSON."""
+    of_api = request.url.path.startswith("/api/")
+    headers: Mapping[str, str] | None = None
+    if isinstance(error, NotReady):  # the page loads itself again until its index is there
+        status, message, headers = 503, str(error), {"retry-after": "3"}
+    elif isinstance(error, StorageUnavailable | OSError):
+        if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise error  # a fault of the server
+        what = "the server's disk is full" if isinstance(error, OSError) else str(error)
+        status, headers = 503, {"retry-after": "60"}
+        message = f"{what}. What you sent was not kept; try again in a minute"
+    elif isinstance(error, RequestValidationError) and not of_api:
+        status, message = 404, "there is no such page"  # its address cannot be
+    else:
+        status, message, headers = refused(error)
+    contact = site_of(request).settings.contact
+    if of_api:
+        described = {"detail": message, **({"contact": contact} if contact else {})}
+        return JSONResponse(described, status, headers)
     response = show(request, "refusal.html", status, code=status, message=message)
     response.headers.update(headers or {})
     return response
-
-
-async def _refusal(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return _answer(request, error.status_code, str(error.detail), error.headers)
-
-
-async def _own_error(request: Request, error: Exception) -> Response:
-    """What whichone itself refuses, without the path it was refused at."""
-    assert isinstance(error, WhichoneError)
-    return _answer(request, 422, error.message + (f" ({error.hint})" if error.hint else ""))
-
-
-async def _malformed(request: Request, error: Exception) -> Response:
-    """A page with an address that cannot be is not there; the API says what is wrong with it."""
-    assert isinstance(error, RequestValidationError)
-    if request.url.path.startswith("/api/"):
-        first = error.errors()[0]
-        return _answer(request, 422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
-    return _answer(request, 404, "there is no such page")
-
-
-async def _not_ready(request: Request, error: Exception) -> Response:
-    """A page that loads itself again until its index is there."""
-    return _answer(request, 503, str(error), {"retry-after": "3"})
-
-
-async def _too_large(request: Request, error: Exception) -> Response:
-    return _answer(request, 413, str(error))
-
-
-async def _too_slow(request: Request, error: Exception) -> Response:
-    return _answer(request, 408, str(error), {"connection": "close"})
-
-
-async def _unavailable(request: Request, error: Exception) -> Response:
-    """The database does not answer: says so, and that what was sent was not kept."""
-    message = f"{error}. What you sent was not kept; try again in a minute"
-    return _answer(request, 503, message, {"retry-after": "60"})
-
-
-async def _no_room(request: Request, error: Exception) -> Response:
-    """A full disk, mostly; anything else of the operating system is a fault of the server."""
-    import errno
-
-    assert isinstance(error, OSError)
-    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-        raise error
-    return await _unavailable(request, StorageUnavailable("the server's disk is full"))
 
 
 def serve(settings: Settings) -> None:
@@ -239,6 +173,6 @@ def serve(settings: Settings) -> None:
     if settings.login:
         talk(f"open it with the admin's link: {place}enter?token={site.links.at_start()}")
     else:
-        talk("without login: whoever uses a browser of this machine is the admin")
+        talk(f"without login: this address opens a single time: {place}enter?token={site.once}")
     sys.setswitchinterval(0.001)  # threads hand over quickly: clicks wait for the writer's
     run_server(app, host=settings.host, port=settings.port, body_seconds=settings.body_seconds)

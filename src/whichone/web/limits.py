@@ -6,15 +6,21 @@ import asyncio
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from whichone.errors import WhichoneError
+
 FORM_BYTES = 256 * 1024
+FORM_PAUSES, UPLOAD_PAUSES = 2, 20
+"""How many times as long as one pause the whole body of a form, and of an upload, may take."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -78,7 +84,7 @@ class Guard:
         headers = Headers(scope=scope)
         wants_body = scope["method"] != "HEAD"
         if not wants_body:  # answered like a GET, without the body
-            scope = {**scope, "method": "GET"}
+            scope["method"] = "GET"
 
         async def safe_send(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -95,7 +101,9 @@ class Guard:
             refusal = PlainTextResponse("this server does not go by that name", 421)
             await refusal(scope, receive, safe_send)
             return
-        most = self._upload_bytes if _is_upload(scope) else FORM_BYTES
+        upload = _is_upload(scope)
+        most = self._upload_bytes if upload else FORM_BYTES
+        end = time.monotonic() + self._body_seconds * (UPLOAD_PAUSES if upload else FORM_PAUSES)
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > most:
             await PlainTextResponse(_too_large(most), 413)(scope, receive, safe_send)
@@ -106,10 +114,11 @@ class Guard:
             nonlocal counted, whole
             if whole:  # what comes now is the end of the connection, whenever that is
                 return await receive()
+            patience = min(self._body_seconds, end - time.monotonic())
             try:
-                message = await asyncio.wait_for(receive(), self._body_seconds)
+                message = await asyncio.wait_for(receive(), patience)
             except TimeoutError:
-                raise TooSlow(f"nothing came for {self._body_seconds:.0f} seconds") from None
+                raise TooSlow("what was sent came too slowly, or stopped") from None
             counted += len(message.get("body", b""))
             whole = not message.get("more_body", False)
             if counted > most:
@@ -132,6 +141,24 @@ def _host(header: str) -> str:
     if header.startswith("["):
         return header.partition("]")[0] + "]"
     return header.partition(":")[0].lower()
+
+
+REFUSED = (HTTPException, RequestValidationError, WhichoneError, TooLarge, TooSlow)
+"""Errors that are about what was sent."""
+
+
+def refused(error: Exception) -> tuple[int, str, Mapping[str, str] | None]:
+    """Status, message and headers for one of them; what whichone refuses comes without its path."""
+    if isinstance(error, HTTPException):
+        return error.status_code, str(error.detail), error.headers
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        return 422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}", None
+    if isinstance(error, WhichoneError):
+        return 422, error.message + (f" ({error.hint})" if error.hint else ""), None
+    if isinstance(error, TooSlow):
+        return 408, str(error), {"connection": "close"}
+    return 413, str(error), None
 
 
 # Connections that send nothing are closed, so that half-open ones cannot use up the server.

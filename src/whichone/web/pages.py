@@ -5,48 +5,58 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import shutil
+import tempfile
 import time
+import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from whichone.report.page import not_a_formula, visible
 from whichone.web.boards.board import hidden_benchmarks
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.storage import StorageUnavailable
-from whichone.web.web_site import DAY, Person, Role, clean, new_id, site_of
+from whichone.web.web_site import DAY, Person, Role, clean, new_id, place_of_scope, site_of
 
 # Who asks, and what they may do: by a bearer token, or by the cookie that a link left.
 
 
 COOKIE = "whichone"
-_NOT_LOCAL = ("authorization", "forwarded", "via", "x-forwarded-for", "x-real-ip")
-"""Headers of a request that does not come from this machine's own browser: a token's, a proxy's."""
 
 
 def visitor(request: Request) -> Person | None:
-    """Who asks; on a server without login whoever has no token is the admin of this machine."""
+    """Who asks: by the token in the header where there is one, else by the cookie."""
     known: Person | None
     if hasattr(request.state, "person"):
         known = request.state.person
         return known
     site = site_of(request)
-    scheme, _, bearer = request.headers.get("authorization", "").partition(" ")
-    token = bearer.strip() if scheme.lower() == "bearer" else request.cookies.get(COOKIE, "")
-    person = site.links.person(token)
-    if person is None and site.local is not None and _is_local(request):
-        person = site.local
-    request.state.person = person
+    scheme, _, sent = request.headers.get("authorization", "").partition(" ")
+    by_bearer = scheme.lower() == "bearer"
+    if by_bearer:
+        person = site.links.person(sent.strip())
+    else:
+        person = site.person_of_cookie(request.cookies.get(COOKIE, ""))
+    request.state.person, request.state.by_bearer = person, by_bearer and person is not None
     return person
+
+
+def identified_by_bearer(request: Request) -> bool:
+    """Whether a token in the header says who asks: no other site can make a browser send one."""
+    return visitor(request) is not None and bool(request.state.by_bearer)
 
 
 def visitor_or_nobody(request: Request) -> Person | None:
@@ -55,12 +65,6 @@ def visitor_or_nobody(request: Request) -> Person | None:
         return visitor(request)
     except StorageUnavailable:
         return None
-
-
-def _is_local(request: Request) -> bool:
-    """Proxies speak HTTP/1.0 to what is behind them unless configured otherwise; browsers do not."""
-    by_proxy = any(name in request.headers for name in _NOT_LOCAL)
-    return not by_proxy and request.scope.get("http_version") != "1.0"
 
 
 def may_read(request: Request, role: Role = "reader", scope: str = "") -> Person | None:
@@ -100,10 +104,9 @@ def may_call(
         raise HTTPException(429, "too many requests; wait a moment", {"retry-after": "5"})
     if person is None or (role is not None and not person.may(role, scope)):
         raise _refused(person, role or "reader")
-    by_cookie = "authorization" not in request.headers
     if (
         bearer
-        and by_cookie
+        and not identified_by_bearer(request)
         and not site.tokens.form_is_ours(person, request.headers.get("x-form-token", ""))
     ):
         raise HTTPException(403, "send a token as Authorization: Bearer, or the X-Form-Token")
@@ -131,8 +134,12 @@ def set_cookie(request: Request, response: Response, token: str) -> None:
 # How a page is shown: its template, the visitor, and the way on after a form.
 
 
+_ROOMS_TO_READ = [
+    ("/", "Explorer"), ("/ask", "Ask"), ("/boards", "Leaderboard"), ("/study", "User study"),
+    ("/annotate", "Annotation"),
+]  # fmt: skip
 _ROOMS = ("explorer", "study", "annotation", "boards")
-_TEMPLATES = ("whichone.web", *(f"whichone.web.{room}" for room in _ROOMS))
+_TEMPLATES = ("whichone.report", "whichone.web", *(f"whichone.web.{room}" for room in _ROOMS))
 
 
 @cache
@@ -145,15 +152,38 @@ def template_environment() -> Environment:
         loader=ChoiceLoader([PackageLoader(package) for package in _TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["when"] = when
+    environment.filters |= {"when": when, "bdi": isolated, "label": label}
     return environment
 
 
-def asset(name: str) -> bytes:
-    return (files("whichone.web") / "assets" / name).read_bytes()
+def label(text: str) -> str:
+    """What a property or type is called, without its id: "birthplace" of "birthplace (P19)"."""
+    return re.sub(r"(?<=\S) \([PQ]\d+\)$", "", text)
+
+
+def isolated(name: object) -> Markup:
+    """A name whose direction of writing ends with it."""
+    return Markup("<bdi>{}</bdi>").format(visible(name))
+
+
+_ASSETS = {
+    "web.css": "text/css; charset=utf-8",
+    "web.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
+}
+
+
+async def asset_response(name: str) -> Response:
+    """A style sheet, script or picture of the pages."""
+    if name not in _ASSETS:
+        raise HTTPException(404, "no such file")
+    content = (files("whichone.web") / "assets" / name).read_bytes()
+    headers = {"cache-control": "public, max-age=300"}
+    return Response(content, media_type=_ASSETS[name], headers=headers)
 
 
 def show(request: Request, page: str, status: int = 200, **values: Any) -> Response:
@@ -164,10 +194,20 @@ def show(request: Request, page: str, status: int = 200, **values: Any) -> Respo
         person=person,
         form_token=site.tokens.form_token(person) if person else "",
         here=request.url.path,
+        rooms=_rooms_of(person, site.settings.public),
         contact=site.settings.contact,
         **values,
     )
     return HTMLResponse(html, status)
+
+
+def _rooms_of(person: Person | None, public: bool) -> list[tuple[str, str]]:
+    """The rooms that somebody may enter; whoever has a link for one page has that one."""
+    if person is not None and person.scope:
+        return [(place_of_scope(person.scope), "Your page")]
+    if person is None and not public:
+        return []
+    return [*_ROOMS_TO_READ, *([("/access", "Access")] if person and person.may("admin") else [])]
 
 
 def go(place: str) -> Response:
@@ -181,9 +221,6 @@ def when(seconds: float) -> str:
 
 
 # Rows as CSV files that spreadsheets open without running anything in them.
-
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
@@ -203,9 +240,7 @@ def _cell(value: Any) -> Any:
         return int(value)
     if isinstance(value, (list, tuple, dict)):
         return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and value.startswith(_FORMULA):
-        return f"'{value}"
-    return value
+    return not_a_formula(value)
 
 
 def csv_response(
@@ -275,22 +310,33 @@ class Form:
             raise HTTPException(422, f"{name} must begin with https://")
         return value
 
-    def file(self, name: str) -> UploadFile:
-        file = self._fields.get(name)
-        if not isinstance(file, UploadFile):
+    def file(self, name: str) -> IO[bytes]:
+        """The file; several as one zip archive of them."""
+        files = [f for f in self._fields.getlist(name) if isinstance(f, UploadFile)]
+        if not files:
             raise HTTPException(422, "choose a file")
-        return file
+        if len(files) == 1:
+            return files[0].file
+        packed = tempfile.TemporaryFile()  # noqa: SIM115
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for file in files:
+                with archive.open(file.filename or "file", "w") as target:
+                    shutil.copyfileobj(file.file, target)
+        packed.seek(0)
+        return packed
 
 
-async def received(request: Request, role: Role | None, scope: str = "") -> Form:
+async def received(
+    request: Request, role: Role | None, scope: str = "", most_files: int = 1
+) -> Form:
     """Lets a form in: a role, a limit on how often, and proof that the form was ours."""
     person = may_call(request, role, scope)
     if not request.headers.get("content-type", "").startswith(
         ("application/x-www-form-urlencoded", "multipart/form-data")
     ):
         raise HTTPException(415, "a form is expected")
-    form = Form(person, await request.form(max_files=1, max_fields=_MOST_FIELDS))
-    if "authorization" not in request.headers and not site_of(request).tokens.form_is_ours(
+    form = Form(person, await request.form(max_files=most_files, max_fields=_MOST_FIELDS))
+    if not identified_by_bearer(request) and not site_of(request).tokens.form_is_ours(
         person, form.text("form_token")
     ):
         await request.close()

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import Counter, deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import Depends, FastAPI, Query
-from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 
-from whichone.errors import WhichoneError
+from whichone.errors import UsageError
 from whichone.namesake import Hit, Namesake
 from whichone.versions import versions
-from whichone.web.limits import Guard, TooLarge, TooSlow
+from whichone.web.ask import LONGEST, Asker, a_turn
+from whichone.web.limits import REFUSED, Buckets, Guard, refused
+from whichone.web.pages import asset_response, template_environment
 from whichone.web.web_site import LOOPBACK, Settings, Tokens, secret_in
 
 Right = Literal["search", "change"]
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
+_COOKIE = "whichone-search"
 _KEPT_TIMES = 10_000
 _QUANTILES = (0.5, 0.95, 0.99)
 LONGEST_QUESTION = 10_000
@@ -46,7 +56,7 @@ class Asked(BaseModel):
 class Unsure(BaseModel):
     """A question whose name is to be resolved, and what was answered when it was asked back."""
 
-    text: str = Field(max_length=LONGEST_QUESTION)
+    text: str = Field(max_length=LONGEST_QUESTION, examples=["Where was Ada Park born?"])
     answer: str = Field("", max_length=LONGEST_QUESTION)
     filter: dict[str, Any] | None = None
 
@@ -54,14 +64,16 @@ class Unsure(BaseModel):
 class Added(BaseModel):
     """Passages with id, title, text, entity and any further fields; names with id, name, aliases."""
 
-    passages: list[dict[str, Any]] = []
+    passages: list[dict[str, Any]] = Field(
+        [], examples=[[{"id": "7", "title": "Ada Park", "text": "Ada Park works in Legal."}]]
+    )
     names: list[dict[str, Any]] = []
 
 
 class Removed(BaseModel):
     """Passages or pages by id, or all that is about an entity."""
 
-    ids: list[str] = []
+    ids: list[str] = Field([], examples=[["7"]])
     entity: str | None = None
 
 
@@ -101,35 +113,44 @@ class Metrics:
         return "\n".join(lines) + "\n"
 
 
+_RIGHTS = {"search": ("index:search", "index:change"), "change": ("index:change",)}
+
+
 class Doors:
     """Who may search and who may change; a token is signed for one of the two."""
 
-    def __init__(self, secret: str, *, login: bool, public: bool) -> None:
-        self._tokens = Tokens(secret)
-        self._open: set[Right] = {"search", "change"} if not login else set()
-        if public:
-            self._open.add("search")
+    def __init__(self, secret: str, *, public: bool) -> None:
+        self._tokens, self._public = Tokens(secret), public
 
     def token(self, right: Right) -> str:
         return self._tokens.sign(f"index:{right}")
 
     def need(self, right: Right, credentials: HTTPAuthorizationCredentials | None) -> None:
-        if right in self._open:
+        if right == "search" and self._public:
             return
-        rights = {"search": ("index:search", "index:change"), "change": ("index:change",)}
         signed = None if credentials is None else self._tokens.link(credentials.credentials)
         if signed is None:
             raise HTTPException(401, "a token is needed", {"www-authenticate": "Bearer"})
-        if signed not in rights[right]:
+        if signed not in _RIGHTS[right]:
             raise HTTPException(403, "this token allows no changes")
+
+    def may_look(self, cookie: str) -> bool:
+        """Whether the page may be shown; a cookie opens nothing but that."""
+        return self._public or self._tokens.link(cookie) in _RIGHTS["search"]
 
 
 def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
     """The service over one index."""
+    if not settings.login:
+        raise UsageError(
+            "an index is not served without tokens: whoever reaches a proxy in front could change it",
+            hint="--public lets anybody search; changes need the token that is printed",
+        )
     namesake = Namesake.open(index)
     namesake.search("the name of a thing", 1)  # what is compiled is compiled before anybody waits
-    place = settings.secret or Path(index) / ".search-secret"
-    doors = Doors(secret_in(place), login=settings.login, public=settings.public)
+    folder = Path(index).resolve()  # beside it, so that the secret does not travel with a copy
+    place = settings.secret or folder.with_name(f"{folder.name}.secret")
+    doors = Doors(secret_in(place), public=settings.public)
     metrics = Metrics()
 
     def may_search(credentials: Credentials) -> None:
@@ -203,6 +224,47 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
         """For Prometheus."""
         return metrics.text(len(namesake))
 
+    asker, asks = Asker(namesake), Buckets(1.0, 20)
+    shared = {
+        "person": None, "contact": settings.contact, "form_token": "",
+        "rooms": [("/", "Search"), ("/docs", "API")],
+    }  # fmt: skip
+
+    def page(name: str, request: Request, status: int = 200, **values: Any) -> Response:
+        template = template_environment().get_template(name)
+        return HTMLResponse(template.render(here=request.url.path, **shared, **values), status)
+
+    @app.get("/", include_in_schema=False)
+    def box(
+        request: Request, q: Annotated[str, Query(max_length=LONGEST)] = "",
+        said: Annotated[str, Query(max_length=LONGEST)] = "",
+    ) -> Response:  # fmt: skip
+        """A question, typed: who is meant, and what is handed over."""
+        if not doors.may_look(request.cookies.get(_COOKIE, "")):
+            return page("search.html", request, 401, open=False, q="", answer=None)
+        answer = None
+        if text := q.strip():
+            if not asks.take("everybody"):
+                raise HTTPException(429, "too many questions; wait a moment", {"retry-after": "5"})
+            with a_turn():
+                answer = asker.answer(text, said.strip())
+        return page("search.html", request, open=True, q=text, answer=answer)
+
+    @app.post("/enter", include_in_schema=False)
+    async def enter(request: Request) -> Response:
+        """Keeps a token in a cookie that only the page reads."""
+        token = str((await request.form(max_files=0, max_fields=1)).get("token", "")).strip()
+        response = RedirectResponse("/", 303)
+        response.set_cookie(_COOKIE, token, httponly=True, samesite="strict", path="/")
+        return response
+
+    @app.get("/docs", include_in_schema=False)
+    def docs(request: Request) -> Response:
+        """The API as a page, from the same description as /openapi.json."""
+        return page("api.html", request, calls=list(api_calls(app.openapi())))
+
+    app.add_api_route("/assets/{name}", asset_response, include_in_schema=False)
+
     @app.middleware("http")
     async def measured(request: Request, call_next: Any) -> Response:
         began = time.perf_counter()
@@ -212,10 +274,8 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
         metrics.add(path, response.status_code, time.perf_counter() - began)
         return response
 
-    app.add_exception_handler(WhichoneError, _own_error)
-    app.add_exception_handler(RequestValidationError, _malformed)
-    app.add_exception_handler(TooLarge, _too_large)
-    app.add_exception_handler(TooSlow, _too_slow)
+    for kind in REFUSED:
+        app.add_exception_handler(kind, _refusal)
     app.add_middleware(
         Guard,
         hosts=(*LOOPBACK, *settings.hosts) if settings.loopback else settings.hosts,
@@ -223,6 +283,39 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
         body_seconds=settings.body_seconds,
     )
     return app
+
+
+def api_calls(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Each call of an API: how it is made, what it takes, and a line for a terminal."""
+    schemas = described.get("components", {}).get("schemas", {})
+    for path, methods in described["paths"].items():
+        for method, call in methods.items():
+            content = call.get("requestBody", {}).get("content", {})
+            named = content.get("application/json", {}).get("schema", {}).get("$ref", "")
+            schema = schemas.get(named.rpartition("/")[2], {})
+            fields = [
+                (name, _kind(field), field.get("description", ""))
+                for name, field in schema.get("properties", {}).items()
+            ] + [
+                (p["name"], _kind(p["schema"]), p.get("description", ""))
+                for p in call.get("parameters", [])
+            ]
+            examples = {
+                name: field["examples"][0]
+                for name, field in schema.get("properties", {}).items()
+                if field.get("examples")
+            }
+            body = f" --json '{json.dumps(examples)}'" if method == "post" else ""
+            secret = " -H 'Authorization: Bearer TOKEN'" if call.get("security") else ""
+            yield {
+                "method": method.upper(), "path": path, "about": call.get("description", ""),
+                "fields": fields, "example": f"curl{secret}{body} ADDRESS{path}",
+            }  # fmt: skip
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    kinds = [schema, *schema.get("anyOf", [])]
+    return next((str(k["type"]) for k in kinds if k.get("type") not in (None, "null")), "any")
 
 
 def _shown(hit: Hit) -> dict[str, Any]:
@@ -237,24 +330,9 @@ def _shown(hit: Hit) -> dict[str, Any]:
     }
 
 
-async def _own_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, WhichoneError)
-    hint = f" ({error.hint})" if error.hint else ""
-    return JSONResponse({"detail": error.message + hint}, 422)
-
-
-async def _malformed(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    return JSONResponse({"detail": f"{'.'.join(map(str, first['loc']))}: {first['msg']}"}, 422)
-
-
-async def _too_large(request: Request, error: Exception) -> Response:
-    return JSONResponse({"detail": str(error)}, 413)
-
-
-async def _too_slow(request: Request, error: Exception) -> Response:
-    return JSONResponse({"detail": str(error)}, 408, {"connection": "close"})
+async def _refusal(request: Request, error: Exception) -> Response:
+    status, message, headers = refused(error)
+    return JSONResponse({"detail": message}, status, headers)
 
 
 def serve_search(index: str | Path, settings: Settings) -> None:
@@ -265,11 +343,8 @@ def serve_search(index: str | Path, settings: Settings) -> None:
     app = make_search_app(index, settings)
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     place = f"http://{shown}:{settings.port}"
-    talk(f"searching {index} at {place}/search; its API is described at {place}/openapi.json")
-    if settings.login:
-        talk(f"token to search:  {app.state.doors.token('search')}")
-        talk(f"token to change:  {app.state.doors.token('change')}")
-        talk('send it as a header: "Authorization: Bearer TOKEN"')
-    else:
-        talk("without login: whoever reaches this address may search and change the index")
+    talk(f"searching {index}: a page at {place}/, its API at {place}/docs")
+    talk(f"token to search:  {app.state.doors.token('search')}")
+    talk(f"token to change:  {app.state.doors.token('change')}")
+    talk('send it as a header: "Authorization: Bearer TOKEN", or give it to the page')
     run_server(app, host=settings.host, port=settings.port, body_seconds=settings.body_seconds)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import os
 import queue
 import sqlite3
 import threading
@@ -11,7 +13,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from whichone.errors import BadInput, UsageError, missing_extra
+from whichone.errors import BadInput, NewerFormat, UsageError, missing_extra
 
 # What the rooms ask of a database: rows to read, and work that is committed when it returns.
 
@@ -57,6 +59,19 @@ class Database(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def one_at_a_time(t: Transaction, what: str) -> None:
+    """Transactions that name the same thing wait for each other, also those of several servers."""
+    set_value(t, f"turn {what}", "")
+
+
+def set_value(t: Transaction, name: str, value: str) -> None:
+    """One of the values that the database keeps by name."""
+    t.execute(
+        "insert into settings values (?, ?) on conflict (name) do update set value = excluded.value",
+        (name, value),
+    )
 
 
 def open_database(url: str) -> Database:
@@ -169,63 +184,23 @@ TABLES = (
         primary key (submission, part))""",
 )
 
-FROM_1 = (
-    "drop index if exists tasks_open",
-    "alter table studies add column state text not null default 'open'",
-    "alter table campaigns add column state text not null default 'open'",
-    "alter table study_people add column paused real",
-    "alter table submissions add column attempts integer not null default 0",
-    "alter table submissions add column about text not null default '{}'",
-    "alter table submissions add column shown integer not null default 1",
-    (
-        "insert into upload_parts select submission, 0, content from submissions "
-        "where content is not null and state in ('waiting', 'scoring')"
-    ),
-    "alter table submissions drop column content",
-    # links were not kept before: those of known people are listed, expired, to be renewed
-    """insert into links
-        select 'study-' || study || '-' || person, 'before links were kept', 'annotator',
-            'study:' || study, person, '', consented, consented, null
-        from study_people where person <> 'local'""",
-    """insert into links
-        select 'campaign-' || campaign || '-' || person, 'before links were kept', 'annotator',
-            'campaign:' || campaign, person, '', min(claimed), min(claimed), null
-        from annotations where person <> 'local' group by campaign, person""",
-    "delete from settings where name = 'secret'",  # it is in a file now; the old one was copied along
-)
-"""What turns a database of the first layout into one of the second, after `TABLES`."""
 
-
-def statements(*, postgres: bool, since: int | None) -> list[str]:
-    """What brings a database (`since` its version, None for an empty one) to this layout."""
-    steps = [*TABLES, *(FROM_1 if since == 1 else ())]
-    steps += [
-        (
-            f"insert into settings values ('schema', '{VERSION}') "
-            "on conflict (name) do update set value = excluded.value"
-        )
-    ]
+def statements(*, postgres: bool) -> list[str]:
+    """What makes an empty database one of this layout."""
+    steps = [*TABLES, f"insert into settings values ('schema', '{VERSION}')"]
     if not postgres:
         return steps
-    return [
-        sql.replace(" real", " double precision").replace(" blob", " bytea").replace(
-            " integer", " bigint"
-        )
-        for sql in steps
-    ]  # fmt: skip
+    types = ((" real", " double precision"), (" blob", " bytea"), (" integer", " bigint"))
+    return [functools.reduce(lambda text, pair: text.replace(*pair), types, sql) for sql in steps]
 
 
-def checked_version(value: str | None) -> int:
-    """The layout of a database by its settings; the first one did not say."""
-    from whichone.errors import NewerFormat
-
-    version = int(value or 1)
-    if version > VERSION:
+def check_version(value: str | None) -> None:
+    """Whether this server can use a database, by the layout that its settings name."""
+    if value != str(VERSION):
         raise NewerFormat(
-            f"the database has layout {version}, this server knows {VERSION}",
-            hint="install the whichone that last wrote it, or a newer one",
+            f"the database has layout {value or 'unknown'}, this server knows {VERSION}",
+            hint="install the whichone that last wrote it, or name another database",
         )
-    return version
 
 
 # Answers in PostgreSQL, for many annotators and servers: connections to read, one that writes.
@@ -269,12 +244,11 @@ class PostgresDatabase:
             raise BadInput(f"the database does not answer: {error}", where="--database") from error
         with first.transaction():
             first.execute("select pg_advisory_xact_lock(7203)")  # two servers may start together
-            since = None
             if first.execute("select to_regclass('settings')").fetchone()[0]:
                 row = first.execute("select value from settings where name = 'schema'").fetchone()
-                since = checked_version(row[0] if row else None)
-            if since != VERSION:
-                for sql in statements(postgres=True, since=since):
+                check_version(row[0] if row else None)
+            else:
+                for sql in statements(postgres=True):
                     first.execute(sql)
         self._idle.put(first)
         for _ in range(_CONNECTIONS - 1):
@@ -403,9 +377,13 @@ class SqliteDatabase:
         self._readers: list[sqlite3.Connection] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            # before SQLite writes; the files that it puts beside have the same mode
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            if path.stat().st_mode & 0o077:
+                path.chmod(0o600)
             self._writer = self._connect()
             self._writer.execute("pragma journal_mode = wal")
-            self._bring_up_to_date()
+            self._create_tables()
         except (sqlite3.Error, OSError) as error:
             raise BadInput(f"cannot be used as a database: {error}", file=path) from error
         self._group = GroupCommit(self._commit, _SQLITE_MOST_TOGETHER)
@@ -417,19 +395,16 @@ class SqliteDatabase:
         connection.execute("pragma synchronous = full")
         return connection
 
-    def _bring_up_to_date(self) -> None:
-        """Creates the tables, or migrates them, in one transaction."""
+    def _create_tables(self) -> None:
+        """In one transaction, where there are none."""
         self._writer.execute("begin immediate")
         try:
-            known = self._writer.execute(
-                "select 1 from sqlite_master where name = 'settings'"
-            ).fetchone()
-            since = None
-            if known:
+            known = "select 1 from sqlite_master where name = 'settings'"
+            if self._writer.execute(known).fetchone():
                 row = self._writer.execute("select value from settings where name = 'schema'")
-                since = checked_version((row.fetchone() or [None])[0])
-            if since != VERSION:
-                for sql in statements(postgres=False, since=since):
+                check_version((row.fetchone() or [None])[0])
+            else:
+                for sql in statements(postgres=False):
                     self._writer.execute(sql)
             self._writer.execute("commit")
         except BaseException:

@@ -23,7 +23,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.web.annotation.task_queue import Plan
 from whichone.web.limits import Buckets
 from whichone.web.served_folder import PassageCache, ServedFolder, TableReader
-from whichone.web.storage import Database, Row, Transaction, open_database
+from whichone.web.storage import Database, Row, Transaction, one_at_a_time, open_database
 
 # Signed tokens: what a link and a form must send back, and the secret that signs them.
 
@@ -75,13 +75,16 @@ class Tokens:
         return hmac.new(self._secret, b"form " + person.token.encode(), hashlib.sha256).hexdigest()
 
     def form_is_ours(self, person: Person, sent: str) -> bool:
-        return hmac.compare_digest(
-            self.form_token(person).encode(), sent.encode("utf-8", "replace")
-        )
+        return same_secret(self.form_token(person), sent)
 
     def keyed(self, *parts: str) -> bytes:
         """Bytes that only this server can compute from the parts."""
         return hmac.new(self._secret, "\0".join(parts).encode(), hashlib.sha256).digest()
+
+
+def same_secret(one: str, other: str) -> bool:
+    """Compared in a time that does not depend on where they differ."""
+    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 
 def secret_in(path: Path) -> str:
@@ -197,17 +200,34 @@ class Links:
                  now, now + seconds, None)
             for label in labels
         ]  # fmt: skip
-        marks = ", ".join("?" * len(_COLUMNS.split(",")))
 
         def work(t: Transaction) -> None:
             for link in links:
-                t.execute(
-                    f"insert into links ({_COLUMNS}) values ({marks})",
-                    tuple(msgspec.structs.asdict(link).values()),
-                )
+                _insert(t, link)
 
         self._database.write(work)
         return links
+
+    def participant(self, scope: str, external: str) -> Link:
+        """The link of somebody who came by an invite: of one id, one, however many come at once."""
+
+        def work(t: Transaction) -> Link:
+            one_at_a_time(t, f"participants of {scope}")
+            rows = t.read(
+                f"select {_COLUMNS} from links where scope = ? and external = ? and role = 'annotator'",
+                (scope, external),
+            )
+            if rows:
+                return _link(rows[0])
+            now = time.time()
+            link = Link(
+                secrets.token_hex(8), external, "annotator", scope, new_pseudonym(), external, now,
+                now + 90 * DAY, None,
+            )  # fmt: skip
+            _insert(t, link)
+            return link
+
+        return self._database.write(work)
 
     def listed(self, scope: str | None = None) -> list[Link]:
         """Every link, or those of one scope, in the order in which they were made."""
@@ -216,13 +236,6 @@ class Links:
             f"select {_COLUMNS} from links {where}order by made, label, link", values
         )
         return [_link(row) for row in rows]
-
-    def of_external(self, scope: str, external: str) -> Link | None:
-        rows = self._database.read(
-            f"select {_COLUMNS} from links where scope = ? and external = ? and role = 'annotator'",
-            (scope, external),
-        )
-        return _link(rows[0]) if rows else None
 
     def revoke(self, link: str) -> bool:
         return self._change("revoked = ?", (time.time(),), link)
@@ -258,6 +271,12 @@ def _link(row: Row) -> Link:
     return Link(**row)
 
 
+def _insert(t: Transaction, link: Link) -> None:
+    marks = ", ".join("?" * len(_COLUMNS.split(",")))
+    values = tuple(msgspec.structs.asdict(link).values())
+    t.execute(f"insert into links ({_COLUMNS}) values ({marks})", values)
+
+
 def new_pseudonym() -> str:
     return f"p-{secrets.token_hex(5)}"
 
@@ -279,7 +298,7 @@ class Settings:
     secret: Path | None = None
     """The file with the secret that signs links; beside the database when it is not given."""
     login: bool = True
-    """False lets whoever opens the page on this machine in as its admin."""
+    """False makes no link for the admin: an address printed at the start opens a single time."""
     public: bool = False
     """Whether anybody may read; writing needs a token all the same."""
     contact: str = ""
@@ -290,10 +309,13 @@ class Settings:
     scoring_bytes: int = 4 * 2**30
     scoring_seconds: float = 1800.0
     submissions_a_day: int = 20
+    submissions_in_all: int = 100
+    """To one board that hides its gold."""
     writes_a_second: float = 10.0
     write_burst: int = 60
     body_seconds: float = 30.0
-    """How long a request may pause while its headers or its body arrive."""
+    """How long a request may pause while its headers or its body arrive; the whole of a form may take
+    twice as long, an upload twenty times."""
     log: bool = False
     """Whether every request is logged, as a line of JSON."""
     hosts: tuple[str, ...] = ()
@@ -333,11 +355,27 @@ class Site:
     writes: Buckets
     passages: PassageCache
     tries: Buckets = field(default_factory=lambda: Buckets(0.5, 20))
+    asks: Buckets = field(default_factory=lambda: Buckets(1.0, 20))
+    """Questions of visitors: a search costs more than a page."""
     campaigns: dict[str, tuple[Row, Plan]] = field(default_factory=dict)
     hidden: tuple[object, frozenset[str]] | None = None
     """The benchmarks that are not shown, with what they were computed from."""
     local: Person | None = None
-    """Whoever uses this machine's own browser, on a server without login."""
+    """The admin of a server without login: the browser that opened the address printed at the start."""
+    once: str = ""
+    """The token in that address; empty once it was used."""
+
+    def person_of_cookie(self, token: str) -> Person | None:
+        if self.local is not None and same_secret(token, self.local.token):
+            return self.local
+        return self.links.person(token)
+
+    def take_once(self, token: str) -> bool:
+        """Whether this is the address that was printed at the start; it opens a single time."""
+        taken = bool(self.once) and same_secret(token, self.once)
+        if taken:
+            self.once = ""
+        return taken
 
 
 def open_site(settings: Settings) -> Site:
@@ -361,7 +399,8 @@ def open_site(settings: Settings) -> Site:
         tokens=tokens,
         links=Links(database, tokens),
         writes=Buckets(settings.writes_a_second, settings.write_burst),
-        local=None if settings.login else Person("local", "admin", secrets.token_hex(16)),
+        local=None if settings.login else Person("local", "admin", secrets.token_hex(32)),
+        once="" if settings.login else secrets.token_urlsafe(24),
     )
 
 

@@ -1,4 +1,4 @@
-"""Compiles a world's source into the formats of the real dumps, always to the same bytes."""
+"""A world's source, checked by the rules it must keep, into the formats of the real dumps, always to the same bytes."""
 
 from __future__ import annotations
 
@@ -21,29 +21,24 @@ from whichone.world.source import (
     LINK,
     Article,
     Item,
-    NameFile,
-    PageText,
+    ItemStatement,
     Property,
-    Source,
     SourceEntity,
     SourceFact,
-    Statement,
     Wiki,
+    WorldSource,
+    WrittenPage,
     disambiguation_page,
     disambiguation_title,
-    link_targets,
     read_source,
 )
-
-# The rules that a world's source must keep, each broken one reported with file, line and what it is.
-
 
 FEWEST_WORDS, MOST_WORDS = 60, 250
 ALIGNED_WORDS = 350
 SMALLEST_GAP = 0.1
 
 
-def problems(source: Source) -> list[str]:
+def problems(source: WorldSource) -> list[str]:
     """Every broken rule, in the order of the files."""
     issues = [
         *_unique(source),
@@ -55,11 +50,11 @@ def problems(source: Source) -> list[str]:
     return sorted(set(issues))
 
 
-def _place(thing: SourceEntity | PageText) -> str:
+def _place(thing: SourceEntity | WrittenPage) -> str:
     return f"{thing.file}:{thing.line}"
 
 
-def _unique(source: Source) -> Iterator[str]:
+def _unique(source: WorldSource) -> Iterator[str]:
     places: dict[str, str] = {}
     for entity in source.entities():
         if entity.id in places:
@@ -86,7 +81,7 @@ def _unique(source: Source) -> Iterator[str]:
             yield f"{_place(value)}: two values are called {value.label!r}"
 
 
-def _entities(source: Source) -> Iterator[str]:
+def _entities(source: WorldSource) -> Iterator[str]:
     pages = {page.title: page for page in source.pages}
     known = {p.id for p in source.properties}
     by_label: dict[str, list[SourceEntity]] = {}
@@ -113,7 +108,7 @@ def _fact(
     fact: SourceFact,
     meant: SourceEntity | None,
     known: set[str],
-    page: PageText | None,
+    page: WrittenPage | None,
 ) -> Iterator[str]:
     where = f"{_place(entity)}: {entity.id} {fact.property}"
     if fact.property not in known:
@@ -138,7 +133,7 @@ def _fact(
             )
 
 
-def _names(source: Source) -> Iterator[str]:
+def _names(source: WorldSource) -> Iterator[str]:
     for name in source.names:
         if len(name.entity) < 2:
             yield f"{name.file}: {name.name!r} needs two bearers or more"
@@ -151,21 +146,17 @@ def _names(source: Source) -> Iterator[str]:
                 yield f"{_place(entity)}: {entity.id} needs a page and views"
             if not entity.description:
                 yield f"{_place(entity)}: {entity.id} needs a description"
-        yield from _gaps(name)
+        views = sorted((entity.views or 0 for entity in name.entity), reverse=True)
+        for more, fewer in itertools.pairwise(views):
+            if more - fewer < SMALLEST_GAP * fewer:
+                yield f"{name.file}: views {more} and {fewer} of {name.name!r} differ by less than a tenth"
     twice = Counter(name.name for name in source.names)
     for name in source.names:
         if twice[name.name] > 1:
             yield f"{name.file}: {name.name!r} has two files"
 
 
-def _gaps(name: NameFile) -> Iterator[str]:
-    views = sorted((entity.views or 0 for entity in name.entity), reverse=True)
-    for more, fewer in itertools.pairwise(views):
-        if more - fewer < SMALLEST_GAP * fewer:
-            yield f"{name.file}: views {more} and {fewer} of {name.name!r} differ by less than a tenth"
-
-
-def _pages(source: Source) -> Iterator[str]:
+def _pages(source: WorldSource) -> Iterator[str]:
     for page in source.pages:
         count = page.running_words()
         if not FEWEST_WORDS <= count <= MOST_WORDS:
@@ -173,28 +164,22 @@ def _pages(source: Source) -> Iterator[str]:
                 f"{_place(page)}: {page.title!r} has {count} words, "
                 f"not {FEWEST_WORDS} to {MOST_WORDS}"
             )
-        if any("[" in text for text in (_without_links(b.text) for b in page.blocks)):
+        if any("[" in text for text in (LINK.sub("", b.text) for b in page.blocks)):
             yield f"{_place(page)}: {page.title!r} has a broken link"
 
 
-def _without_links(text: str) -> str:
-    return LINK.sub("", text)
-
-
-def _links(source: Source) -> Iterator[str]:
+def _links(source: WorldSource) -> Iterator[str]:
     titles = {page.title for page in source.pages}
     titles |= {title for entity in source.entities() for title in entity.redirects}
     titles |= {name.name for name in source.names}
     titles |= {f"{name.name} (disambiguation)" for name in source.names}
     for page in source.pages:
         for block in page.blocks:
-            for target, red in link_targets(block.text):
+            for match in LINK.finditer(block.text):
+                red, target = bool(match[1]), match[2]
                 if red == (target in titles):
                     state = "is marked red but is there" if red else "leads nowhere"
                     yield f"{_place(page)}: [[{target}]] in {page.title!r} {state}"
-
-
-# Compiles a world's source into the formats of the real dumps, always to the same bytes.
 
 
 WIKIDATA = "wikidata.json.bz2"
@@ -234,12 +219,25 @@ def compile_source(source_folder: Path, out: Path) -> dict[str, Path]:
     return write_world(assemble(source), out)
 
 
-def assemble(source: Source) -> World:
+def assemble(source: WorldSource) -> World:
     """Items, articles and page ids: ids follow the order of all titles, redirects among them."""
-    ids = value_ids(source)
+    ids: dict[str, str] = {}
+    for entity in (*source.values, *(e for name in source.names for e in name.entity)):
+        ids.setdefault(entity.label, entity.id)
+        ids.setdefault(entity.id, entity.id)
     pages = {page.title: page for page in source.pages}
     items = {
-        e.id: _item(e, source, ids) for e in source.entities() if e.page is None or e.page in pages
+        e.id: Item(
+            id=e.id,
+            label=e.label,
+            aliases=e.aliases,
+            description=e.description,
+            types=tuple(source.types[name].id for name in e.types),
+            statements=tuple(_statement(fact, ids) for fact in e.fact),
+            title=e.page,
+        )
+        for e in source.entities()
+        if e.page is None or e.page in pages
     }
     by_page = {item.title: item for item in items.values() if item.title is not None}
     written = {e.page: e for e in source.entities() if e.page is not None}
@@ -249,10 +247,11 @@ def assemble(source: Source) -> World:
             blocks=page.blocks,
             categories=page.categories,
             item=by_page.get(page.title),
-            views=written[page.title].views if page.title in written else None,
-            redirects=written[page.title].redirects if page.title in written else (),
+            views=about.views if about else None,
+            redirects=about.redirects if about else (),
         )
         for page in source.pages
+        for about in [written.get(page.title)]
     ]
     articles += _disambiguation_pages(source, articles)
     for article in articles:
@@ -270,38 +269,16 @@ def assemble(source: Source) -> World:
     )
 
 
-def value_ids(source: Source) -> dict[str, str]:
-    """The item id that a fact's value means: its label or its id; values before bearers of names."""
-    ids: dict[str, str] = {}
-    for entity in (*source.values, *(e for name in source.names for e in name.entity)):
-        ids.setdefault(entity.label, entity.id)
-        ids.setdefault(entity.id, entity.id)
-    return ids
-
-
-def _item(entity: SourceEntity, source: Source, ids: dict[str, str]) -> Item:
-    return Item(
-        id=entity.id,
-        label=entity.label,
-        aliases=entity.aliases,
-        description=entity.description,
-        types=tuple(source.types[name].id for name in entity.types),
-        statements=tuple(_statement(fact, ids) for fact in entity.fact),
-        title=entity.page,
+def _statement(fact: SourceFact, ids: dict[str, str]) -> ItemStatement:
+    return ItemStatement(
+        property=fact.property,
+        kind="quantity" if fact.value is None else "item",
+        value=str(fact.quantity) if fact.value is None else ids[fact.value],
+        source=fact.source,
     )
 
 
-def _statement(fact: SourceFact, ids: dict[str, str]) -> Statement:
-    if fact.value is not None:
-        return Statement(
-            property=fact.property, kind="item", value=ids[fact.value], source=fact.source
-        )
-    return Statement(
-        property=fact.property, kind="quantity", value=str(fact.quantity), source=fact.source
-    )
-
-
-def _disambiguation_pages(source: Source, articles: Sequence[Article]) -> list[Article]:
+def _disambiguation_pages(source: WorldSource, articles: Sequence[Article]) -> list[Article]:
     """One for each name, with views of its own: a fiftieth of its bearers', as a page few stay on."""
     taken = {title for a in articles for title in (a.title, *a.redirects)}
     pages = []
@@ -324,11 +301,34 @@ def _disambiguation_pages(source: Source, articles: Sequence[Article]) -> list[A
 def write_world(world: World, out: Path) -> dict[str, Path]:
     """All four files of a world."""
     out.mkdir(parents=True, exist_ok=True)
+    lines = (dump_files.views_line(a.title, a.views or 0, world.wiki) for a in world.articles)
+    held = io.BytesIO()
+    with gzip.GzipFile("", "wb", fileobj=held, mtime=0) as file:
+        file.write(
+            b"".join(
+                dump_files.kilt_line(
+                    a, world.page_ids[a.title], FIRST_REVISION + world.page_ids[a.title], world.wiki
+                )
+                for a in world.articles
+            )
+        )
+    pages: dict[int, bytes] = {}
+    for article in world.articles:
+        number = world.page_ids[article.title]
+        pages[number] = dump_files.page_xml(article, number, FIRST_REVISION + number, world.wiki)
+        for title in article.redirects:
+            number = world.page_ids[title]
+            pages[number] = dump_files.redirect_xml(
+                title, article.title, number, FIRST_REVISION + number, world.wiki
+            )
+    body = b"".join(pages[number] for number in sorted(pages))
     contents = {
         WIKIDATA: bz2.compress(_wikidata(world)),
-        WIKIPEDIA: bz2.compress(_mediawiki(world)),
-        KILT: _gzip(_kilt(world)),
-        VIEWS: bz2.compress(_views(world)),
+        WIKIPEDIA: bz2.compress(
+            dump_files.opening(world.wiki) + body + dump_files.MEDIAWIKI_CLOSING
+        ),
+        KILT: held.getvalue(),
+        VIEWS: bz2.compress(dump_files.HEADER + b"".join(lines)),
     }
     for name, content in contents.items():
         write_atomic(out / name, content)
@@ -344,38 +344,3 @@ def _wikidata(world: World) -> bytes:
         for item in world.items
     )
     return dump_files.OPENING + dump_files.BETWEEN.join(lines) + dump_files.CLOSING
-
-
-def _mediawiki(world: World) -> bytes:
-    pages: dict[int, bytes] = {}
-    for article in world.articles:
-        number = world.page_ids[article.title]
-        pages[number] = dump_files.page_xml(article, number, FIRST_REVISION + number, world.wiki)
-        for title in article.redirects:
-            number = world.page_ids[title]
-            pages[number] = dump_files.redirect_xml(
-                title, article.title, number, FIRST_REVISION + number, world.wiki
-            )
-    body = b"".join(pages[number] for number in sorted(pages))
-    return dump_files.opening(world.wiki) + body + dump_files.MEDIAWIKI_CLOSING
-
-
-def _kilt(world: World) -> bytes:
-    return b"".join(
-        dump_files.kilt_line(
-            a, world.page_ids[a.title], FIRST_REVISION + world.page_ids[a.title], world.wiki
-        )
-        for a in world.articles
-    )
-
-
-def _views(world: World) -> bytes:
-    lines = (dump_files.views_line(a.title, a.views or 0, world.wiki) for a in world.articles)
-    return dump_files.HEADER + b"".join(lines)
-
-
-def _gzip(content: bytes) -> bytes:
-    held = io.BytesIO()
-    with gzip.GzipFile("", "wb", fileobj=held, mtime=0) as file:
-        file.write(content)
-    return held.getvalue()

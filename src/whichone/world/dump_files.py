@@ -9,10 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
 
-from whichone.world.source import Article, Item, Property, Statement, Wiki, plain_text, wikitext
-
-# The Wikidata JSON dump: an array with one entity a line, the last one without a comma.
-
+from whichone.world.source import Article, Item, ItemStatement, Property, Wiki, plain_text, wikitext
 
 OPENING = b"[\n"
 CLOSING = b"\n]\n"
@@ -38,23 +35,18 @@ _encode = msgspec.json.Encoder().encode
 def item_json(item: Item, wiki: Wiki, page_id: int = 0) -> bytes:
     """One item's line, without its comma."""
     language = wiki.language
+    aliases = [{"language": language, "value": alias} for alias in item.aliases]
     claims: dict[str, list[dict[str, Any]]] = {}
-    instance_of = (Statement(property="P31", kind="item", value=t) for t in item.types)
+    instance_of = (ItemStatement(property="P31", kind="item", value=t) for t in item.types)
     for n, statement in enumerate((*instance_of, *item.statements)):
         claims.setdefault(statement.property, []).append(_claim(item.id, n, statement))
     return _encode(
         {
             "type": "item",
             "id": item.id,
-            "labels": {language: _text(language, item.label)} if item.label else {},
-            "descriptions": (
-                {language: _text(language, item.description)} if item.description else {}
-            ),
-            "aliases": (
-                {language: [_text(language, alias) for alias in item.aliases]}
-                if item.aliases
-                else {}
-            ),
+            "labels": _text(language, item.label),
+            "descriptions": _text(language, item.description),
+            "aliases": {language: aliases} if aliases else {},
             "claims": claims,
             "sitelinks": _sitelinks(item, wiki),
             "pageid": 1_000_000_000 + page_id,
@@ -74,10 +66,8 @@ def property_json(prop: Property, wiki: Wiki) -> bytes:
             "type": "property",
             "datatype": prop.datatype,
             "id": prop.id,
-            "labels": {language: _text(language, prop.label)} if prop.label else {},
-            "descriptions": (
-                {language: _text(language, prop.description)} if prop.description else {}
-            ),
+            "labels": _text(language, prop.label),
+            "descriptions": _text(language, prop.description),
             "aliases": {},
             "claims": {},
             "title": f"Property:{prop.id}",
@@ -87,8 +77,9 @@ def property_json(prop: Property, wiki: Wiki) -> bytes:
     )
 
 
-def _text(language: str, value: str) -> dict[str, str]:
-    return {"language": language, "value": value}
+def _text(language: str, value: str) -> dict[str, dict[str, str]]:
+    """A label or description by its language; empty where there is none."""
+    return {language: {"language": language, "value": value}} if value else {}
 
 
 def _sitelinks(item: Item, wiki: Wiki) -> dict[str, Any]:
@@ -101,7 +92,7 @@ def _sitelinks(item: Item, wiki: Wiki) -> dict[str, Any]:
     }
 
 
-def _claim(item: str, n: int, statement: Statement) -> dict[str, Any]:
+def _claim(item: str, n: int, statement: ItemStatement) -> dict[str, Any]:
     digest = hashlib.md5(f"{item} {n} {statement.value}".encode()).hexdigest().upper()
     guid = "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:]))
     claim: dict[str, Any] = {
@@ -111,16 +102,14 @@ def _claim(item: str, n: int, statement: Statement) -> dict[str, Any]:
         "rank": statement.rank,
     }
     if statement.source:
-        claim["references"] = [_reference(statement.source)]
+        claim["references"] = [
+            {
+                "hash": hashlib.sha1(statement.source.encode()).hexdigest(),
+                "snaks": {_STATED_AS: [_snak(_STATED_AS, "string", statement.source)]},
+                "snaks-order": [_STATED_AS],
+            }
+        ]
     return claim
-
-
-def _reference(source: str) -> dict[str, Any]:
-    return {
-        "hash": hashlib.sha1(source.encode()).hexdigest(),
-        "snaks": {_STATED_AS: [_snak(_STATED_AS, "string", source)]},
-        "snaks-order": [_STATED_AS],
-    }
 
 
 def _snak(prop: str, kind: str, value: str) -> dict[str, Any]:
@@ -155,9 +144,6 @@ def _datavalue(kind: str, value: str) -> dict[str, Any]:
     return {"value": value, "type": "string"}
 
 
-# KILT's knowledge source: one JSON object a page, paragraphs with the title first, anchors with spans.
-
-
 def kilt_line(article: Article, page_id: int, revision: int, wiki: Wiki) -> bytes:
     """One page's line. Headings are `Section::::Outer:Inner.`, list items `BULLET::::- ...`."""
     paragraphs, anchors = _paragraphs(article)
@@ -179,7 +165,17 @@ def kilt_line(article: Article, page_id: int, revision: int, wiki: Wiki) -> byte
         },
     }
     if article.item is not None:
-        record["wikidata_info"] = _wikidata_info(article)
+        item = article.item
+        assert item is not None
+        info: dict[str, Any] = {
+            "wikidata_id": item.id,
+            "wikidata_label": item.label,
+            "wikipedia_title": article.title,
+            "aliases": {"alias": list(item.aliases)},
+        }
+        if item.description:
+            info["description"] = item.description
+        record["wikidata_info"] = info
     return _encode(record) + b"\n"
 
 
@@ -206,23 +202,6 @@ def _paragraphs(article: Article) -> tuple[list[str], list[dict[str, Any]]]:
             )
         paragraphs.append(f"{prefix}{text}\n")
     return paragraphs, anchors
-
-
-def _wikidata_info(article: Article) -> dict[str, Any]:
-    item = article.item
-    assert item is not None
-    info: dict[str, Any] = {
-        "wikidata_id": item.id,
-        "wikidata_label": item.label,
-        "wikipedia_title": article.title,
-        "aliases": {"alias": list(item.aliases)},
-    }
-    if item.description:
-        info["description"] = item.description
-    return info
-
-
-# The MediaWiki XML export (`pages-articles`): site information, then pages with their wikitext.
 
 
 MEDIAWIKI_CLOSING = b"</mediawiki>\n"
@@ -329,9 +308,6 @@ def _sha1_base36(content: bytes) -> str:
         number, rest = divmod(number, 36)
         digits = "0123456789abcdefghijklmnopqrstuvwxyz"[rest] + digits
     return digits.rjust(31, "0")
-
-
-# The monthly page-view totals: `project title count`, one page a line, blanks as underscores.
 
 
 HEADER = (

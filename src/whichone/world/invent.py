@@ -14,7 +14,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -22,15 +22,16 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.lines import read_json, write_atomic
 from whichone.files.output import differences, refuse_to_replace
 from whichone.files.pools import run_in_order
+from whichone.options import Option, Seed
 from whichone.progress import progress, talk
 from whichone.world import dump_files, vocabulary
 from whichone.world.compile import FIRST_REVISION, KILT, VIEWS, WIKIDATA, WIKIPEDIA
 from whichone.world.source import (
     DISAMBIGUATION_TYPE,
     Article,
-    Block,
+    ArticleBlock,
     Item,
-    Statement,
+    ItemStatement,
     Wiki,
     disambiguation_page,
     disambiguation_title,
@@ -42,14 +43,11 @@ from whichone.world.vocabulary import (
     QUANTITIES,
     VALUES,
     WORDS_A_SENTENCE,
-    Kind,
+    InventedKind,
+    InventedText,
     ValueTable,
-    Vocabulary,
     value_article,
 )
-
-# One invented entity: its item, its facts, and a page whose text states most of them.
-
 
 _EARLY, _LATE = 0.85, 0.07  # where a page states a fact: in its lead, at its end; else nowhere
 _OTHER_LABEL = 0.25  # share of bearers whose label is longer and who bear the name as an alias
@@ -70,7 +68,7 @@ def invented_article(
     *,
     name: str,
     title: str,
-    kind: Kind,
+    kind: InventedKind,
     item_id: str,
     views: int,
     shared: bool,
@@ -83,7 +81,7 @@ def invented_article(
     label, alias = (longer, name) if other_label else (name, longer)
     statements, early, late = _facts(inventor, rng, name, kind)
     born = "P569" if kind.type == "Q5" else "P571"
-    statements.append(Statement(property=born, kind="time", value=f"{year}-01-01"))
+    statements.append(ItemStatement(property=born, kind="time", value=f"{year}-01-01"))
     description = f"{kind.title} of {year}"
     item = Item(
         id=item_id,
@@ -109,10 +107,10 @@ def invented_article(
 
 
 def _facts(
-    inventor: Inventor, rng: random.Random, name: str, kind: Kind
-) -> tuple[list[Statement], list[str], list[str]]:
+    inventor: Inventor, rng: random.Random, name: str, kind: InventedKind
+) -> tuple[list[ItemStatement], list[str], list[str]]:
     """Statements, and the sentences that state them early and late in the text."""
-    statements: list[Statement] = []
+    statements: list[ItemStatement] = []
     early: list[str] = []
     late: list[str] = []
     wanted = rng.sample(kind.properties, rng.randint(1, len(kind.properties)))
@@ -127,21 +125,21 @@ def _facts(
             elif draw < _EARLY + _LATE:
                 late.append(sentence)
     if rng.random() < 0.03:
-        statements.append(Statement(property=wanted[0], kind="somevalue", value=""))
+        statements.append(ItemStatement(property=wanted[0], kind="somevalue", value=""))
     return statements, early, late
 
 
-def _fact(inventor: Inventor, rng: random.Random, prop: str) -> tuple[Statement, str]:
+def _fact(inventor: Inventor, rng: random.Random, prop: str) -> tuple[ItemStatement, str]:
     if prop in QUANTITIES:
         low, high = QUANTITIES[prop]
         amount = int(low * (high / low) ** rng.random())
         shown = f"{amount:,}" if rng.random() < 0.5 else str(amount)
-        return Statement(property=prop, kind="quantity", value=str(amount)), shown
+        return ItemStatement(property=prop, kind="quantity", value=str(amount)), shown
     values = inventor.values.by_property[prop]
     # The square makes low numbers frequent: some instruments are played by many.
     value = values[int(len(values) * rng.random() ** 2)]
     old = rng.random() < 0.02
-    statement = Statement(
+    statement = ItemStatement(
         property=prop, kind="item", value=value.item.id, rank="deprecated" if old else "normal"
     )
     return statement, value.link
@@ -157,27 +155,28 @@ def _mention(rng: random.Random, seen: Sequence[Mentioned]) -> list[str]:
 
 def _blocks(
     inventor: Inventor, rng: random.Random, lead: list[str], late: list[str]
-) -> tuple[Block, ...]:
+) -> tuple[ArticleBlock, ...]:
     words = int(inventor.invention.words * (0.5 + rng.random()))
     count = max(1, (words - 6 * len(lead)) // WORDS_A_SENTENCE)
     filler = [inventor.vocabulary.sentence(rng) for _ in range(count)]
     cut = max(1, count // 3)
-    blocks = [Block("paragraph", " ".join((*lead, *filler[:cut])))]
+    blocks = [ArticleBlock("paragraph", " ".join((*lead, *filler[:cut])))]
     rest = filler[cut:]
     if rest:
-        blocks.append(Block("heading", rng.choice(("History", "Life", "Details", "Reception")), 2))
-        blocks += (Block("paragraph", " ".join(rest[n : n + 6])) for n in range(0, len(rest), 6))
+        blocks.append(
+            ArticleBlock("heading", rng.choice(("History", "Life", "Details", "Reception")), 2)
+        )
+        blocks += (
+            ArticleBlock("paragraph", " ".join(rest[n : n + 6])) for n in range(0, len(rest), 6)
+        )
     if rng.random() < 0.3:
         kinds = list(inventor.values.by_property)
         seen = (rng.choice(inventor.values.by_property[rng.choice(kinds)]) for _ in range(2))
-        blocks.append(Block("heading", "See also", 2))
-        blocks += (Block("bullet", value.link) for value in seen)
+        blocks.append(ArticleBlock("heading", "See also", 2))
+        blocks += (ArticleBlock("bullet", value.link) for value in seen)
     if late:
-        blocks.append(Block("paragraph", " ".join(late)))
+        blocks.append(ArticleBlock("paragraph", " ".join(late)))
     return tuple(blocks)
-
-
-# Invented worlds of any size, block by block in constant memory; same seed, same bytes.
 
 
 BLOCK = 5_000
@@ -190,19 +189,15 @@ _MOST_VIEWS = 50_000_000
 
 
 class Invention(msgspec.Struct, frozen=True, kw_only=True):
-    """The parameters of an invented world.
+    """The parameters of an invented world."""
 
-    `ambiguity` is the share of entities that share their name, `bearers_mean` how many bear a shared
-    name on average, `skew` the exponent of Zipf's law for the views, `words` the mean length of a page.
-    """
-
-    entities: int
-    seed: int = 0
-    ambiguity: float = 0.2
-    bearers_mean: float = 2.7
-    skew: float = 1.0
-    words: int = 120
-    language: str = "en"
+    entities: Annotated[int, Option("How many entities may share names.")]
+    seed: Seed = 0
+    ambiguity: Annotated[float, Option("Share of entities that share their name.")] = 0.2
+    bearers_mean: Annotated[float, Option("Mean number of bearers of a shared name.")] = 2.7
+    skew: Annotated[float, Option("Exponent of Zipf's law for page views.")] = 1.0
+    words: Annotated[int, Option("Mean number of words on a page.")] = 120
+    language: Annotated[str, Option("Language code of labels, wiki and views.")] = "en"
 
     def check(self) -> None:
         for wrong, message in (
@@ -231,7 +226,7 @@ class Inventor:
     def __init__(self, invention: Invention) -> None:
         self.invention = invention
         self.values = ValueTable(invention.entities, invention.blocks * BLOCK, invention.seed)
-        self.vocabulary = Vocabulary(invention.seed)
+        self.vocabulary = InventedText(invention.seed)
         self._names = vocabulary.Shuffle(vocabulary.NAMES, invention.seed)
         self._ranks = vocabulary.Shuffle(invention.entities, invention.seed + 7)
 
@@ -252,12 +247,6 @@ class Inventor:
                     article = value_article(item, text, 20 + 20_000 // (n % 997 + 1))
                     if article is not None:
                         yield article
-
-    def value_items(self) -> Iterator[Item]:
-        for value in self.values:
-            yield value.item
-            if value.user is not None:
-                yield value.user
 
     def block(self, number: int) -> list[Article]:
         """The pages of one block: entities in shuffled order, then disambiguation pages."""
@@ -288,7 +277,7 @@ class Inventor:
 
     def _name_and_kinds(
         self, number: int, bearers: int, rng: random.Random
-    ) -> tuple[str, list[Kind]]:
+    ) -> tuple[str, list[InventedKind]]:
         first_name, two = vocabulary.name(self._names(number))
         draw = rng.random()
         if draw < _HUMAN:
@@ -302,7 +291,7 @@ class Inventor:
     def _bearers(
         self,
         name: str,
-        kinds: list[Kind],
+        kinds: list[InventedKind],
         members: list[int],
         titles: set[str],
         seen: list[Mentioned],
@@ -361,15 +350,12 @@ def _groups(size: int, ambiguity: float, mean: float, rng: random.Random) -> Ite
         yield 1
 
 
-# Writes an invented world's four files: blocks made side by side, appended in order.
-
-
 FILES = (WIKIDATA, WIKIPEDIA, KILT, VIEWS)
 SUMMARY = "world.json"
 _FIRST_PAGE = 1
 
 
-class Part(msgspec.Struct):
+class WorldPart(msgspec.Struct):
     """A stretch of all four files, compressed on its own; parts are simply put one after another."""
 
     wikidata: bytes
@@ -431,8 +417,15 @@ def _finished(invention: Invention, out: Path) -> dict[str, object] | None:
     return None
 
 
-def _parts(invention: Invention, workers: int) -> Iterator[Part]:
-    yield opening_part(invention)
+def _parts(invention: Invention, workers: int) -> Iterator[WorldPart]:
+    inventor, wiki = _inventor(invention), invention.wiki
+    articles = list(inventor.value_pages())
+    both = ((value.item, value.user) for value in inventor.values)
+    items = [item for pair in both for item in pair if item is not None]
+    lines = [dump_files.property_json(prop, wiki) for prop in PROPERTIES]
+    lines += (dump_files.item_json(item, wiki) for item in items)
+    heads = (dump_files.OPENING, dump_files.opening(wiki), b"", dump_files.HEADER)
+    yield _part(heads, lines, articles, _FIRST_PAGE, wiki, len(items))
     of_block = functools.partial(block_part, invention)
     yield from run_in_order(of_block, range(invention.blocks), min(workers, invention.blocks))
     yield closing_part(invention)
@@ -443,18 +436,7 @@ def _inventor(invention: Invention) -> Inventor:
     return Inventor(invention)
 
 
-def opening_part(invention: Invention) -> Part:
-    """The heads of all files, the properties, and the values with their pages."""
-    inventor, wiki = _inventor(invention), invention.wiki
-    articles = list(inventor.value_pages())
-    items = list(inventor.value_items())
-    lines = [dump_files.property_json(prop, wiki) for prop in PROPERTIES]
-    lines += (dump_files.item_json(item, wiki) for item in items)
-    heads = (dump_files.OPENING, dump_files.opening(wiki), b"", dump_files.HEADER)
-    return _part(heads, lines, articles, _FIRST_PAGE, wiki, len(items))
-
-
-def block_part(invention: Invention, number: int) -> Part:
+def block_part(invention: Invention, number: int) -> WorldPart:
     """One block's stretch of the files."""
     articles = _inventor(invention).block(number)
     items = [article.item for article in articles if article.item is not None]
@@ -465,7 +447,7 @@ def block_part(invention: Invention, number: int) -> Part:
     return part
 
 
-def closing_part(invention: Invention) -> Part:
+def closing_part(invention: Invention) -> WorldPart:
     """The types, which have no page, and the ends of the files."""
     wiki = invention.wiki
     labels = {kind.type: kind.type_label for kind in (*HUMANS, *OTHERS)}
@@ -476,7 +458,7 @@ def closing_part(invention: Invention) -> Part:
         for key, label in sorted(labels.items())
     ]
     content = dump_files.BETWEEN.join(lines) + dump_files.CLOSING
-    return Part(
+    return WorldPart(
         bz2.compress(content),
         bz2.compress(dump_files.MEDIAWIKI_CLOSING),
         b"",
@@ -492,7 +474,7 @@ def _part(
     first_page: int,
     wiki: Wiki,
     items: int,
-) -> Part:
+) -> WorldPart:
     xml, source, counts = [heads[1]], [heads[2]], [heads[3]]
     number = first_page
     for article in articles:
@@ -506,7 +488,7 @@ def _part(
                 dump_files.redirect_xml(title, article.title, number, FIRST_REVISION + number, wiki)
             )
             number += 1
-    return Part(
+    return WorldPart(
         bz2.compress(heads[0] + b"".join(line + dump_files.BETWEEN for line in lines)),
         bz2.compress(b"".join(xml)),
         gzip.compress(b"".join(source), mtime=0),

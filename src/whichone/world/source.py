@@ -1,9 +1,12 @@
-"""Reads a world's source, TOML and Markdown as `source/FORMAT.md` describes it."""
+"""What a world consists of, and its source, TOML and Markdown as `source/FORMAT.md` describes it.
+
+Markup in a block's text is `[[Title]]`, `[[Title|text]]`, `[[!Title]]` for a page that is not there,
+and MediaWiki's quotes for italics and bold.
+"""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -11,9 +14,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from whichone.errors import BadInput, Missing
-
-# What a world consists of before it takes the shape of dumps: items, properties and articles.
-
+from whichone.files.lines import read_text, read_toml
 
 StatementKind = Literal["item", "quantity", "time", "string", "somevalue"]
 BlockKind = Literal["paragraph", "heading", "bullet"]
@@ -22,7 +23,7 @@ DISAMBIGUATION_TYPE = "Q4167410"
 """Wikidata's class of disambiguation pages, which are items too and bear the name they explain."""
 
 
-class Statement(msgspec.Struct, frozen=True, kw_only=True):
+class ItemStatement(msgspec.Struct, frozen=True, kw_only=True):
     """One claim of an item; `value` is an item id, an amount, an ISO date or a text, by `kind`."""
 
     property: str
@@ -40,7 +41,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     aliases: tuple[str, ...] = ()
     description: str = ""
     types: tuple[str, ...] = ()
-    statements: tuple[Statement, ...] = ()
+    statements: tuple[ItemStatement, ...] = ()
     title: str | None = None
     sitelinks: int = 1
 
@@ -52,7 +53,7 @@ class Property(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
 
 
-class Block(msgspec.Struct, frozen=True):
+class ArticleBlock(msgspec.Struct, frozen=True):
     """A paragraph, heading or list item; `text` may contain links as `[[Title]]` or `[[Title|text]]`."""
 
     kind: BlockKind
@@ -64,7 +65,7 @@ class Article(msgspec.Struct, frozen=True, kw_only=True):
     """A page: of an item, of nothing in particular, or the disambiguation page of a name."""
 
     title: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[ArticleBlock, ...]
     categories: tuple[str, ...] = ()
     item: Item | None = None
     views: int | None = None
@@ -83,15 +84,11 @@ class Wiki(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.language.replace('-', '_')}wiki"
 
 
-# Markup in a block's text: `[[Title]]`, `[[Title|text]]`, `[[!Title]]` for a page that is not there,
-# and MediaWiki's quotes for italics and bold.
-
-
 QUOTES = re.compile(r"'{2,}")
 LINK = re.compile(r"\[\[(!?)([^\[\]|]+)(?:\|([^\[\]]+))?\]\]")
 
 
-class Link(msgspec.Struct, frozen=True):
+class ArticleLink(msgspec.Struct, frozen=True):
     """One link: its target, its visible text, where that appears in the plain text, and if it is red."""
 
     target: str
@@ -101,14 +98,14 @@ class Link(msgspec.Struct, frozen=True):
     red: bool
 
 
-def plain_text(text: str) -> tuple[str, list[Link]]:
+def plain_text(text: str) -> tuple[str, list[ArticleLink]]:
     """The text a reader sees, and its links with their spans in it."""
     if "''" in text:
         text = QUOTES.sub("", text)
     if "[[" not in text:
         return text, []
     pieces: list[str] = []
-    links: list[Link] = []
+    links: list[ArticleLink] = []
     position = length = 0
     for match in LINK.finditer(text):
         before = text[position : match.start()]
@@ -116,7 +113,7 @@ def plain_text(text: str) -> tuple[str, list[Link]]:
         start = length + len(before)
         length = start + len(shown)
         pieces += (before, shown)
-        links.append(Link(match[2], shown, start, length, bool(match[1])))
+        links.append(ArticleLink(match[2], shown, start, length, bool(match[1])))
         position = match.end()
     pieces.append(text[position:])
     return "".join(pieces), links
@@ -127,24 +124,15 @@ def wikitext(text: str) -> str:
     return text.replace("[[!", "[[")
 
 
-def link_targets(text: str) -> Iterator[tuple[str, bool]]:
-    """Target and redness of every link."""
-    for match in LINK.finditer(text):
-        yield match[2], bool(match[1])
-
-
-# The Markdown in which a world's pages are written: `# Title`, headings, list items, categories.
-
-
 _HEADING = re.compile(r"(#{2,5}) +(\S.*)")
 _CATEGORY = re.compile(r"Category: *(\S.*)")
 
 
-class PageText(msgspec.Struct, frozen=True, kw_only=True):
+class WrittenPage(msgspec.Struct, frozen=True, kw_only=True):
     """One page as written in a Markdown file, and where."""
 
     title: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[ArticleBlock, ...]
     categories: tuple[str, ...]
     file: str
     line: int
@@ -160,10 +148,10 @@ class PageText(msgspec.Struct, frozen=True, kw_only=True):
         return len(" ".join(texts).split())
 
 
-def read_pages(path: Path) -> list[PageText]:
+def read_pages(path: Path) -> list[WrittenPage]:
     """All pages of one Markdown file."""
-    pages: list[PageText] = []
-    lines = path.read_text(encoding="utf-8").splitlines()
+    pages: list[WrittenPage] = []
+    lines = read_text(path).splitlines()
     starts = [n for n, line in enumerate(lines) if line.startswith("# ")]
     stray = next((n for n, line in enumerate(lines[: starts[0] if starts else None]) if line), None)
     if stray is not None:
@@ -171,7 +159,7 @@ def read_pages(path: Path) -> list[PageText]:
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         blocks, categories = _blocks(lines[start + 1 : end], path, start + 2)
         pages.append(
-            PageText(
+            WrittenPage(
                 title=lines[start][2:].strip(),
                 blocks=tuple(blocks),
                 categories=tuple(categories),
@@ -182,29 +170,29 @@ def read_pages(path: Path) -> list[PageText]:
     return pages
 
 
-def _blocks(lines: list[str], path: Path, first: int) -> tuple[list[Block], list[str]]:
-    blocks: list[Block] = []
+def _blocks(lines: list[str], path: Path, first: int) -> tuple[list[ArticleBlock], list[str]]:
+    blocks: list[ArticleBlock] = []
     categories: list[str] = []
     paragraph: list[str] = []
 
     def close() -> None:
         if paragraph:
-            blocks.append(Block("paragraph", " ".join(paragraph)))
+            blocks.append(ArticleBlock("paragraph", " ".join(paragraph)))
             paragraph.clear()
 
     for number, raw in enumerate(lines, first):
         line = raw.strip()
         if heading := _HEADING.fullmatch(line):
             close()
-            blocks.append(Block("heading", heading[2], len(heading[1])))
+            blocks.append(ArticleBlock("heading", heading[2], len(heading[1])))
         elif category := _CATEGORY.fullmatch(line):
             close()
             categories.append(category[1])
         elif line.startswith("- "):
             close()
-            blocks.append(Block("bullet", line[2:].strip()))
+            blocks.append(ArticleBlock("bullet", line[2:].strip()))
         elif raw.startswith("  ") and line and not paragraph and _last_is_bullet(blocks):
-            blocks[-1] = Block("bullet", f"{blocks[-1].text} {line}")
+            blocks[-1] = ArticleBlock("bullet", f"{blocks[-1].text} {line}")
         elif line.startswith("#"):
             raise BadInput("a heading needs `## ` to `##### `", file=path, line=number)
         elif line:
@@ -215,11 +203,8 @@ def _blocks(lines: list[str], path: Path, first: int) -> tuple[list[Block], list
     return blocks, categories
 
 
-def _last_is_bullet(blocks: list[Block]) -> bool:
+def _last_is_bullet(blocks: list[ArticleBlock]) -> bool:
     return bool(blocks) and blocks[-1].kind == "bullet"
-
-
-# Reads a world's source, TOML and Markdown as `source/FORMAT.md` describes it.
 
 
 BUILTIN = Path(__file__).parent / "source"
@@ -273,12 +258,12 @@ class TypeName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     label: str
 
 
-class Source(msgspec.Struct, frozen=True):
+class WorldSource(msgspec.Struct, frozen=True):
     """A whole world as its authors wrote it."""
 
     names: tuple[NameFile, ...]
     values: tuple[SourceEntity, ...]
-    pages: tuple[PageText, ...]
+    pages: tuple[WrittenPage, ...]
     properties: tuple[Property, ...]
     types: dict[str, TypeName]
 
@@ -289,18 +274,17 @@ class Source(msgspec.Struct, frozen=True):
         yield from self.values
 
 
-def read_source(folder: Path = BUILTIN) -> Source:
+def read_source(folder: Path = BUILTIN) -> WorldSource:
     """All files of a world's source; a file that cannot be understood is an error with its place."""
     if not folder.is_dir():
         raise Missing("no folder with a world's source", where=str(folder))
     names: list[NameFile] = []
     values: list[SourceEntity] = []
-    pages: list[PageText] = []
+    pages: list[WrittenPage] = []
     properties: dict[str, Property] = {}
     types: dict[str, TypeName] = {}
     for path in sorted(folder.rglob("*.toml")):
-        text = path.read_text(encoding="utf-8")
-        document = _document(path, text)
+        text, document = read_text(path), read_toml(path, dict)
         match path.name:
             case "values.toml":
                 values += _placed(_convert(document.get("value", []), path, list), path, text)
@@ -309,18 +293,17 @@ def read_source(folder: Path = BUILTIN) -> Source:
             case "types.toml":
                 types |= _types(document, path)
             case _:
-                names.append(_name_file(document, path, text))
+                shell = _convert({**document, "entity": []}, path, NameFile)
+                bearers = _placed(document.get("entity", []), path, text)
+                names.append(
+                    msgspec.structs.replace(
+                        shell, entity=tuple(bearers), collection=path.parent.name, file=str(path)
+                    )
+                )
     for path in sorted(folder.rglob("*.md")):
         if path.name != "FORMAT.md":
             pages += read_pages(path)
-    return Source(tuple(names), tuple(values), tuple(pages), tuple(properties.values()), types)
-
-
-def _document(path: Path, text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise BadInput(f"not TOML: {error}", file=path) from error
+    return WorldSource(tuple(names), tuple(values), tuple(pages), tuple(properties.values()), types)
 
 
 def _convert(document: object, path: Path, type: type[T]) -> T:
@@ -343,14 +326,6 @@ def _placed(rows: list[Any], path: Path, text: str) -> list[SourceEntity]:
     return placed
 
 
-def _name_file(document: dict[str, Any], path: Path, text: str) -> NameFile:
-    shell = _convert({**document, "entity": []}, path, NameFile)
-    bearers = _placed(document.get("entity", []), path, text)
-    return msgspec.structs.replace(
-        shell, entity=tuple(bearers), collection=path.parent.name, file=str(path)
-    )
-
-
 def _properties(document: dict[str, Any], path: Path) -> dict[str, Property]:
     """`[P1303]` tables with label, datatype and description, or plain `P1303 = "instrument"`."""
     return {
@@ -367,9 +342,6 @@ def _types(document: dict[str, Any], path: Path) -> dict[str, TypeName]:
         key: _convert(row if isinstance(row, dict) else {"id": row, "label": key}, path, TypeName)
         for key, row in document.items()
     }
-
-
-# Disambiguation pages: a shared name, and a line for each page of a bearer.
 
 
 def disambiguation_title(name: str, taken: Iterable[str]) -> str:
@@ -389,11 +361,12 @@ def disambiguation_page(
         title=title,
     )
     lines = [
-        Block("bullet", f"[[{page}]], {text}" if text else f"[[{page}]]") for page, text in bearers
+        ArticleBlock("bullet", f"[[{page}]], {text}" if text else f"[[{page}]]")
+        for page, text in bearers
     ]
     return Article(
         title=title,
-        blocks=(Block("paragraph", f"{name} may refer to:"), *lines),
+        blocks=(ArticleBlock("paragraph", f"{name} may refer to:"), *lines),
         categories=("Disambiguation pages",),
         item=item,
         views=views,

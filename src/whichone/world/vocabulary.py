@@ -1,4 +1,4 @@
-"""The filler text of invented pages: phrases of common and invented words, few often, many seldom."""
+"""What invented worlds are made of: words spelled in syllables, filler text, types, properties and their values."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from whichone.world.source import Article, Block, Item, Property, Statement
-
-# Invented words: numbers spelled in syllables, so that two numbers never give one word.
-
+from whichone.world.source import Article, ArticleBlock, Item, ItemStatement, Property
 
 _ONSETS = (
     "b", "bl", "br", "d", "dr", "f", "fl", "g", "gl", "gr", "k", "kl", "kr", "m", "n", "pl",
@@ -49,21 +46,14 @@ class Shuffle:
 
     def __init__(self, n: int, seed: int) -> None:
         self.n = n
-        self.step = _coprime(int(n * 0.6180339887498949) + 2 * seed + 1, n)
+        candidate = max((int(n * 0.6180339887498949) + 2 * seed + 1) % n, 1)
+        while math.gcd(candidate, n) != 1:
+            candidate = candidate + 1 if candidate < n else 1
+        self.step = candidate
         self.start = (seed * 0x9E3779B97F4A7C15) % n
 
     def __call__(self, i: int) -> int:
         return (i * self.step + self.start) % self.n
-
-
-def _coprime(number: int, n: int) -> int:
-    candidate = max(number % n, 1)
-    while math.gcd(candidate, n) != 1:
-        candidate = candidate + 1 if candidate < n else 1
-    return candidate
-
-
-# The filler text of invented pages: phrases of common and invented words, few often, many seldom.
 
 
 _COMMON = """
@@ -78,7 +68,7 @@ _INVENTED_WORDS = 6_000
 _PHRASES = 16_000
 
 
-class Vocabulary:
+class InventedText:
     """A world's pool of phrases; `sentence` puts some of them together."""
 
     def __init__(self, seed: int) -> None:
@@ -100,9 +90,6 @@ class Vocabulary:
 WORDS_A_SENTENCE = 12
 
 
-# What invented entities can be: AmbER's types and properties, and the sentences that state facts.
-
-
 class ValueKind(msgspec.Struct, frozen=True, kw_only=True):
     """What a property's values are called, of what type they are, and how a page states the fact.
 
@@ -119,7 +106,7 @@ class ValueKind(msgspec.Struct, frozen=True, kw_only=True):
     lowercase: bool = False
 
 
-class Kind(msgspec.Struct, frozen=True):
+class InventedKind(msgspec.Struct, frozen=True):
     """A type of entity: what it is called in titles and descriptions, and the properties it may have."""
 
     type: str
@@ -188,23 +175,23 @@ VALUES = {
 }  # fmt: skip
 
 HUMANS = (
-    Kind("Q5", "human", "musician", ("P1303", "P607")),
-    Kind("Q5", "human", "officer", ("P241", "P607", "P157")),
-    Kind("Q5", "human", "athlete", ("P641", "P54", "P413")),
-    Kind("Q5", "human", "chemist", ("P185", "P241")),
-    Kind("Q5", "human", "painter", ("P135", "P1303")),
-    Kind("Q5", "human", "legendary figure", ("P1441", "P157")),
+    InventedKind("Q5", "human", "musician", ("P1303", "P607")),
+    InventedKind("Q5", "human", "officer", ("P241", "P607", "P157")),
+    InventedKind("Q5", "human", "athlete", ("P641", "P54", "P413")),
+    InventedKind("Q5", "human", "chemist", ("P185", "P241")),
+    InventedKind("Q5", "human", "painter", ("P135", "P1303")),
+    InventedKind("Q5", "human", "legendary figure", ("P1441", "P157")),
 )
 OTHERS = (
-    Kind("Q482994", "album", "album", ("P658", "P264", "P175")),
-    Kind("Q4830453", "business", "company", ("P452",)),
-    Kind("Q515", "city", "city", ("P1082",)),
-    Kind("Q11424", "film", "film", ("P58", "P161")),
-    Kind("Q7725634", "literary work", "novel", ("P50",)),
-    Kind("Q47461344", "written work", "treatise", ("P50",)),
-    Kind("Q215380", "musical group", "band", ("P264",)),
-    Kind("Q7366", "song", "song", ("P264", "P175")),
-    Kind("Q5398426", "television series", "TV series", ("P2437", "P161", "P58")),
+    InventedKind("Q482994", "album", "album", ("P658", "P264", "P175")),
+    InventedKind("Q4830453", "business", "company", ("P452",)),
+    InventedKind("Q515", "city", "city", ("P1082",)),
+    InventedKind("Q11424", "film", "film", ("P58", "P161")),
+    InventedKind("Q7725634", "literary work", "novel", ("P50",)),
+    InventedKind("Q47461344", "written work", "treatise", ("P50",)),
+    InventedKind("Q215380", "musical group", "band", ("P264",)),
+    InventedKind("Q7366", "song", "song", ("P264", "P175")),
+    InventedKind("Q5398426", "television series", "TV series", ("P2437", "P161", "P58")),
 )
 
 PROPERTIES = tuple(
@@ -227,16 +214,13 @@ PROPERTIES = tuple(
 )  # fmt: skip
 
 
-# The things that invented facts point to: instruments, teams, record labels, people.
-
-
 FIRST_ITEM = 2_000_000
 FEWEST, MOST = 12, 2_000
 _PAGELESS = 10  # every tenth value has no page, as in Wikidata
 _PRACTISED_BY = "P3095"
 
 
-class Value(msgspec.Struct, frozen=True):
+class InventedValue(msgspec.Struct, frozen=True):
     """One value: its item, and what those who use it are called."""
 
     item: Item
@@ -258,7 +242,7 @@ class ValueTable:
         self.count = min(max(entities // 500, FEWEST), MOST)
         words = Shuffle(WORDS, seed)
         names = Shuffle(NAMES, seed)
-        self.by_property: dict[str, list[Value]] = {}
+        self.by_property: dict[str, list[InventedValue]] = {}
         number = 0
         for prop, kind in VALUES.items():
             if prop in QUANTITIES:
@@ -271,12 +255,12 @@ class ValueTable:
                 number += 1
             self.by_property[prop] = rows
 
-    def __iter__(self) -> Iterator[Value]:
+    def __iter__(self) -> Iterator[InventedValue]:
         for values in self.by_property.values():
             yield from values
 
 
-def _value(kind: ValueKind, number: int, bare: str, person: str) -> Value:
+def _value(kind: ValueKind, number: int, bare: str, person: str) -> InventedValue:
     def fill(pattern: str) -> str:
         return pattern.format(word=bare.lower() if kind.lowercase else bare)
 
@@ -294,9 +278,11 @@ def _value(kind: ValueKind, number: int, bare: str, person: str) -> Value:
             title=users[0].upper() + users[1:],
         )
     statements = (
-        (Statement(property=_PRACTISED_BY, kind="item", value=user.id),) if user is not None else ()
+        (ItemStatement(property=_PRACTISED_BY, kind="item", value=user.id),)
+        if user is not None
+        else ()
     )
-    return Value(
+    return InventedValue(
         Item(
             id=f"Q{FIRST_ITEM + 2 * number}",
             label=label,
@@ -317,7 +303,7 @@ def value_article(item: Item, sentences: list[str], views: int) -> Article | Non
     lead = f"{item.label[0].upper()}{item.label[1:]} is a {item.description or 'occupation'}."
     return Article(
         title=item.title,
-        blocks=(Block("paragraph", " ".join((lead, *sentences))),),
+        blocks=(ArticleBlock("paragraph", " ".join((lead, *sentences))),),
         categories=(f"Every {item.description or 'occupation'}",),
         item=item,
         views=views,

@@ -9,7 +9,8 @@ from langchain_core.messages import AIMessage
 from langgraph import graph
 
 from whichone.agents.agent_frameworks import InspectAgent, LangChainAgent
-from whichone.runs.agent_runner import run_agent, trace_of
+from whichone.runs.agent_runner import run_agent
+from whichone.runs.run import trace_of
 
 
 def test_a_langchain_agent(toy, tmp_path):

@@ -10,13 +10,13 @@ from test_amber_golden import TASKS, compare
 
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.papers.amber.build_amber import Built, build, opened_pipeline
-from whichone.papers.amber.collection import PAPER, RULES_PUBLISHED, Rules, load_collection
+from whichone.papers.amber.build_amber import BuiltSets, build, opened_pipeline
+from whichone.papers.amber.collection import PAPER, RULES_PUBLISHED, AmberRules, load_collection
 
 pytest.importorskip("pyspark")
 
 
-def built(kb: Path, collection: str, rules: Rules, engine: str) -> Built:
+def built(kb: Path, collection: str, rules: AmberRules, engine: str) -> BuiltSets:
     with opened_pipeline(
         Folder.open(kb, KIND),
         load_collection(collection),

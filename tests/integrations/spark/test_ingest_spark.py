@@ -104,9 +104,10 @@ def test_compressed_files_and_errors(tmp_path: Path) -> None:
     from whichone.errors import BadInput
     from whichone.files.folder import Folder
     from whichone.knowledge.formats.wikidata import WikidataDump
-    from whichone.knowledge.ingest import Options, select
     from whichone.knowledge.ingest import ingest as take_in
+    from whichone.knowledge.ingest import select
     from whichone.knowledge.knowledge_tables import KIND
+    from whichone.knowledge.options import Options
 
     data = ("[\n" + ",\n".join(map(entity, range(300))) + "\n]\n").encode()
     (tmp_path / "w.json.bz2").write_bytes(bz2.compress(data, 1))

@@ -17,8 +17,9 @@ from whichone.files.tables import ROW_GROUP
 from whichone.knowledge import knowledge_tables
 from whichone.knowledge.formats.sources import Source
 from whichone.knowledge.formats.wiki_dumps import ViewsFile
-from whichone.knowledge.formats.wikidata import Selection, WikidataDump
-from whichone.knowledge.ingest import Options, chosen_sources, ingest
+from whichone.knowledge.formats.wikidata import WikidataDump, WikidataSelection
+from whichone.knowledge.ingest import chosen_sources, ingest
+from whichone.knowledge.options import Options
 from whichone.world.compile import compile_builtin
 
 if TYPE_CHECKING:
@@ -34,12 +35,12 @@ Given = Callable[[Path], list[list[Source]]]
 def wikipedia(world: Path) -> list[list[Source]]:
     """Links, redirects, pages that list namesakes; what is there already is merged with what comes."""
     pages = chosen_sources(pages=[world / "pages-articles.xml.bz2"])
-    wikidata = WikidataDump(world / "wikidata.json.bz2", Selection(superclasses=True))
+    wikidata = WikidataDump(world / "wikidata.json.bz2", WikidataSelection(superclasses=True))
     return [pages, [wikidata, ViewsFile(world / "pagecounts-totals.bz2")]]
 
 
 def kilt(world: Path) -> list[list[Source]]:
-    wikidata = WikidataDump(world / "wikidata.json.bz2", Selection(without_page=True))
+    wikidata = WikidataDump(world / "wikidata.json.bz2", WikidataSelection(without_page=True))
     views = ViewsFile(world / "pagecounts-totals.bz2", rules="published")
     pages = chosen_sources(pages=[world / "kilt_knowledgesource.json.gz"])
     return [[wikidata, *pages, views]]
@@ -83,7 +84,7 @@ def test_dumps_are_hashed_and_tables_written_in_parts(
     dump.write_text("[\n" + ",\n".join(map(entity, range(7_200))) + "\n]\n")
     manifests = {}
     for options in (Options(), Options(engine="spark", master=lasting_cluster.url)):
-        source = WikidataDump(dump, Selection())
+        source = WikidataDump(dump, WikidataSelection())
         manifests[options.engine] = ingest(tmp_path / options.engine, [source], options)
     assert manifests["spark"].files == manifests["duckdb"].files
     assert manifests["spark"].sources == manifests["duckdb"].sources

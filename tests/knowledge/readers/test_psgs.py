@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput
-from whichone.papers.ambigdocs.import_ambigdocs import psgs_passages, read_psgs
+from whichone.papers.ambigdocs.import_ambigdocs import read_psgs
 
 ROWS = 'id\ttext\ttitle\n1\t"Aaron ( or ; ""Ahärôn"") is a prophet"\tAaron\n2\tplain text\tB\n'
 
@@ -23,7 +23,6 @@ def file(tmp_path: Path) -> Path:
 def test_as_dpr(file: Path) -> None:
     rows = [(r.id, r.text, r.title) for r in read_psgs(file)]
     assert rows == [("1", 'Aaron ( or ; "Ahärôn") is a prophet', "Aaron"), ("2", "plain text", "B")]
-    assert [p.id for p in psgs_passages(file)] == ["psgs:Aaron#1", "psgs:B#2"]
 
 
 def test_as_entityquestions(file: Path) -> None:

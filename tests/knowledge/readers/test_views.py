@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput
-from whichone.knowledge.formats.sources import Part
+from whichone.knowledge.formats.sources import PartRows
 from whichone.knowledge.formats.wiki_dumps import (
     FORMATS,
     UNFIT,
@@ -19,11 +19,11 @@ from whichone.knowledge.formats.wiki_dumps import (
 from whichone.knowledge.ingest import ingest
 
 
-def views(part: Part) -> dict[str, int]:
+def views(part: PartRows) -> dict[str, int]:
     return {row["title"]: row["views"] for row in part.tables()["views"].to_pylist()}
 
 
-def read(text: str, language: str = "en", rules: Rules = "summed") -> Part:
+def read(text: str, language: str = "en", rules: Rules = "summed") -> PartRows:
     data = text.encode()
     return read_part(data, detect_format(data), language=language, rules=rules)
 

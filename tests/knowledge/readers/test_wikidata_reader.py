@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from whichone.knowledge.formats.wikidata import Selection, WikidataReader
+from whichone.knowledge.formats.wikidata import WikidataReader, WikidataSelection
 from whichone.knowledge.ingest import select
 
 
@@ -41,7 +41,7 @@ def item(
 def read(*entities: Any, compact: bool = True, **wanted: Any) -> WikidataReader:
     separators = (",", ":") if compact else (", ", ": ")
     lines = [e if isinstance(e, str) else json.dumps(e, separators=separators) for e in entities]
-    reader = WikidataReader(Selection(**wanted))
+    reader = WikidataReader(WikidataSelection(**wanted))
     reader.read(("[\n" + ",\n".join(lines) + "\n]\n").encode())
     return reader
 
@@ -203,7 +203,7 @@ def test_the_last_line_needs_no_comma_and_brackets_may_share_lines() -> None:
         "[\n" + ",\n".join(lines) + "\n]",
         "[" + ",\r\n".join(lines) + "]\n",
     ):
-        reader = WikidataReader(Selection())
+        reader = WikidataReader(WikidataSelection())
         reader.read(joined.encode())
         assert rows(reader, "entities", "entity") == [("Q0",), ("Q1",), ("Q2",)]
         assert not reader.refused
@@ -212,7 +212,7 @@ def test_the_last_line_needs_no_comma_and_brackets_may_share_lines() -> None:
 
 def test_an_array_may_stand_on_one_line() -> None:
     items = [item("Q1"), item("Q2", page=None), item("Q3")]
-    reader = WikidataReader(Selection())
+    reader = WikidataReader(WikidataSelection())
     reader.read(json.dumps(items).encode())
     assert rows(reader, "entities", "entity", "position") == [("Q1", 0), ("Q3", 2)]
     assert rows(reader, "others", "entity") == [("Q2",)]
@@ -239,7 +239,7 @@ def test_what_cannot_be_read_is_refused_and_the_rest_is_kept() -> None:
 
 def test_invalid_utf8_is_refused() -> None:
     line = json.dumps(item("Q1", label="abc"), separators=(",", ":")).encode()
-    reader = WikidataReader(Selection())
+    reader = WikidataReader(WikidataSelection())
     reader.read(line.replace(b"abc", b"a\xff\xfec"))
     assert len(reader.refused) == 1
 

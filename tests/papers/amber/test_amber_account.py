@@ -15,8 +15,8 @@ from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.names import name_key
-from whichone.papers.amber.build_amber import Built, build, opened_pipeline
-from whichone.papers.amber.collection import PAPER, RULES_PUBLISHED, Rules, load_collection
+from whichone.papers.amber.build_amber import BuiltSets, build, opened_pipeline
+from whichone.papers.amber.collection import PAPER, RULES_PUBLISHED, AmberRules, load_collection
 
 VALUES = {"P1303": ["Q11", "Q12"], "P641": ["Q13", "Q14"], "P106": ["Q15"]}
 NAMED = {"Q11": "trombone", "Q12": "piano", "Q13": "cricket", "Q14": "tennis", "Q15": "judge"}
@@ -52,7 +52,7 @@ def world(seed: int) -> list[Person]:
     return [Person(draw, n) for n in range(draw.randint(8, 40))]
 
 
-def built(people: list[Person], folder: Path, rules: Rules) -> Built:
+def built(people: list[Person], folder: Path, rules: AmberRules) -> BuiltSets:
     values = [item(key, name, types=["Q34379"], title=name) for key, name in NAMED.items()]
     properties = [
         prop(p, label)
@@ -67,7 +67,7 @@ def built(people: list[Person], folder: Path, rules: Rules) -> Built:
         return build(pipeline, str(kb))
 
 
-def plain_counts(people: list[Person], rules: Rules) -> dict[str, int]:
+def plain_counts(people: list[Person], rules: AmberRules) -> dict[str, int]:
     """Names by dictionaries: repeated, with two known bearers of the type, and with a head that leads."""
     key = name_key if rules.same_name == "key" else str
     written = Counter(key(n) for p in people for n in [p.name, *([p.alias] if p.alias else [])])

@@ -16,7 +16,7 @@ from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.amber.auto_properties import choose_properties
 from whichone.papers.amber.build_amber import build, opened_pipeline
-from whichone.papers.amber.collection import PAPER, Rules, load_collection, rules_called
+from whichone.papers.amber.collection import PAPER, AmberRules, load_collection, rules_called
 
 PROPERTIES = [prop("P1303", "instrument"), prop("P641", "sport"), prop("P21", "gender")]
 VALUES = [
@@ -43,7 +43,7 @@ def cactus_kb(tmp_path: Path, anchors: list[tuple[str, str, int]]) -> Path:
     )
 
 
-def set_names(kb: Path, rules: Rules) -> list[str]:
+def set_names(kb: Path, rules: AmberRules) -> list[str]:
     with opened_pipeline(Folder.open(kb, KIND), load_collection("human"), rules) as pipeline:
         return [s.name for s in build(pipeline, str(kb)).sets]
 

@@ -12,7 +12,7 @@ from small_kb import dump_records, page_records, view_counts, write_kb
 
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.papers.amber.build_amber import Built, build, opened_pipeline
+from whichone.papers.amber.build_amber import BuiltSets, build, opened_pipeline
 from whichone.papers.amber.collection import (
     RULES_PUBLISHED,
     Collection,
@@ -25,7 +25,7 @@ from whichone.papers.amber.collection import (
 TASKS = ("qa", "sf", "fc")
 
 
-def published(kb: Path, collection: Collection) -> Built:
+def published(kb: Path, collection: Collection) -> BuiltSets:
     with opened_pipeline(Folder.open(kb, KIND), collection, RULES_PUBLISHED) as pipeline:
         return build(pipeline, str(kb))
 
@@ -38,7 +38,7 @@ def lines(path: Path) -> list[Any]:
     return by_name(json.loads(line) for line in path.read_text().splitlines())
 
 
-def compare(built: Built, tuples: Path, tasks: dict[str, Path]) -> None:
+def compare(built: BuiltSets, tuples: Path, tasks: dict[str, Path]) -> None:
     made = [tuple_record(amber_set) for amber_set in built.sets]
     assert by_name(made) == lines(tuples)
     for task, path in tasks.items():

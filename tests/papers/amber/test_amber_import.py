@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -143,3 +145,48 @@ def test_a_collection_is_known_by_its_properties(tmp_path: Path) -> None:
     assert section is not None
     assert [table.key for table in section.tables] == ["amber-tasks", "amber-templates"]
     assert import_amber(human, tmp_path / "one").sets[0].collection == "human"
+
+
+def test_a_killed_build_of_two_collections_leaves_nothing(tmp_path: Path) -> None:
+    kb = builtin_benchmark("builtin/amber").parent / "kb"
+    program = f"""
+import os, sys
+from pathlib import Path
+import whichone.papers.amber.build_amber as module
+from whichone.papers.amber.collection import load_collection
+build, seen = module.build_amber, []
+def build_amber(*given, **options):
+    seen.append(given)
+    if len(seen) == 2 and sys.argv[1] == "killed":
+        os._exit(9)
+    return build(*given, **options)
+module.build_amber = build_amber
+module.build_collections({str(kb)!r}, Path("bench"), [load_collection(n) for n in ("human", "nonhuman")])
+"""
+    for how, code in (("killed", 9), ("again", 0)):
+        done = subprocess.run([sys.executable, "-c", program, how], cwd=tmp_path, check=False)
+        assert done.returncode == code
+    assert [path.name for path in tmp_path.iterdir()] == ["bench"]
+
+
+def test_counts_beside_table_4(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets and queries of each task by collection; the command ends with 1 where a count is another."""
+    from whichone.papers.amber import amber_files
+
+    for name in ("human", "nonhuman"):
+        tiny(tmp_path / name / "qa")
+    other = tmp_path / "nonhuman" / "qa" / "amber_sets.jsonl"
+    other.write_text(other.read_text().replace("Abe Lincoln", "Red Lantern").replace('"1"', '"2"'))
+    words = ["import", "amber", str(tmp_path / "human"), str(tmp_path / "nonhuman")]
+    words += [str(tmp_path / "bench"), "--released", "--json"]
+    done = CliRunner().invoke(whichone, words)
+    assert done.exit_code == 1
+    rows = json.loads(done.stdout)["table_4"]
+    assert [row["paper"] for row in rows] == [2093, 5942, 5942, 11884, 5237, 13804, 13804, 27608]
+    assert [row["here"] for row in rows] == [1, 1, 0, 0] * 2
+    assert {row["is"] for row in rows} == {"different"}
+    own = {"sets": 1, "qa": 1, "sf": 0, "fc": 0}
+    monkeypatch.setattr(amber_files, "TABLE_4", {"human": own, "nonhuman": own})
+    done = CliRunner().invoke(whichone, [*words, "--overwrite"])
+    assert done.exit_code == 0, done.output
+    assert {row["is"] for row in json.loads(done.stdout)["table_4"]} == {"equal"}

@@ -15,7 +15,7 @@ from whichone.files.folder import Folder
 from whichone.knowledge.engines import Tables
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.amber.build_amber import (
-    Built,
+    BuiltSets,
     build,
     build_amber,
     explain_name,
@@ -24,8 +24,8 @@ from whichone.papers.amber.build_amber import (
 from whichone.papers.amber.collection import (
     PAPER,
     RULES_PUBLISHED,
+    AmberRules,
     Collection,
-    Rules,
     load_collection,
     parse_collection,
     popularity_gap,
@@ -64,9 +64,9 @@ def made(
     pages: list[dict[str, Any]] | None = None,
     views: dict[str, int] | None = None,
     *,
-    rules: Rules = PAPER,
+    rules: AmberRules = PAPER,
     collection: Collection | None = None,
-) -> Built:
+) -> BuiltSets:
     everything = [*entities, *VALUES, *PROPERTIES]
     kb = write_kb(tmp_path / "kb", everything, PAGES if pages is None else pages, views or VIEWS)
     with opened_pipeline(
@@ -75,7 +75,7 @@ def made(
         return build(pipeline, str(kb))
 
 
-def inputs(built: Built, task: str) -> list[str]:
+def inputs(built: BuiltSets, task: str) -> list[str]:
     return [query.input for query in built.queries if query.task == task]
 
 

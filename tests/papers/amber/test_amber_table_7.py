@@ -94,7 +94,7 @@ def test_one_task_of_a_reader_that_can_do_all(toy_amber, tmp_path: Path) -> None
         as_reader(lambda text: "x"),
         toy_amber,
         tmp_path / "sf",
-        setting_for(toy_amber, "none"),
+        setting_for(toy_amber, passages="none"),
         tasks=["sf"],
     )
     asked = {q.id for q in toy_amber.queries if q.task == "sf"}
@@ -105,7 +105,7 @@ def test_one_task_of_a_reader_that_can_do_all(toy_amber, tmp_path: Path) -> None
             as_reader(lambda text: "x"),
             toy_amber,
             tmp_path / "el",
-            setting_for(toy_amber, "none"),
+            setting_for(toy_amber, passages="none"),
             tasks=["el"],
         )
 
@@ -120,7 +120,7 @@ def test_a_reader_is_not_asked_what_it_cannot_do(toy_amber, tmp_path: Path) -> N
             as_reader(claims),
             toy_amber,
             tmp_path / "qa",
-            setting_for(toy_amber, "none"),
+            setting_for(toy_amber, passages="none"),
             tasks=["qa"],
         )
 

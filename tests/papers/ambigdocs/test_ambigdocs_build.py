@@ -5,10 +5,10 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.papers.ambigdocs.ambigdocs_files import export_ambigdocs, read_questions
-from whichone.papers.ambigdocs.build_ambigdocs import BuildOptions, build_ambigdocs, build_options
+from whichone.papers.ambigdocs.build_ambigdocs import AmbigDocsOptions, build_ambigdocs
 from whichone.papers.ambigdocs.shared_names import (
     BearerPage,
-    Statement,
+    StatedValue,
     line_starts,
     split_names,
     surface_of,
@@ -16,7 +16,7 @@ from whichone.papers.ambigdocs.shared_names import (
 )
 from whichone.papers.ambigdocs.statements import (
     Contained,
-    PageText,
+    PagePassages,
     answer_forms,
     page_statements,
     quantity_forms,
@@ -87,20 +87,22 @@ def test_a_built_benchmark_goes_out_as_files(listed: Path, tmp_path: Path) -> No
 
 
 def test_options(listed: Path, tmp_path: Path) -> None:
-    options = BuildOptions(properties=("P106",), corpus="bearers", names="shared")
+    options = AmbigDocsOptions(properties=("P106",), corpus_pages="bearers", names="shared")
     benchmark, _ = build_ambigdocs(listed, tmp_path / "bench", options)
     assert {q.relation for q in benchmark.queries} == {"P106"}
     assert {p.page for p in benchmark.passage_records()} == {f"w:{n}" for n in (10, 11, 12, 20, 21)}
     with pytest.raises(BadInput, match="no question could be made"):
-        build_ambigdocs(listed, tmp_path / "none", BuildOptions(properties=("P1",)))
+        build_ambigdocs(listed, tmp_path / "none", AmbigDocsOptions(properties=("P1",)))
     with pytest.raises(UsageError, match="passages of 0 words"):
-        build_ambigdocs(listed, tmp_path / "none", build_options(words=0))
+        build_ambigdocs(listed, tmp_path / "none", AmbigDocsOptions(words=0))
 
 
 def test_an_answer_is_written_as_its_page_has_it() -> None:
     bearer = BearerPage("w:1", "Ada Field", "Q10")
     text = "Ada Field wrote for the US press and in Rome."
-    page = PageText([Passage(id="w:1#0", page="w:1", title="Ada Field", text=text)], Contained())
+    page = PagePassages(
+        [Passage(id="w:1#0", page="w:1", title="Ada Field", text=text)], Contained()
+    )
     labels = {"Q30": ("United States", "US"), "Q2": ("Rome",)}
     facts = [
         {"kind": "entity", "value": "Q2", "rank": "normal"},
@@ -108,7 +110,12 @@ def test_an_answer_is_written_as_its_page_has_it() -> None:
         {"kind": "entity", "value": "Q99", "rank": "preferred"},
     ]
     found = statement(bearer, "P1", facts, labels, page)
-    assert found == Statement(bearer, "US", ("United States", "Rome"), "w:1#0")
+    assert found is not None
+    assert (found.answer, found.aliases) == ("US", ("United States", "Rome"))
+    assert found.values == (
+        StatedValue(("US", "United States"), "w:1#0"),
+        StatedValue(("Rome",), "w:1#0"),
+    )
     assert statement(bearer, "P1", facts[2:], labels, page) is None
 
 
@@ -127,7 +134,7 @@ def test_what_a_page_states_of_its_facts() -> None:
         Passage(id=f"w:2#{n}", page="w:2", title="", text=text)
         for n, text in enumerate(("a", "an x"))
     ]
-    found = page_statements(bearer, facts, {}, PageText(passages, Contained()))
+    found = page_statements(bearer, facts, {}, PagePassages(passages, Contained()))
     assert [(s.key, s.property, s.statement.passage) for s in found] == [
         ("a", "P1", "w:2#1"),
         ("b", "P1", "w:2#1"),
@@ -186,8 +193,8 @@ def test_splits_by_name_are_seeded_and_of_the_right_size() -> None:
 def test_the_built_in_world() -> None:
     benchmark = Benchmark.open("builtin/ambigdocs")
     asked = {q.input: [o.answer for o in q.outputs] for q in benchmark.queries}
-    assert asked["What kind of work does Abe Lincoln do?"] == ["lawyer", "jazz musician"]
-    assert len(asked) >= 80
+    assert asked["What kind of work did Abe Lincoln do?"] == ["lawyer", "jazz musician"]
+    assert len(asked) >= 70
     assert not any(question.startswith("What type of music") for question in asked)
     for query in benchmark.queries:
         assert 2 <= len(query.outputs) <= 10

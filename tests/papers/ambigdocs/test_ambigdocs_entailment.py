@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.papers.ambigdocs.build_ambigdocs import BuildOptions, build_ambigdocs
+from whichone.papers.ambigdocs.build_ambigdocs import AmbigDocsOptions, build_ambigdocs
 from whichone.papers.ambigdocs.properties import question_of_label
 from whichone.papers.ambigdocs.statements import ByModel, ByRule, Claimed, Contained, answer_pattern
 from whichone.records import Passage
@@ -130,6 +130,6 @@ def test_by_an_nli_model(listed: Path, tmp_path: Path) -> None:
     assert ByModel(tmp_path / "yes", "cpu").states(passage("Born in Paris."), fact)
     assert not ByModel(tmp_path / "yes", "cpu").states(passage("Born in Rome."), fact)
     assert not ByModel(tmp_path / "no", "cpu").states(passage("Born in Paris."), fact)
-    options = BuildOptions(entailment=str(tmp_path / "yes"))
+    options = AmbigDocsOptions(entailment=str(tmp_path / "yes"))
     benchmark, _ = build_ambigdocs(listed, tmp_path / "bench", options)
     assert "by the NLI model yes" in benchmark.card

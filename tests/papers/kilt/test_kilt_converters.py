@@ -11,7 +11,7 @@ import pytest
 from original_files import convert, fever, texts, trex, trex_document, write
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.files import arrow_records, mapped
+from whichone.files import arrow_records, mapped, tables
 from whichone.papers.kilt import convert as fever_file
 from whichone.papers.kilt import convert_relations as trex_file
 from whichone.papers.kilt.convert import CONVERTERS, page_title
@@ -173,6 +173,18 @@ def test_trex_filters_and_merges(tmp_path: Path) -> None:
     assert ada.rest == {"meta": {"subj_aliases": [], **surfaces}}
 
 
+def test_a_trex_too_small_for_its_rule_says_so(tmp_path: Path) -> None:
+    document = {
+        "title": "Ada", "text": "Ada sang.", "sentences_boundaries": [[0, 9]],
+        "triples": [trex("Q1", "P1", "Q2"), trex("Q5", "P1", "Q2"), trex("Q1", "P9", "Q4")],
+    }  # fmt: skip
+    file = write(tmp_path / "trex.json", [document])
+    with pytest.raises(
+        BadInput, match=r"trex.json: no relation has the 1,000 facts.*P1 has the most, 2"
+    ):
+        convert("trex", file, split="train")
+
+
 def test_trex_keeps_the_order_of_the_files(tmp_path: Path) -> None:
     """Facts, sentences and surface forms by their first triple, records by the code points of their ids."""
     early, late = "Q\uffff", "Q\U0001f600"
@@ -207,14 +219,8 @@ def test_trex_keeps_the_order_of_the_files(tmp_path: Path) -> None:
     assert written["sub_surface"] == ["of a rare relation", f"the {early}", "last"]
     assert written["obj_surface"] == ["the Q1", "the Q9", "of a fact that is left out", "the Q0"]
     options["most_provenances"] = 1
-    assert convert("trex", *files, split="train", options=options) == (
-        [],
-        {
-            "triples without ids": 1,
-            "facts with too many provenances": 2,
-            "facts of rare relations": 4,
-        },
-    )
+    with pytest.raises(BadInput, match=r"no relation has the 5 facts.*the most, 3"):
+        convert("trex", *files, split="train", options=options)
 
 
 def test_the_seed_draws_the_splits_of_trex(tmp_path: Path) -> None:
@@ -280,8 +286,7 @@ def test_records_do_not_depend_on_what_is_in_memory(
     assert len(whole[0]) > 50
     for size in (1, 7, 50):
         for module, limit in (
-            (arrow_records, "RUN"),
-            (arrow_records, "PIECE"),
+            (tables, "SORTED_IN_MEMORY"),
             (arrow_records, "_RUN"),
             (mapped, "_IN_MEMORY"),
             (trex_file, "BLOCK"),
@@ -349,7 +354,7 @@ def test_hotpotqa_triviaqa_and_eli5(tmp_path: Path) -> None:
     (record,), _ = convert("eli5", write(tmp_path / "eli5.jsonl", [asked]))
     assert texts(record) == [("because", None), (None, [("P", "it is")])]
     assert record.outputs[0].rest == {"meta": {"score": 3}}
-    with pytest.raises(BadInput, match="not a record of HotpotQA"):
+    with pytest.raises(BadInput, match=r"bad.json.*missing required field"):
         convert("hotpotqa", write(tmp_path / "bad.json", [{"_id": 1}]))
 
 

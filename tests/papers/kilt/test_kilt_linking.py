@@ -11,10 +11,11 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.measure import Retrieved, parse_measure, parse_measures
 from whichone.measures.scores import board_measures, of_papers, score_answers, score_run
-from whichone.papers.kilt.import_kilt import Plan, import_kilt
+from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt
+from whichone.papers.kilt.kilt_files import export_kilt_answers as export_kilt
 from whichone.records import Output, Provenance, Query
 from whichone.report.report import make_report
-from whichone.runs.predictions import export_kilt, import_answers
+from whichone.runs.predictions import import_answers
 from whichone.runs.read import read
 from whichone.runs.retrieve import retrieve
 
@@ -40,7 +41,7 @@ def linking(tmp_path: Path) -> Benchmark:
     gold.write_text("".join(json.dumps(r) + "\n" for r in records))
     passages = tmp_path / "passages.jsonl"
     passages.write_text("".join(json.dumps(p) + "\n" for p in PASSAGES))
-    return import_kilt([gold], tmp_path / "bench", Plan(passages=str(passages)))
+    return import_kilt([gold], tmp_path / "bench", KiltPlan(passages=str(passages)))
 
 
 def test_a_title_alone_gives_its_page(linking: Benchmark, tmp_path: Path) -> None:
@@ -101,4 +102,4 @@ def test_a_report_of_runs_alone_has_table_4(linking: Benchmark, tmp_path: Path) 
     )
     assert "KILT, Figure 1" in (tmp_path / "report.html").read_text()
     assert board_measures(linking)[-1] == "kilt_recall@5"
-    assert of_papers(linking, "answers") == []
+    assert of_papers(linking, "answers") == ["accuracy"]

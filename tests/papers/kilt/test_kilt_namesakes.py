@@ -11,7 +11,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.papers.kilt import import_kilt as kilt_import_kilt
 from whichone.papers.kilt import kilt_files
-from whichone.papers.kilt.import_kilt import Plan, import_kilt, read_kilt
+from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt, read_kilt
 from whichone.papers.kilt.kilt_files import export_kilt
 from whichone.papers.kilt.kilt_report import namesake_section
 from whichone.papers.kilt.snapshot_pages import Snapshot, popularity_bin
@@ -58,7 +58,7 @@ def bench(snapshot_folder: Path, tmp_path: Path) -> Benchmark:
         record("both", "were soul food and abe lincoln american", "309", "308"),
         record("unseen", "what is the therefore sign", "310"),
     )
-    return import_kilt([file], tmp_path / "bench", Plan(knowledge=str(snapshot_folder)))
+    return import_kilt([file], tmp_path / "bench", KiltPlan(knowledge=str(snapshot_folder)))
 
 
 def test_queries_know_whose_page_their_gold_is(bench: Benchmark) -> None:
@@ -77,7 +77,7 @@ def test_queries_know_whose_page_their_gold_is(bench: Benchmark) -> None:
     assert bench.other_pages(found["both"]) == {"enwiki:307"}
     assert bench.other_pages(found["film"]) == frozenset()
     assert [b.entity for b in bench.sets[0].bearers] == ["Q91", "Q4666410"]
-    assert bench.folder.manifest.counts["shared_names"] == 3
+    assert bench.folder.manifest.counts["about_shared_names"] == 3
 
 
 def test_what_was_added_stays_here(bench: Benchmark, tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_blocks_of_records_are_placed_the_same(
 ) -> None:
     records = [record(str(n), f"Abe Lincoln number {n}", ("308", "310")[n % 2]) for n in range(7)]
     file = write(tmp_path / "nq-dev-kilt.jsonl", *records)
-    plan = Plan(knowledge=str(snapshot_folder))
+    plan = KiltPlan(knowledge=str(snapshot_folder))
     whole = import_kilt([file], tmp_path / "whole", plan)
     monkeypatch.setattr(kilt_import_kilt, "GOLD_AT_ONCE", 2)
     monkeypatch.setattr(kilt_files, "BLOCK", 3)
@@ -134,7 +134,7 @@ def test_names_of_mentions_and_subjects(snapshot_folder: Path, tmp_path: Path) -
     filled = write(
         tmp_path / "trex-dev-kilt.jsonl", record("sf", "Abe Lincoln [SEP] instrument", "308")
     )
-    _, corpus = read_kilt([linked, filled], Plan(knowledge=str(snapshot_folder)))
+    _, corpus = read_kilt([linked, filled], KiltPlan(knowledge=str(snapshot_folder)))
     assert [(q.name, q.role) for q in corpus.queries] == [("abe lincoln", "tail")] * 2
 
 
@@ -152,7 +152,7 @@ def test_gold_that_the_snapshot_does_not_hold_is_told(
         record("unmapped", "q", "310", start_paragraph_id=1, start_character=-1,
                end_paragraph_id=1, end_character=-1),
     )  # fmt: skip
-    _, corpus = read_kilt([file], Plan(knowledge=str(snapshot_folder)))
+    _, corpus = read_kilt([file], KiltPlan(knowledge=str(snapshot_folder)))
     assert corpus.problems == {
         "gone": ["no page enwiki:999 (no title)"],
         "short": ["enwiki:310: paragraph 7 of a page with 2"],
@@ -170,7 +170,7 @@ def test_gold_is_found_in_a_corpus_by_title(tmp_path: Path) -> None:
     )
     gold = record("1", "q", "308", title="Abe Lincoln (musician)")
     file = write(tmp_path / "nq-dev-kilt.jsonl", gold, record("2", "q", "77", title="Nobody"))
-    bench = import_kilt([file], tmp_path / "bench", Plan(passages=str(passages)))
+    bench = import_kilt([file], tmp_path / "bench", KiltPlan(passages=str(passages)))
     first, second = bench.queries
     assert first.gold_pages() <= bench.pages
     assert first.attributes["shared_name"] is True

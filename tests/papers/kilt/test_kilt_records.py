@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.papers.kilt.import_kilt import Plan, import_kilt, read_kilt
+from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt, read_kilt
 from whichone.papers.kilt.kilt_files import Originals, export_kilt, read_file
 from whichone.papers.kilt.kilt_record import (
     dataset,
@@ -23,7 +23,20 @@ from whichone.papers.kilt.kilt_record import (
     query_of,
     record_of,
 )
-from whichone.papers.kilt.kilt_scoring import METRIC
+
+METRIC = {
+    "fever": "accuracy",
+    "aidayago2": "accuracy",
+    "wned": "accuracy",
+    "cweb": "accuracy",
+    "trex": "accuracy",
+    "structured_zeroshot": "accuracy",
+    "nq": "em",
+    "hotpotqa": "em",
+    "triviaqa": "em",
+    "eli5": "rougel",
+    "wow": "f1",
+}
 
 
 def strict(value: Any) -> str:
@@ -53,7 +66,7 @@ def test_every_published_sample_goes_out_as_it_came_in(shared: Path, tmp_path: P
     folder = shared / "data" / "kilt-samples"
     files = sorted(folder.glob("*.jsonl"))
     assert len({file.name.split("-")[0] for file in files}) == 11
-    import_kilt(files, tmp_path / "bench", Plan())
+    import_kilt(files, tmp_path / "bench", KiltPlan())
     written = export_kilt(Benchmark.open(tmp_path / "bench"), tmp_path / "out")
     assert sorted(written) == [file.name for file in files]
     for file in files:
@@ -169,7 +182,7 @@ def test_a_file_without_outputs_is_a_test_file(tmp_path: Path) -> None:
 
 def test_skipped_lines_lie_beside_the_benchmark(tmp_path: Path) -> None:
     file = lines(tmp_path / "own.jsonl", GOOD, "{")
-    made = import_kilt([file], tmp_path / "bench", Plan(on_error="skip"))
+    made = import_kilt([file], tmp_path / "bench", KiltPlan(on_error="skip"))
     told = made.folder.path("skipped.jsonl").read_bytes().splitlines()
     assert json.loads(told[0])["line"] == 2
     assert made.folder.manifest.counts["skipped"] == 1
@@ -181,11 +194,11 @@ def test_triviaqa_s_questions_are_joined_and_survive_export(tmp_path: Path) -> N
     originals.write_bytes(gzip.compress(json.dumps(document).encode()))
     record = {"id": "sfq_1", "output": [{"answer": "Jim Laker"}]}
     file = lines(tmp_path / "triviaqa-dev_id-kilt.jsonl", json.dumps(record))
-    read, corpus = read_kilt([file], Plan(originals=(str(originals),)))
+    read, corpus = read_kilt([file], KiltPlan(originals=(str(originals),)))
     assert corpus.queries[0].input == "Who?"
     assert read[0].without_input == 0
     assert record_of(corpus.queries[0]) == {**record, "input": "Who?"}
-    assert record_of(read_kilt([file], Plan())[1].queries[0]) == record
+    assert record_of(read_kilt([file], KiltPlan())[1].queries[0]) == record
     with pytest.raises(BadInput, match="TriviaQA"):
         Originals([file])
 
@@ -193,7 +206,7 @@ def test_triviaqa_s_questions_are_joined_and_survive_export(tmp_path: Path) -> N
 def test_ids_that_two_datasets_share_stay_apart(tmp_path: Path) -> None:
     first = lines(tmp_path / "nq-dev-kilt.jsonl", GOOD)
     second = lines(tmp_path / "eli5-dev-kilt.jsonl", GOOD)
-    made = import_kilt([first, second], tmp_path / "bench", Plan())
+    made = import_kilt([first, second], tmp_path / "bench", KiltPlan())
     assert [q.id for q in made.queries] == ["1", "eli5/dev/1"]
     export_kilt(made, tmp_path / "out")
     assert json.loads((tmp_path / "out" / "eli5-dev-kilt.jsonl").read_bytes()) == json.loads(GOOD)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from whichone.papers.kilt.import_kilt import Plan, import_kilt
+from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt
 from whichone.papers.kilt.kilt_report import datasets_per_page_figure
 from whichone.report.show import show_benchmark
 
@@ -33,7 +33,7 @@ def test_table_6_and_figure_2(tmp_path: Path) -> None:
     for name, records in (("nq-train", NQ), ("fever-dev", FEVER)):
         files.append(tmp_path / f"{name}-kilt.jsonl")
         files[-1].write_text("".join(json.dumps(r) + "\n" for r in records))
-    bench = import_kilt(files, tmp_path / "bench", Plan())
+    bench = import_kilt(files, tmp_path / "bench", KiltPlan())
     document, text = show_benchmark(bench)
     fever, nq = document["kilt"]["table_6"]
     assert fever == {

@@ -119,5 +119,48 @@ def test_what_is_missing_is_said(folders: Path, capfd: pytest.CaptureFixture[str
     with pytest.raises(UsageError, match="no gold file"):
         score_systems(folders, [])
     (extra / "system.toml").write_text("name =")
-    with pytest.raises(BadInput, match="no TOML"):
+    with pytest.raises(BadInput, match="not TOML"):
         open_system(extra)
+
+
+def test_tables_of_own_answers(folders: Path, tmp_path: Path) -> None:
+    """Answers over several datasets go out as one file each, with the published names and ids, and are scored."""
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.corpus.save import save_corpus
+    from whichone.reading.llm import FunctionReader
+    from whichone.records import Passage
+    from whichone.runs.read import run_reader
+    from whichone.runs.shown import Setting
+
+    pages = [
+        Passage(id=f"enwiki:{n}#0", page=f"enwiki:{n}", title=f"T{n}", text="text")
+        for n in range(9)
+    ]
+    save_corpus(tmp_path / "corpus", pages, name="nine")
+    gold = sorted(str(file) for file in (folders / "gold").iterdir())
+    words = ["import", "kilt", *gold, str(tmp_path / "bench"), "--corpus", str(tmp_path / "corpus")]
+    done = CliRunner().invoke(whichone, words)
+    assert done.exit_code == 0, done.output
+
+    def answer(text: str, passages: list[Passage]) -> tuple[str, list[str]]:
+        return ("Rome" if "Rome" in text else "answer 1"), [passages[0].id]
+
+    benchmark = Benchmark.open(tmp_path / "bench")
+    run_reader(FunctionReader(answer), benchmark, tmp_path / "answers", Setting(passages="gold"))
+    out = folders / "systems" / "ours"
+    words = ["export", str(tmp_path / "answers"), str(out), "--format", "kilt", "--json"]
+    done = CliRunner().invoke(whichone, words)
+    assert done.exit_code == 0, done.output
+    assert sorted(p.name for p in out.iterdir()) == [
+        "aidayago2-dev-kilt.jsonl",
+        "nq-dev-kilt.jsonl",
+    ]
+    scored = {s.dataset.name: s.values for s in score_systems(folders / "gold", [open_system(out)])}
+    assert scored["nq"]["accuracy"].value == 0.25
+    assert scored["nq"]["Rprec"].value == 1.0
+    assert scored["aidayago2"]["accuracy"].value == pytest.approx(1 / 3)
+    page = tmp_path / "tables.html"
+    words = ["score", "kilt-tables", str(folders / "gold"), str(out), str(page)]
+    done = CliRunner().invoke(whichone, words)
+    assert done.exit_code == 0, done.output
+    assert "ours" in page.read_text()

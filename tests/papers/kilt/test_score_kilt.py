@@ -10,7 +10,6 @@ from click.testing import CliRunner, Result
 import whichone as whichone_package
 from whichone.cli import whichone
 from whichone.errors import BadInput, GateFailed, UsageError
-from whichone.papers.kilt.kilt_scoring import METRIC
 
 
 @pytest.fixture
@@ -77,10 +76,6 @@ def test_wrong_use(files: tuple[Path, Path]) -> None:
     assert isinstance(score(*files, "--rank-keys", ",").exception, UsageError)
     error = score(*files, "--dataset", "eli6").exception
     assert isinstance(error, UsageError) and "eli5" in str(error)
-
-
-def test_every_dataset_of_the_paper_has_its_metric() -> None:
-    assert len(METRIC) == 11
 
 
 def test_skipped_records_are_listed(files: tuple[Path, Path]) -> None:

@@ -100,9 +100,7 @@ def test_the_rest_is_asked_together(small: Benchmark) -> None:
     assert system.asked == [1, 9, 10]
 
 
-STORES = [
-    "http", "qdrant", "milvus", "postgres", "pgvector", "lucene", "opensearch", "bm25s", "mteb", "haystack",
-]  # fmt: skip
+STORES = ["http", "lucene", "mteb", "haystack"]
 
 
 @pytest.mark.parametrize("name", STORES)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput, Missing, UsageError
+from whichone.errors import BadInput, UsageError
 from whichone.protocols import Retriever
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.runner import run_retriever
@@ -165,23 +165,27 @@ def test_a_haystack_component_and_a_pipeline(small: Benchmark, tmp_path: Path) -
         list(Haystack(small.corpus, component, ids="page").search(small.questions()[:1], 3))
 
 
-def test_bm25s_makes_and_reopens_its_index(small: Benchmark, tmp_path: Path) -> None:
-    system = make_retriever("bm25s", small, tmp_path / "work", {"k1": "1.2"})
-    assert first_pages(system, small, tmp_path / "a") == RIGHT
-    assert system.describe()["k1"] == 1.2  # type: ignore[attr-defined]
-    (place,) = (tmp_path / "work").iterdir()
-    made = (place / "finished").stat().st_mtime_ns
-    again = make_retriever("bm25s", small, tmp_path / "work", {"k1": "1.2"})
-    assert first_pages(again, small, tmp_path / "b") == RIGHT
-    assert (place / "finished").stat().st_mtime_ns == made
-    yours = make_retriever("bm25s", small, tmp_path / "other", {"index": str(place)})
-    assert first_pages(yours, small, tmp_path / "c") == RIGHT
-    (nothing,) = yours.search([small.questions()[0].__class__(id="x", text="zebra")], 3)
-    assert nothing.passages == ()
-    with pytest.raises(Missing, match="no such index"):
-        make_retriever("bm25s", small, tmp_path, {"index": str(tmp_path / "not-there")})
-    with pytest.raises(UsageError, match="no method 'best'"):
-        make_retriever("bm25s", small, tmp_path, {"method": "best"})
+def test_the_documented_function_over_bm25s(
+    small: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import bm25s
+
+    from whichone.retrieval.adapters.adapted import FunctionRetriever
+
+    passages = list(small.passage_records())
+    index = bm25s.BM25(corpus=[{"id": p.id, "text": p.text} for p in passages])
+    index.index(
+        bm25s.tokenize([p.text for p in passages], show_progress=False), show_progress=False
+    )
+    index.save(tmp_path / "index")
+    page = Path(__file__).resolve().parents[3] / "docs" / "stores.md"
+    code = (
+        page.read_text("utf-8").partition("## bm25s")[2].partition("```py\n")[2].partition("```")[0]
+    )
+    names: dict[str, Any] = {}
+    monkeypatch.chdir(tmp_path)
+    exec(code, names)
+    assert first_pages(FunctionRetriever(names["search"]), small, tmp_path / "out") == RIGHT
 
 
 @pytest.mark.slow

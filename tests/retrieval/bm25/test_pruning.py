@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from whichone.files.folder import Folder
 from whichone.records import Passage
 from whichone.retrieval.bm25 import Bm25, ranking
 from whichone.retrieval.bm25.inverted import open_postings
@@ -36,7 +37,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("k", [1, 10, 100])
 def test_the_same_to_the_last_bit(index: Path, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranking, "_LONG", 50)
-    postings = open_postings(index)
+    postings = open_postings(Folder.open(index, "index"))
     scorer = Scorer(postings, backend="numpy")
     frequencies = np.asarray(postings.frequencies)
     draw = np.random.default_rng(k)
@@ -60,17 +61,20 @@ def test_the_same_to_the_last_bit(index: Path, k: int, monkeypatch: pytest.Monke
     assert left_out > 20
 
 
-@pytest.mark.parametrize("window", [1, 700, 1 << 16])
+@pytest.mark.parametrize("window", [1, 700, 1 << 16, None])
 @pytest.mark.parametrize("k", [1, 10, 100, 2 * PASSAGES])
 def test_windows_change_nothing(
-    index: Path, k: int, window: int, monkeypatch: pytest.MonkeyPatch
+    index: Path, k: int, window: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """None: short lists, which are added up whole."""
     pytest.importorskip("numba")
-    monkeypatch.setattr(ranking, "WINDOW", window)
-    postings = open_postings(index)
+    if window is not None:
+        monkeypatch.setattr(ranking, "_ADDED", 0)
+        monkeypatch.setattr(ranking, "WINDOW", window)
+    postings = open_postings(Folder.open(index, "index"))
     fast, plain = Scorer(postings, backend="numba"), Scorer(postings, backend="numpy")
     share = np.asarray(postings.frequencies) / np.asarray(postings.frequencies).sum()
-    draw = np.random.default_rng(k + window)
+    draw = np.random.default_rng(k + (window or 0))
     for _ in range(60):
         terms = draw.choice(len(share), int(draw.integers(1, 9)), p=share).tolist()
         weights = {term: float(draw.uniform(0.1, 3)) for term in terms}
@@ -83,7 +87,7 @@ def test_windows_change_nothing(
 def test_few_candidates_are_scored(index: Path) -> None:
     """Of 3,000 passages that have one of the words, hardly more than the ten best."""
     pytest.importorskip("numba")
-    postings = open_postings(index)
+    postings = open_postings(Folder.open(index, "index"))
     scorer = Scorer(postings, backend="numba")
     kernels = scorer._kernels
     assert kernels is not None
@@ -94,15 +98,17 @@ def test_few_candidates_are_scored(index: Path) -> None:
     assert len(rows) == 10 <= scored < PASSAGES // 10
 
 
+@pytest.mark.parametrize("added", [0, 1 << 30])
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 def test_norms_of_a_larger_mean(
-    index: Path, backend: ranking.Backend, monkeypatch: pytest.MonkeyPatch
+    index: Path, backend: ranking.Backend, added: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Passages that were added have made the mean length larger, so that impacts exceed those that are stored."""
     if backend == "numba":
         pytest.importorskip("numba")
     monkeypatch.setattr(ranking, "_LONG", 50)
-    stored = open_postings(index)
+    monkeypatch.setattr(ranking, "_ADDED", added)
+    stored = open_postings(Folder.open(index, "index"))
     norms = length_norms(stored.lengths, 5 * float(stored.lengths.mean()), 1.2, 0.75)
     postings = dataclasses.replace(stored, norms=norms, rise=5.0)
     scorer, plain = Scorer(postings, backend=backend), Scorer(postings, backend="numpy")

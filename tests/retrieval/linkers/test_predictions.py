@@ -79,6 +79,24 @@ def test_each_format(onos: Benchmark, tmp_path: Path, format: str) -> None:
     assert run.description["format"] == format
 
 
+def test_what_bootlegs_own_program_writes(onos: Benchmark, tmp_path: Path) -> None:
+    """Lines of its `write_data_labels_single`: padding, its entity for none, nulls for a mention without candidates."""
+    text = lines(
+        {
+            "sent_idx_unq": 0, "aliases": ["ken ono", "nobody"], "char_spans": [[0, 7], [9, 12]],
+            "sentence": "x", "qids": ["Q2", "NC"], "probs": [0.7, None],
+            "cands": [["NC", "Q1", "Q2", "-1"], ["NC", "-1", "-1", "-1"]],
+            "cand_probs": [[0.05, 0.2, 0.7, 0.05], [None, None, None, None]], "entity_ids": [2, 0],
+        },
+        {
+            "sent_idx_unq": 1, "aliases": [], "char_spans": [], "sentence": "y", "qids": [], "probs": [],
+            "cands": [], "cand_probs": [], "entity_ids": [],
+        },
+    )  # fmt: skip
+    run = bring(onos, tmp_path, "bootleg", text, on_error="skip")
+    assert run.ranked_pages() == {"q1": ["w:2", "w:1"]}
+
+
 def test_mentions_on_several_lines_are_merged_by_score(onos: Benchmark, tmp_path: Path) -> None:
     text = lines(
         {"id": "q3", "predictions": ["Ken Ono"], "scores": [0.5]},

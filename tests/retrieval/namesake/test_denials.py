@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from whichone.retrieval.namesake.evidence import Denials, blanked
+import whichone
+from whichone.retrieval.namesake.denials import Denials, blanked
 
 
 def denied(language: str, text: str) -> list[str]:
@@ -14,7 +15,8 @@ def denied(language: str, text: str) -> list[str]:
     plain = text.replace("|", "")
     listed = denials.find(plain, [text.index("|")] if "|" in text else [])
     assert len(blanked(plain, listed)) == len(plain)
-    return [" ".join(denial.words) for denial in listed]
+    assert Denials.of_text(plain, "en") is denials
+    return [" ".join(denial.words) for denial in listed if denial.words]
 
 
 @pytest.mark.parametrize(
@@ -35,6 +37,24 @@ def denied(language: str, text: str) -> list[str]:
         ("fr", "Où travaille Jean Petit|, pas celui de Lyon ?", "Lyon"),
         ("fr", "Jean Petit| qui n'est pas de Lyon", "Lyon"),
         ("es", "¿Dónde trabaja Juan Gil|, no el de Vigo?", "Vigo"),
+        ("en", "Where is the Ada Park| who never worked in Leeds?", "Leeds"),
+        ("en", "Where is the Ada Park| that doesn't live in Leeds?", "Leeds"),
+        ("en", "Where is Ada Park|? I am not looking for the one in Leeds.", "Leeds"),
+        ("en", "Where is Ada Park|? We're not asking about Turin.", "Turin"),
+        ("en", "Where is Ada Park|? Ignore the one in Turin.", "Turin"),
+        ("en", "Where is every Ada Park| apart from the one in Leeds?", "Leeds"),
+        ("en", "Ada Park| is not in Leeds. What is her badge?", "Leeds"),
+        ("en", "What is the badge of Ada Park|? She has never worked in Leeds.", "Leeds"),
+        ("en", "What is the badge of Ada Park|, never of Payroll?", "Payroll"),
+        ("de", "Wo arbeitet Ada Park|? Ich meine nicht die aus Leeds.", "Leeds"),
+        ("de", "Wo arbeitet Ada Park|, die nie in Leeds gewohnt hat?", "Leeds"),
+        ("de", "Wo arbeitet Ada Park|, außer der aus Leeds?", "Leeds"),
+        ("fr", "Où travaille Ada Park| ? Je ne parle pas de celle de Lyon.", "Lyon"),
+        ("fr", "Où travaille la Ada Park| qui n'a jamais habité à Lyon ?", "Lyon"),
+        ("fr", "Où travaille Ada Park|, à l'exception de celle de Lyon ?", "Lyon"),
+        ("es", "¿Dónde trabaja Juan Gil|? No me refiero al de Vigo.", "Vigo"),
+        ("es", "¿Dónde trabaja el Juan Gil| que nunca vivió en Vigo?", "Vigo"),
+        ("es", "¿Dónde trabaja Juan Gil|, excepto el de Vigo?", "Vigo"),
         ("es", "Juan Gil|, que no es de Vigo, sino de Cádiz", "Vigo"),
     ],
 )
@@ -62,3 +82,29 @@ def test_other_sentences_with_a_not(language: str, text: str) -> None:
 
 def test_a_language_without_a_table_denies_nothing() -> None:
     assert Denials.load("it") is None
+
+
+STAFF = [
+    {"id": "1", "title": "Ada Park", "text": "Badge 17.", "city": "Leeds"},
+    {"id": "2", "title": "Ada Park", "text": "Badge 18.", "city": "Turin"},
+]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_denials_are_understood_whatever_the_language_of_the_passages(language: str) -> None:
+    namesake = whichone.Namesake.over(STAFF, encoder="none", language=language)
+    for text in (
+        "What is the badge of Ada Park, not the one in Leeds?",
+        "Welche Nummer hat Ada Park? Ich meine nicht die aus Leeds.",
+        "Quel est le badge de la Ada Park qui n'est pas de Leeds ?",
+        "¿Cuál es el número de Ada Park, que no es de Leeds?",
+    ):
+        believed = namesake.resolve(text)
+        assert believed.best is not None and believed.best.id == "2", text
+        assert believed.resolvable, text
+
+
+def test_a_negator_that_is_not_understood_leads_to_a_question_back() -> None:
+    namesake = whichone.Namesake.over(STAFF, encoder="none")
+    believed = namesake.resolve("Given that nobody would say not Leeds, what badge has Ada Park?")
+    assert not believed.resolvable and believed.question is not None

@@ -29,7 +29,10 @@ def corpus(tmp_path: Path) -> Corpus:
 
 def test_variants_of_names(corpus: Corpus, tmp_path: Path) -> None:
     NameVariants.write(corpus.names, tmp_path)
-    written, made = NameVariants.open(tmp_path, corpus.names), NameVariants.of(corpus.names)
+    written, made = (
+        NameVariants.open(tmp_path.joinpath, corpus.names),
+        NameVariants.of(corpus.names),
+    )
     for name in ("_short", "_rows", "_word_hashes", "_numbers"):
         np.testing.assert_array_equal(getattr(written, name), getattr(made, name))
     assert written._words.table().equals(made._words.table())
@@ -44,7 +47,7 @@ def test_fields(
 ) -> None:
     monkeypatch.setattr(lexical, "_CHUNK", chunk)
     FieldIndex.write(corpus, tmp_path)
-    written, made = FieldIndex.open(tmp_path), FieldIndex.of(corpus)
+    written, made = FieldIndex.open(tmp_path.joinpath), FieldIndex.of(corpus)
     assert written.names == made.names == {"entity", "page"}
     for name in ("_keys", "_starts", "_rows"):
         np.testing.assert_array_equal(getattr(written, name), getattr(made, name))
@@ -57,5 +60,5 @@ def test_a_corpus_without_passages(tmp_path: Path) -> None:
     empty = save_corpus(tmp_path / "corpus", [])
     FieldIndex.write(empty, tmp_path)
     NameVariants.write(empty.names, tmp_path)
-    assert len(FieldIndex.open(tmp_path).rows("page", ["p"])) == 0
-    assert NameVariants.open(tmp_path, empty.names).words_like("word") == []
+    assert len(FieldIndex.open(tmp_path.joinpath).rows("page", ["p"])) == 0
+    assert NameVariants.open(tmp_path.joinpath, empty.names).words_like("word") == []

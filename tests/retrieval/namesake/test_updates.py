@@ -35,7 +35,7 @@ def test_folding_keeps_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         namesake.add([passage(n)])
     namesake.remove(["a3", "b4"])
     namesake.add([{"id": "b5", "title": "Thing 5", "text": "changed entirely"}])
-    assert (place / updates.STATE).exists()
+    assert (place / updates.UPDATES).exists()
     for opened in (namesake, whichone.Namesake.open(place)):
         assert len(opened) == 20 + 12 - 2
         for n in range(12):

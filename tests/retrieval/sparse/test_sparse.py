@@ -59,7 +59,7 @@ def test_postings_of_two_blocks(tmp_path: Path) -> None:
     first.write([text(a=0.5, d=2.5), text(b=1.5)], 0)
     second.write([text(), text(a=0.25)], 2)
     merge([first, second], 4, 4, tmp_path)
-    postings = RealPostings.open(tmp_path)
+    postings = RealPostings.open(tmp_path.joinpath)
     assert postings.places.tolist() == [0, 2, 3, 3]
     assert postings.frequencies.tolist() == [2, 1, 0, 1]
     assert postings.documents.tolist() == [0, 3, 1, 0]
@@ -120,7 +120,7 @@ def test_a_masked_language_model(tmp_path: Path) -> None:
     masked = BertForMaskedLM(config).eval()
     masked.save_pretrained(tmp_path / "masked")
     tokenizer.save_pretrained(tmp_path / "masked")
-    encoder = Splade.load(str(tmp_path / "masked"), device="cpu")
+    encoder = Splade(str(tmp_path / "masked"), device="cpu")
     (alone,), (_, padded) = encoder.encode(["red"]), encoder.encode(["red green blue", "red"])
     assert alone[0].tolist() == padded[0].tolist()
     assert np.allclose(alone[1], padded[1], atol=1e-5)
@@ -131,4 +131,4 @@ def test_a_masked_language_model(tmp_path: Path) -> None:
     BertModel(config).save_pretrained(tmp_path / "plain")
     tokenizer.save_pretrained(tmp_path / "plain")
     with pytest.raises(BadInput, match="wrong kind"):
-        Splade.load(str(tmp_path / "plain"))
+        Splade(str(tmp_path / "plain"), device="cpu")

@@ -31,7 +31,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -44,19 +43,20 @@ import pyarrow as pa
 from whichone.errors import BadInput, did_you_mean, sample
 from whichone.files.arrow_records import blocks
 from whichone.files.document_formats import document_files
-from whichone.files.lines import open_binary
+from whichone.files.lines import read_text, read_toml
 from whichone.files.manifest import BlockHashes, content_hash
 from whichone.files.parts import ByteRange, Chunk
-from whichone.knowledge.engines import Queries
+from whichone.knowledge.engines import MergeQueries
 from whichone.knowledge.formats.catalogue_files import (
     DocumentReader,
     Documents,
     nobodys_documents,
     other_documents,
     rows_of,
+    text_of,
     with_owners,
 )
-from whichone.knowledge.formats.sources import Columns, Job, PartFiles, Read, Refused
+from whichone.knowledge.formats.sources import Columns, PartFiles, PartJob, Read, RefusedRecord
 from whichone.knowledge.knowledge_tables import ENTITIES, FACTS, NAMES, PAGES, PROPERTIES, VIEWS
 from whichone.progress import talk
 
@@ -109,17 +109,6 @@ class Catalogue(_Strict, frozen=True):
         return list(dict.fromkeys([*named, *(a.column for a in self.attributes.values())]))
 
 
-def read_catalogue(path: Path) -> Catalogue:
-    """The TOML file, checked."""
-    with open_binary(path) as file:
-        try:
-            return msgspec.convert(tomllib.loads(file.read().decode()), Catalogue)
-        except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-            raise BadInput(
-                f"not a catalogue: {error}", file=path, hint="see docs/ingest.md"
-            ) from error
-
-
 class CatalogueReader:
     """Rows of a catalogue, as dicts, to rows of the knowledge base's tables."""
 
@@ -138,7 +127,11 @@ class CatalogueReader:
         counts: Counter[str] = Counter({"records": len(rows), "positions": len(rows)})
         refused: list[tuple[int, str]] = []
         if first == 0:
-            for row in self._properties():
+            datatypes = {"entity": "wikibase-item", "quantity": "quantity", "time": "time"}
+            for row in [
+                (name, attribute.label or name, datatypes.get(attribute.kind, "string"), 0)
+                for name, attribute in sorted(self.catalogue.attributes.items())
+            ]:
                 results["properties"].add(row)
         for number, record in enumerate(rows):
             try:
@@ -146,13 +139,6 @@ class CatalogueReader:
             except ValueError as error:
                 refused.append((first + number, f"row {first + number + 1}: {error}"))
         return {name: columns.table() for name, columns in results.items()}, counts, refused
-
-    def _properties(self) -> list[tuple[object, ...]]:
-        datatypes = {"entity": "wikibase-item", "quantity": "quantity", "time": "time"}
-        return [
-            (name, attribute.label or name, datatypes.get(attribute.kind, "string"), 0)
-            for name, attribute in sorted(self.catalogue.attributes.items())
-        ]
 
     def _take(
         self,
@@ -162,17 +148,21 @@ class CatalogueReader:
         counts: Counter[str],
     ) -> None:
         columns, of = self.catalogue.columns, self.catalogue
-        own, label = _text(row.get(columns.id)), _text(row.get(columns.name))
+        own, label = text_of(row.get(columns.id)), text_of(row.get(columns.name))
         if not own or not label:
             raise ValueError(f"{columns.name if own else columns.id} is empty")
         entity = f"{of.name}:{own}"
         facts, text = self._facts(row, entity), self._document(own, row)
         popularity = _count(row.get(columns.popularity)) if columns.popularity else None
-        description = _text(row.get(columns.description)) if columns.description else None
-        kind = _text(row.get(columns.type)) if columns.type else of.type
+        description = text_of(row.get(columns.description)) if columns.description else None
+        kind = text_of(row.get(columns.type)) if columns.type else of.type
         types = [kind] if kind else []
         value["entities"].add((entity, label, description, types, None, entity, position, of.name))
-        for place, (name, known_as) in enumerate(self._names(row, label)):
+        column = self.catalogue.columns.aliases
+        aliases = _several(row.get(column), self.catalogue.separator) if column else []
+        for place, (name, known_as) in enumerate(
+            [(label, "label"), *((a, "alias") for a in dict.fromkeys(aliases) if a != label)]
+        ):
             value["names"].add((entity, name, of.language, known_as, 1, place))
         for fact in facts:
             value["facts"].add(fact)
@@ -181,14 +171,12 @@ class CatalogueReader:
         else:
             counts["without popularity"] += bool(columns.popularity)
         if text:
-            value["pages"].add(_page(entity, label, text, position))
-        elif not self._apart and not self._has_folder(own):
+            paragraphs = [label, *(p.strip() for p in text.split("\n") if p.strip())]
+            value["pages"].add(
+                (entity, label, entity, "article", paragraphs, [], None, None, position, None)
+            )
+        elif not self._apart and not (self.texts is not None and (self.texts / own).is_dir()):
             counts["without a document"] += 1
-
-    def _names(self, row: Mapping[str, Any], label: str) -> list[tuple[str, str]]:
-        column = self.catalogue.columns.aliases
-        aliases = _several(row.get(column), self.catalogue.separator) if column else []
-        return [(label, "label"), *((a, "alias") for a in dict.fromkeys(aliases) if a != label)]
 
     def _facts(self, row: Mapping[str, Any], entity: str) -> list[tuple[object, ...]]:
         facts: list[tuple[object, ...]] = []
@@ -212,13 +200,16 @@ class CatalogueReader:
 
     def _document(self, own: str, row: Mapping[str, Any]) -> str | None:
         documents, column = self.catalogue.documents, self.catalogue.columns.text
-        if column and _text(row.get(column)):
-            return _text(row.get(column))
+        if column and text_of(row.get(column)):
+            return text_of(row.get(column))
         if self.texts is not None:
             for suffix in (".txt", ".md"):
                 file = self.texts / f"{own}{suffix}"
                 if file.is_file():
-                    return _read_text(file)
+                    try:
+                        return read_text(file).strip()
+                    except BadInput as error:
+                        raise ValueError(f"{file}: {error.message}") from None
         if documents.template:
             known = {**dict.fromkeys(self.catalogue.wanted()), **row}
             shown = {column: "" if value is None else value for column, value in known.items()}
@@ -227,14 +218,6 @@ class CatalogueReader:
             except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
                 raise ValueError(f"the template does not fit: {error}") from None
         return None
-
-    def _has_folder(self, own: str) -> bool:
-        return self.texts is not None and (self.texts / own).is_dir()
-
-
-def _page(entity: str, title: str, text: str, position: int) -> tuple[object, ...]:
-    paragraphs = [title, *(p.strip() for p in text.split("\n") if p.strip())]
-    return (entity, title, entity, "article", paragraphs, [], None, None, position, None)
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -245,29 +228,15 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_text(file: Path) -> str:
-    try:
-        return file.read_text("utf-8").strip()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{file}: {error}") from None
-
-
-def _text(value: Any) -> str | None:
-    if value is None:
-        return None
-    text = str(value).strip()
-    return text or None
-
-
 def _several(value: Any, separator: str) -> list[str]:
     if value is None:
         return []
     values = value if isinstance(value, list | tuple) else str(value).split(separator)
-    return [text for v in values if (text := _text(v))]
+    return [text for v in values if (text := text_of(v))]
 
 
 def _count(value: Any) -> int | None:
-    text = _text(value)
+    text = text_of(value)
     if text is None:
         return None
     try:
@@ -297,7 +266,7 @@ class CatalogueSource:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        return read_catalogue(self.path)
+        return read_toml(self.path, Catalogue, "a catalogue (docs/ingest.md)")
 
     @cached_property
     def _reader(self) -> CatalogueReader:
@@ -359,11 +328,11 @@ class CatalogueSource:
         folder = self._reader.folder
         return document_files(folder) if folder is not None and any(folder.iterdir()) else []
 
-    def jobs(self, number: int) -> Iterator[Job]:
+    def jobs(self, number: int) -> Iterator[PartJob]:
         first, ids = 0, set[str]()
         for part, (kind, batch) in enumerate(self._batches(ids)):
             chunk = Chunk(first, msgspec.json.encode({kind: batch}))
-            yield Job(number, ByteRange(part, first, first), [chunk])
+            yield PartJob(number, ByteRange(part, first, first), [chunk])
             first += len(batch)
 
     def _batches(self, ids: set[str]) -> Iterator[tuple[str, list[Any]]]:
@@ -389,7 +358,7 @@ class CatalogueSource:
     def behind(self, finished: Sequence[ByteRange]) -> int:
         return 0
 
-    def read(self, job: Job) -> Read:
+    def read(self, job: PartJob) -> Read:
         chunk = next(iter(job.chunks or ()))
         ((kind, batch),) = msgspec.json.decode(chunk.data).items()
         if kind == "rows":
@@ -402,10 +371,10 @@ class CatalogueSource:
             pages, counts, refused = read(batch, chunk.offset)
             tables = {"documents": pages}
         file = self.data if kind == "rows" else self._listed_documents or self.data
-        listed = [Refused(str(file), None, 0, problem) for _, problem in refused]
+        listed = [RefusedRecord(str(file), None, 0, problem) for _, problem in refused]
         return Read(tables, counts, listed)
 
-    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
+    def finish(self, parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
         twice = queries.fetch(
             f"select entity from ({parts.rows('entities')}) group by entity having count(*) > 1 "
             "order by entity limit 20"
@@ -414,7 +383,14 @@ class CatalogueSource:
             raise BadInput(
                 "ids appear in it twice", file=self.data, ids=[entity for (entity,) in twice]
             )
-        self._warn_of_unused(parts, queries)
+        query = f"select distinct property from ({parts.rows('facts')})"
+        used = {name for (name,) in queries.fetch(query)}
+        for name, attribute in self.catalogue.attributes.items():
+            if name not in used:
+                talk(
+                    f"{self.path.name}: attribute {name!r} has no value: "
+                    f"no row of {self.data.name} has anything in {attribute.column!r}"
+                )
         tables = ("entities", "names", "facts", "properties", "pages", "views")
         results = {table: parts.rows(table) for table in tables}
         if parts.counted("documents"):
@@ -423,7 +399,7 @@ class CatalogueSource:
             self._count_documents(parts, results["pages"], queries)
         return results
 
-    def _count_documents(self, parts: PartFiles, pages: str, queries: Queries) -> None:
+    def _count_documents(self, parts: PartFiles, pages: str, queries: MergeQueries) -> None:
         """Documents of nobody, rows without any, and ids that appear in it twice."""
         twice = queries.fetch(
             f"select page from ({pages}) group by page having count(*) > 1 order by page limit 20"
@@ -447,16 +423,6 @@ class CatalogueSource:
             talk(
                 f"{self.path.name}: documents name owners that no row has, and are nobody's: {named}"
             )
-
-    def _warn_of_unused(self, parts: PartFiles, queries: Queries) -> None:
-        query = f"select distinct property from ({parts.rows('facts')})"
-        used = {name for (name,) in queries.fetch(query)}
-        for name, attribute in self.catalogue.attributes.items():
-            if name not in used:
-                talk(
-                    f"{self.path.name}: attribute {name!r} has no value: "
-                    f"no row of {self.data.name} has anything in {attribute.column!r}"
-                )
 
     def _rows(self, data: Path | None = None) -> Iterator[Mapping[str, Any]]:
         return rows_of(data or self.data, self.catalogue.delimiter, _BATCH)

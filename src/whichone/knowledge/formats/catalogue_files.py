@@ -1,4 +1,4 @@
-"""Documents of a catalogue: a row may have many, and some belong to nobody."""
+"""The rows of a catalogue's file, and its documents: a row may have many, and some belong to nobody."""
 
 from __future__ import annotations
 
@@ -86,12 +86,12 @@ class DocumentReader:
         pages, refused = Columns(PAGES.schema), []
         columns = self.documents.columns
         for number, row in enumerate(rows):
-            own, text = _text(row.get(columns.id)), _text(row.get(columns.text))
+            own, text = text_of(row.get(columns.id)), text_of(row.get(columns.text))
             if not own or not text:
                 empty = columns.text if own else columns.id
                 refused.append((first + number, f"document {first + number + 1}: {empty} is empty"))
                 continue
-            title, owner = _text(row.get(columns.title)), _text(row.get(columns.owner))
+            title, owner = text_of(row.get(columns.title)), text_of(row.get(columns.owner))
             pages.add(self._page(own, title or "", owner, text, number))
         return pages.table(), Counter({"documents": len(rows), "positions": len(rows)}), refused
 
@@ -111,8 +111,9 @@ class DocumentReader:
         return (page, title, entity, "article", paragraphs, [], None, None, position, None)
 
 
-def _text(value: Any) -> str:
-    return "" if value is None else str(value).strip()
+def text_of(value: Any) -> str | None:
+    """A cell's text without blanks around it; None where it is empty."""
+    return None if value is None else str(value).strip() or None
 
 
 def with_owners(pages: str, entities: str) -> str:
@@ -127,9 +128,6 @@ def with_owners(pages: str, entities: str) -> str:
             list_concat([{title}], d.paragraphs) as paragraphs,
             d.categories, d.revision, d.timestamp, d.position, d.history
         from ({pages}) d left join ({entities}) e on e.entity = d.entity"""
-
-
-# The rows of a catalogue's file: JSON, JSON lines, CSV, TSV or Parquet, by its name.
 
 
 def rows_of(data: Path, delimiter: str | None, batch_size: int) -> Iterator[Mapping[str, Any]]:
@@ -155,11 +153,6 @@ def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
 
 def _csv_rows(path: Path, delimiter: str) -> Iterator[Mapping[str, Any]]:
     _, names = next(read_rows(path, delimiter), (0, []))
-    _check_delimiter(names, path, delimiter)
-    yield from (record for _, record in read_table_rows(path, delimiter))
-
-
-def _check_delimiter(names: Sequence[str], path: Path, delimiter: str) -> None:
     other = next((c for c in ";\t|," if c != delimiter and c in names[0]), None) if names else None
     if other is not None and len(names) == 1:
         raise BadInput(
@@ -167,6 +160,7 @@ def _check_delimiter(names: Sequence[str], path: Path, delimiter: str) -> None:
             file=path,
             hint=f"write delimiter = {msgspec.json.encode(other).decode()} above [columns]",
         )
+    yield from (record for _, record in read_table_rows(path, delimiter))
 
 
 def _parquet_rows(path: Path, batch_size: int) -> Iterator[Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""KILT's knowledge source, `kilt_knowledgesource.json`: one page a line, into our tables.
+"""KILT's knowledge source, `kilt_knowledgesource.json`: one page a line, into our tables and back.
 
 What our columns do not hold is kept beside them in `pages.history`, so that a record that came from
 KILT goes out as it came in.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,23 +21,20 @@ from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
 from whichone.files.parts import beginning
 from whichone.files.tables import read_batches
-from whichone.knowledge.engines import Queries
+from whichone.knowledge.engines import MergeQueries
 from whichone.knowledge.formats.sources import (
     Columns,
     DumpFile,
-    Job,
-    Part,
     PartFiles,
+    PartJob,
+    PartRows,
     Read,
     finish_pages,
     read_chunks,
 )
-from whichone.knowledge.formats.wiki_site import Site, clean_title, is_disambiguation, site_for
+from whichone.knowledge.formats.wiki_site import WikiSite, clean_title, is_disambiguation, site_for
 from whichone.knowledge.knowledge_tables import KIND, LINKS, PAGES
 from whichone.records import page_id
-
-# A page of our tables as a record of KILT's knowledge source.
-
 
 UNNAMED = "unnamed"
 """In `pages.history` of a record that does not say which entity it is about; its title may say so later."""
@@ -50,26 +47,6 @@ def kilt_record(
     kept = msgspec.json.decode(row["history"]) if row.get("history") else {}
     number = row["page"].partition(":")[2]
     history = {"revid": row["revision"], "timestamp": row["timestamp"], **kept.get("history", {})}
-    record: dict[str, Any] = {
-        "_id": number,
-        "wikipedia_id": number,
-        "wikipedia_title": row["title"],
-        "text": list(row["paragraphs"]),
-        "anchors": _anchors(links, kept, anchor_ids),
-        "categories": ",".join(row["categories"]),
-        "history": {key: value for key, value in history.items() if value is not None},
-    }
-    if row["entity"]:
-        record["wikidata_info"] = {"wikidata_id": row["entity"]}
-    record |= kept.get("fields", {})
-    for key in kept.get("absent", ()):
-        record.pop(key, None)
-    return record
-
-
-def _anchors(
-    links: Iterable[Mapping[str, Any]], kept: Mapping[str, Any], anchor_ids: bool
-) -> list[dict[str, Any]]:
     own, result = kept.get("anchors", {}), []
     for n, link in enumerate(links):
         anchor = own.get(str(n)) or anchor_record(
@@ -83,14 +60,25 @@ def _anchors(
         result = [
             anchor for _, anchor in sorted(zip(order, result, strict=True), key=lambda p: p[0])
         ]
-    return result
+    record: dict[str, Any] = {
+        "_id": number,
+        "wikipedia_id": number,
+        "wikipedia_title": row["title"],
+        "text": list(row["paragraphs"]),
+        "anchors": result,
+        "categories": ",".join(row["categories"]),
+        "history": {key: value for key, value in history.items() if value is not None},
+    }
+    if row["entity"]:
+        record["wikidata_info"] = {"wikidata_id": row["entity"]}
+    record |= kept.get("fields", {})
+    for key in kept.get("absent", ()):
+        record.pop(key, None)
+    return record
 
 
 def anchor_record(text: str, href: str, paragraph: int, start: int, end: int) -> dict[str, Any]:
     return {"text": text, "href": href, "paragraph_id": paragraph, "start": start, "end": end}
-
-
-# KILT's knowledge source, `kilt_knowledgesource.json`: one page a line, into our tables.
 
 
 _COMMA = re.compile(r",(?! )")  # "Chicago, Illinois" is one category
@@ -101,9 +89,9 @@ _Place = Annotated[int, msgspec.Meta(ge=0, le=_INT32)]
 
 def read_part(
     data: bytes, *, source: str = "enwiki", language: str = "en", position: int = 0
-) -> Part:
+) -> PartRows:
     """Rows of pages and links from whole lines; `position` is the place of the first of them."""
-    part = Part()
+    part = PartRows()
     reader = _Reader(part, site_for(source, language))
     offset, first = 0, position
     for line in data.split(b"\n"):
@@ -155,7 +143,7 @@ _usual = msgspec.json.Decoder(_Usual).decode
 class _Reader:
     """Turns records into rows, in the order of the tables' columns."""
 
-    def __init__(self, part: Part, site: Site) -> None:
+    def __init__(self, part: PartRows, site: WikiSite) -> None:
         self.pages, self.links = Columns(PAGES.schema), Columns(LINKS.schema)
         self._part, self._site = part, site
 
@@ -231,7 +219,19 @@ class _Reader:
             "position": position,
         }
         links, others = self._links(page, record.get("anchors") or [])
-        row["history"] = _encoded(_remainder(record, row, others))
+        # What the columns alone would not give back.
+        plain = kilt_record(row, ())
+        kept: dict[str, Any] = {}
+        fields = {k: v for k, v in record.items() if k not in plain or plain[k] != v}
+        fields.pop("anchors", None)
+        if fields:
+            kept["fields"] = fields
+        if not plain.keys() <= record.keys():
+            kept["absent"] = [key for key in plain if key not in record]
+        kept |= {key: value for key, value in others.items() if value}
+        if not row["entity"]:
+            kept[UNNAMED] = True
+        row["history"] = _encoded(kept)
         self._add(tuple(row.values()), links)
 
     def _add(self, row: tuple[Any, ...], links: Sequence[tuple[Any, ...]]) -> None:
@@ -299,24 +299,6 @@ def _place(anchor: Mapping[str, Any]) -> tuple[int, int, int, str]:
     return paragraph, start, end, str(anchor.get("href") or "")
 
 
-def _remainder(
-    record: Mapping[str, Any], row: Mapping[str, Any], others: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What the columns alone would not give back."""
-    plain = kilt_record(row, ())
-    kept: dict[str, Any] = {}
-    fields = {k: v for k, v in record.items() if k not in plain or plain[k] != v}
-    fields.pop("anchors", None)
-    if fields:
-        kept["fields"] = fields
-    if not plain.keys() <= record.keys():
-        kept["absent"] = [key for key in plain if key not in record]
-    kept |= {key: value for key, value in others.items() if value}
-    if not row["entity"]:
-        kept[UNNAMED] = True
-    return kept
-
-
 def _encoded(kept: Mapping[str, Any]) -> str | None:
     return msgspec.json.encode(kept).decode() if kept else None
 
@@ -331,9 +313,6 @@ class KiltSource(DumpFile):
         self.wiki = wiki
         self.language = language
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return KiltSource, (self.path, self.wiki, self.language)
-
     def parameters(self) -> dict[str, Any]:
         return {"wiki": self.wiki, "language": self.language}
 
@@ -346,17 +325,12 @@ class KiltSource(DumpFile):
                 hint="wanted is kilt_knowledgesource.json, one page a line",
             )
 
-    def read(self, job: Job) -> Read:
-        def part(data: bytes, at: int) -> Any:
-            return read_part(data, source=self.wiki, language=self.language, position=at)
+    def read(self, job: PartJob) -> Read:
+        read = partial(read_part, source=self.wiki, language=self.language)
+        return read_chunks(self, job, lambda data, at: read(data, position=at))
 
-        return read_chunks(self, job, part)
-
-    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
+    def finish(self, parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
         return finish_pages(parts, queries)
-
-
-# A knowledge base's pages as a file of KILT's knowledge source.
 
 
 def export_kilt_source(base: str | Path, out: str | Path) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What `ingest` asks of a source, whatever its kind."""
+"""What `ingest` asks of a source, whatever its kind, and what sources share."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from whichone.files.parts import (
     stream_parts,
 )
 from whichone.files.tables import TableSchema, array_of
-from whichone.knowledge.engines import Queries
+from whichone.knowledge.engines import MergeQueries
 from whichone.knowledge.formats.wiki_site import as_utf8
 from whichone.progress import talk
 
 
-class Refused(msgspec.Struct, frozen=True):
+class RefusedRecord(msgspec.Struct, frozen=True):
     """A record that could not be read.
 
     `byte` is the place in the file of the block that contains it (compressed, in a bzip2 file),
@@ -50,7 +50,7 @@ class Refused(msgspec.Struct, frozen=True):
         )
 
 
-class Job(msgspec.Struct, frozen=True):
+class PartJob(msgspec.Struct, frozen=True):
     """One part of one source; `chunks` are its records where a single reader has to cut them."""
 
     source: int
@@ -65,7 +65,7 @@ class Read(msgspec.Struct):
 
     tables: dict[str, pa.Table]
     counts: Mapping[str, int]
-    refused: list[Refused] = []
+    refused: list[RefusedRecord] = []
 
 
 class PartFiles(Protocol):
@@ -96,14 +96,14 @@ class Source(Protocol):
     def fingerprint(self, hashes: BlockHashes | None = None) -> dict[str, Any]:
         """Hash and size of the bytes; `hashes` computes those of blocks elsewhere."""
 
-    def jobs(self, number: int) -> Iterator[Job]: ...
+    def jobs(self, number: int) -> Iterator[PartJob]: ...
 
     def behind(self, finished: Sequence[ByteRange]) -> int:
         """How many bytes of the file are behind the reader."""
 
-    def read(self, job: Job) -> Read: ...
+    def read(self, job: PartJob) -> Read: ...
 
-    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
+    def finish(self, parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
         """For each table, a query whose rows go into it."""
 
 
@@ -121,14 +121,14 @@ class DumpFile:
     def fingerprint(self, hashes: BlockHashes | None = None) -> dict[str, Any]:
         return {"sha256": content_hash(self.path, hashes), "bytes": self.path.stat().st_size}
 
-    def jobs(self, number: int) -> Iterator[Job]:
+    def jobs(self, number: int) -> Iterator[PartJob]:
         if compression_of(self.path) in ("plain", "bz2"):
             for part in plan_parts(self.path):
-                yield Job(number, part)
+                yield PartJob(number, part)
             return
         with self.path.open("rb", buffering=0) as self._stream:
             for part, chunks in stream_parts(self.path, self._stream, self.delimiter):
-                yield Job(number, part, chunks)
+                yield PartJob(number, part, chunks)
                 self._consumed = self._stream.tell()
 
     def behind(self, finished: Sequence[ByteRange]) -> int:
@@ -138,20 +138,20 @@ class DumpFile:
         kept = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         return {**kept, "_stream": None, "_consumed": 0}
 
-    def chunks(self, job: Job) -> Iterable[Chunk]:
+    def chunks(self, job: PartJob) -> Iterable[Chunk]:
         results: Iterable[Chunk] = job.chunks or ()
         if job.chunks is None:
             results = read_part(self.path, job.range, self.delimiter)
         return passed_through(results, job.repack) if job.repack else results
 
-    def refuse(self, chunk: Chunk, refused: Iterable[tuple[int, str]]) -> Iterator[Refused]:
+    def refuse(self, chunk: Chunk, refused: Iterable[tuple[int, str]]) -> Iterator[RefusedRecord]:
         """A chunk's refused records, with its place in the file."""
         exact = compression_of(self.path) != "bz2"
         for within, problem in refused:
             byte, rest = (chunk.offset + within, 0) if exact else (chunk.offset, within)
-            yield Refused(str(self.path), byte, rest, problem)
+            yield RefusedRecord(str(self.path), byte, rest, problem)
         if chunk.problem:
-            yield Refused(str(self.path), chunk.offset, 0, chunk.problem)
+            yield RefusedRecord(str(self.path), chunk.offset, 0, chunk.problem)
 
 
 def key_of(source: Source, fingerprint: Mapping[str, Any]) -> str:
@@ -166,7 +166,7 @@ def joined(tables: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
     return {name: pa.concat_tables([t[name] for t in tables]) for name in names}
 
 
-class Part:
+class PartRows:
     """Rows by table, in dump order; the same for a process pool and for Spark."""
 
     def __init__(self, *schemas: TableSchema) -> None:
@@ -228,9 +228,6 @@ class Columns:
             self._rows = []
 
 
-# What all sources of pages share: telling them apart, reading chunks, and the rows they give.
-
-
 def pages_source(path: str | Path, language: str | None = None) -> Source:
     """The source of a file of pages: a MediaWiki dump or KILT's knowledge source, by its bytes.
 
@@ -252,10 +249,10 @@ def pages_source(path: str | Path, language: str | None = None) -> Source:
     )
 
 
-def read_chunks(source: DumpFile, job: Job, read: Callable[[bytes, int], Part]) -> Read:
+def read_chunks(source: DumpFile, job: PartJob, read: Callable[[bytes, int], PartRows]) -> Read:
     """All chunks of a part, read one after another; `read` takes bytes and the first position."""
     tables, position = [], 0
-    refused: list[Refused] = []
+    refused: list[RefusedRecord] = []
     counts: Counter[str] = Counter()
     for chunk in source.chunks(job):
         part = read(chunk.data, position)
@@ -269,7 +266,7 @@ def read_chunks(source: DumpFile, job: Job, read: Callable[[bytes, int], Part]) 
     return Read(joined(tables), counts, refused)
 
 
-def finish_pages(parts: PartFiles, queries: Queries) -> dict[str, str]:
+def finish_pages(parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
     """A page that appears in the dump several times is kept once, where it appears first."""
     rows = parts.rows("pages")
     repeated = queries.fetch(f"select count(*) - count(distinct page) from ({rows})")[0][0]

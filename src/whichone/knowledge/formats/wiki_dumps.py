@@ -1,4 +1,4 @@
-"""How often each page was looked at, from every format that Wikimedia has published.
+"""Wikimedia's smaller dumps: page views in every format it has published, and redirects from its SQL tables.
 
 pagecounts-ez     en.z Title 42            or  en.z Title 42 A12B30
 pageviews hourly  en.m Title 42 0          and pagecounts-raw, en Title 42 6240
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,8 +24,15 @@ from whichone.files.lines import read_lines
 from whichone.files.manifest import BlockHashes, content_hash
 from whichone.files.parts import beginning
 from whichone.files.tables import TableSchema, sql_text
-from whichone.knowledge.engines import Queries
-from whichone.knowledge.formats.sources import DumpFile, Job, Part, PartFiles, Read, read_chunks
+from whichone.knowledge.engines import MergeQueries
+from whichone.knowledge.formats.sources import (
+    DumpFile,
+    PartFiles,
+    PartJob,
+    PartRows,
+    Read,
+    read_chunks,
+)
 from whichone.knowledge.formats.wiki_site import clean_title, site_for
 from whichone.knowledge.knowledge_tables import VIEWS
 from whichone.progress import talk
@@ -113,12 +120,12 @@ def read_part(
     language: str = "en",
     rules: Rules = "summed",
     position: int = 0,
-) -> Part:
+) -> PartRows:
     """Titles, blanks not underscores, with their views and a line, from whole lines.
 
     `position` counts the lines of the project before these ones.
     """
-    part = Part()
+    part = PartRows()
     published = rules == "published"
     projects = (b"en.z ",) if published else form.projects(language)
     wanted = re.compile(rb"(?m)^(?:" + b"|".join(map(re.escape, projects)) + rb").*$")
@@ -170,7 +177,7 @@ def _as_published(raw: Mapping[bytes, tuple[int, int]]) -> dict[str, tuple[int, 
 
 
 def _cleaned(
-    raw: Mapping[bytes, tuple[int, int]], language: str, part: Part
+    raw: Mapping[bytes, tuple[int, int]], language: str, part: PartRows
 ) -> dict[str, tuple[int, int]]:
     site = site_for(f"{language}wiki", language)
     results: dict[str, tuple[int, int]] = {}
@@ -209,9 +216,6 @@ class ViewsFile(DumpFile):
         self.language = language
         self.rules: Rules = rules
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ViewsFile, (self.path, self.language, self.rules)
-
     @cached_property
     def format(self) -> ViewsFormat:
         return detect_format(beginning(self.path), file=str(self.path))
@@ -222,15 +226,11 @@ class ViewsFile(DumpFile):
     def check(self) -> None:
         assert self.format.name
 
-    def read(self, job: Job) -> Read:
-        def part(data: bytes, at: int) -> Any:
-            return read_part(
-                data, self.format, language=self.language, rules=self.rules, position=at
-            )
+    def read(self, job: PartJob) -> Read:
+        read = partial(read_part, form=self.format, language=self.language, rules=self.rules)
+        return read_chunks(self, job, lambda data, at: read(data, position=at))
 
-        return read_chunks(self, job, part)
-
-    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
+    def finish(self, parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
         lines, unfit = parts.counted("lines"), parts.counted(UNFIT)
         # The released program passes over every line that has not three fields, however many.
         most = lines - 1 if self.rules == "published" else max(10, _UNFIT_SHARE * lines)
@@ -253,9 +253,6 @@ class ViewsFile(DumpFile):
         return {
             "views": f"select title, {add} as views, {name} as source from ({rows}) group by title"
         }
-
-
-# MediaWiki's SQL dumps (`redirect.sql`, `page.sql`): the rows of their INSERT lines.
 
 
 _TABLE = re.compile(rb"CREATE TABLE `(\w+)` \((.*?)\n\)", re.DOTALL)
@@ -355,9 +352,6 @@ class RedirectsDump(DumpFile):
         super().__init__(path)
         self.pages = Path(pages)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return RedirectsDump, (self.path, self.pages)
-
     @cached_property
     def columns(self) -> tuple[str, ...]:
         return sql_columns(beginning(self.path, _HEAD), file=str(self.path))[1]
@@ -371,11 +365,11 @@ class RedirectsDump(DumpFile):
     def check(self) -> None:
         assert self.columns
 
-    def read(self, job: Job) -> Read:
+    def read(self, job: PartJob) -> Read:
         return read_chunks(self, job, self._part)
 
-    def _part(self, data: bytes, position: int) -> Part:
-        part, offset = Part(IDS), 0
+    def _part(self, data: bytes, position: int) -> PartRows:
+        part, offset = PartRows(IDS), 0
         for line in data.splitlines(keepends=True):
             try:
                 for row in sql_rows(line, "redirect", self.columns, _WANTED["redirect"]):
@@ -390,7 +384,7 @@ class RedirectsDump(DumpFile):
         part.counts["positions"] = part.counts["records"]
         return part
 
-    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
+    def finish(self, parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
         if not parts.counted("redirects"):
             raise BadInput("it has no redirect of an article", file=self.path)
         file = parts.folder / "redirect-titles.parquet"

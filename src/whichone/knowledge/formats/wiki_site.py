@@ -28,7 +28,7 @@ DISAMBIGUATION = "__DISAMBIG__"
 """MediaWiki's own mark of a page that lists namesakes, in every language."""
 
 
-class Site(msgspec.Struct, frozen=True, kw_only=True):
+class WikiSite(msgspec.Struct, frozen=True, kw_only=True):
     """What a dump's head says about its wiki, and what `wikis.toml` knows of its language."""
 
     name: str = "enwiki"
@@ -56,12 +56,12 @@ def _languages() -> dict[str, Any]:
 
 
 @cache
-def site_for(name: str, language: str) -> Site:
+def site_for(name: str, language: str) -> WikiSite:
     """A site known by its language alone, as when a dump has no head."""
     return _site(name, language, True, {})
 
 
-def _site(name: str, language: str, first_letter: bool, declared: Mapping[str, int]) -> Site:
+def _site(name: str, language: str, first_letter: bool, declared: Mapping[str, int]) -> WikiSite:
     known = _languages()
     every, own = known["all"], known.get("simple" if name == "simplewiki" else language, {})
 
@@ -72,7 +72,7 @@ def _site(name: str, language: str, first_letter: bool, declared: Mapping[str, i
     for key, number in (("file_aliases", FILE), ("category_aliases", CATEGORY)):
         for alias in both(key):
             namespaces.setdefault(name_key(alias), number)
-    return Site(
+    return WikiSite(
         name=name,
         language=language,
         first_letter=first_letter,
@@ -108,7 +108,7 @@ def as_utf8(head: bytes) -> bytes:
     return head.removeprefix(codecs.BOM_UTF8)
 
 
-def read_site(head: bytes, *, file: str = "", language: str | None = None) -> Site:
+def read_site(head: bytes, *, file: str = "", language: str | None = None) -> WikiSite:
     """The site of a dump from its first bytes, which must hold all of `<siteinfo>`.
 
     `language` wins over what the dump says of itself: cuts of dumps often say nothing, or that they
@@ -167,7 +167,7 @@ def _site_info(head: bytes, file: str) -> tuple[str, bool, dict[str, int]]:
     return info.findtext("dbname") or "", info.findtext("case") != "case-sensitive", declared
 
 
-def clean_title(title: str, site: Site) -> str:
+def clean_title(title: str, site: WikiSite) -> str:
     """A title as its page has it: blanks for underscores, entities and percents decoded."""
     if "&" in title:
         title = _ENTITY.sub(lambda match: html.unescape(match.group()), title)
@@ -180,7 +180,7 @@ def clean_title(title: str, site: Site) -> str:
     return title
 
 
-def namespace_of(title: str, site: Site) -> int:
+def namespace_of(title: str, site: WikiSite) -> int:
     """The number of a title's namespace, for dumps that do not say it."""
     prefix, colon, _ = title.partition(":")
     return site.namespaces.get(name_key(prefix), 0) if colon else 0
@@ -193,7 +193,7 @@ class Target(msgspec.Struct, frozen=True):
     title: str
 
 
-def link_target(written: str, site: Site) -> Target:
+def link_target(written: str, site: WikiSite) -> Target:
     """What the first part of `[[…]]` points to."""
     title = written.partition("#")[0].strip()
     shown = title.startswith(":")  # [[:Category:X]] is a plain link to a category
@@ -214,13 +214,13 @@ def link_target(written: str, site: Site) -> Target:
     return Target("page", clean_title(title, site))
 
 
-def is_disambiguation_template(name: str, site: Site) -> bool:
+def is_disambiguation_template(name: str, site: WikiSite) -> bool:
     """Whether a template's name is on the language's list."""
     return name_key(name) in site.disambiguation_templates
 
 
 def is_disambiguation(
-    title: str, templates: Iterable[str], categories: Iterable[str], site: Site
+    title: str, templates: Iterable[str], categories: Iterable[str], site: WikiSite
 ) -> bool:
     """Whether a page lists namesakes.
 

@@ -20,18 +20,27 @@ from msgspec.structs import astuple
 from whichone.errors import BadInput
 from whichone.files.lines import NOT_JSON
 from whichone.files.parts import beginning
-from whichone.knowledge.engines import Queries
-from whichone.knowledge.formats.sources import Columns, DumpFile, Job, PartFiles, Read, Refused
+from whichone.knowledge.engines import MergeQueries
+from whichone.knowledge.formats.sources import (
+    Columns,
+    DumpFile,
+    PartFiles,
+    PartJob,
+    Read,
+    RefusedRecord,
+)
 from whichone.knowledge.formats.wikidata_choice import (
     SUBCLASS_OF,
+    NoEntries,
     Sitelink,
-    Statement,
-    Text,
     WikidataChoice,
+    WikidataStatement,
+    WikidataText,
     all_entities,
     by_language,
     fact_of,
 )
+from whichone.knowledge.knowledge_tables import FACTS, NAMES, PROPERTIES
 from whichone.progress import talk
 
 INSTANCE_OF = "P31"
@@ -55,41 +64,13 @@ ENTITY_COLUMNS = pa.schema(
         ("title", pa.string()),
     ]
 )
-NAME_COLUMNS = pa.schema(
-    [
-        ("entity", pa.string()),
-        ("name", pa.string()),
-        ("language", pa.string()),
-        ("kind", pa.string()),
-        ("place", pa.int32()),
-        ("position", pa.int64()),  # of the entity: a dump may contain it twice
-    ]
-)
-FACT_COLUMNS = pa.schema(
-    [
-        ("entity", pa.string()),
-        ("property", pa.string()),
-        ("kind", pa.string()),
-        ("value", pa.string()),
-        ("unit", pa.string()),
-        ("precision", pa.int8()),
-        ("language", pa.string()),
-        ("rank", pa.string()),
-        ("place", pa.int32()),
-        ("position", pa.int64()),  # of the entity: a dump may contain it twice
-    ]
-)
-PROPERTY_COLUMNS = pa.schema(
-    [
-        ("property", pa.string()),
-        ("label", pa.string()),
-        ("datatype", pa.string()),
-        ("position", pa.int64()),
-    ]
-)
+_POSITION = pa.field("position", pa.int64())  # of the entity: a dump may contain it twice
+_NAMED = ("entity", "name", "language", "kind", "place")
+NAME_COLUMNS = pa.schema([*(NAMES.schema.field(name) for name in _NAMED), _POSITION])
+FACT_COLUMNS = FACTS.schema.append(_POSITION)
 
 
-class Selection(msgspec.Struct, frozen=True, kw_only=True):
+class WikidataSelection(msgspec.Struct, frozen=True, kw_only=True):
     """What of a dump is wanted."""
 
     languages: tuple[str, ...] = ("en",)  # all kept in full
@@ -107,11 +88,11 @@ def _decoder(name: str, fields: list[Any]) -> Callable[[bytes], Any]:
 class WikidataReader:
     """Reads blocks of lines; the same bytes always give the same rows."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: WikidataSelection) -> None:
         self.selection = selection
         self.languages = tuple(dict.fromkeys(selection.languages + selection.fallbacks))
-        texts = by_language("Texts", self.languages, Text)
-        lists = by_language("Lists", self.languages, list[Text])
+        texts = by_language("Texts", self.languages, WikidataText)
+        lists = by_language("Lists", self.languages, list[WikidataText])
         head = [
             ("id", str | None, None),
             ("type", str | None, None),
@@ -124,13 +105,13 @@ class WikidataReader:
         ]
         whole = [
             *head,
-            ("claims", dict[str, msgspec.Raw] | list[None] | None, None),
-            ("sitelinks", dict[str, msgspec.Raw] | list[None] | None, None),
+            ("claims", dict[str, msgspec.Raw] | NoEntries | None, None),
+            ("sitelinks", dict[str, msgspec.Raw] | NoEntries | None, None),
         ]
         self._head = _decoder("Head", head)
         self._whole = _decoder("Whole", whole)
         self._sitelink = msgspec.json.Decoder(Sitelink).decode
-        self._statements = msgspec.json.Decoder(list[Statement]).decode
+        self._statements = msgspec.json.Decoder(list[WikidataStatement]).decode
         self._site = f'"{selection.wiki}"'.encode()
         wanted = selection.properties
         self._wanted = None if wanted is None else frozenset((*wanted, INSTANCE_OF))
@@ -145,7 +126,7 @@ class WikidataReader:
         self.others = Columns(OTHER_COLUMNS)  # items of which only the names were read
         self.names = Columns(NAME_COLUMNS)
         self.facts = Columns(FACT_COLUMNS)
-        self.properties = Columns(PROPERTY_COLUMNS)
+        self.properties = Columns(PROPERTIES.schema)
         self.counts: Counter[str] = Counter()
         self.refused: list[tuple[int, str]] = []  # byte in its block, what is wrong
         self.position = 0
@@ -330,7 +311,7 @@ class WikidataReader:
         return types, rows
 
 
-def _first(texts: tuple[Text | None, ...]) -> str | None:
+def _first(texts: tuple[WikidataText | None, ...]) -> str | None:
     """The text in the first language that has one."""
     for text in texts:
         if text is not None:
@@ -341,7 +322,7 @@ def _first(texts: tuple[Text | None, ...]) -> str | None:
 class WikidataDump(DumpFile):
     kind = "wikidata"
 
-    def __init__(self, path: str | Path, selection: Selection) -> None:
+    def __init__(self, path: str | Path, selection: WikidataSelection) -> None:
         super().__init__(path)
         self.selection = selection
 
@@ -365,10 +346,10 @@ class WikidataDump(DumpFile):
     def _reader(self) -> WikidataReader:
         return WikidataReader(self.selection)
 
-    def read(self, job: Job) -> Read:
+    def read(self, job: PartJob) -> Read:
         reader = self._reader
         reader.start()
-        refused: list[Refused] = []
+        refused: list[RefusedRecord] = []
         for chunk in self.chunks(job):
             reader.read(chunk.data)
             if reader.refused or chunk.problem:
@@ -376,8 +357,14 @@ class WikidataDump(DumpFile):
                 reader.refused.clear()
         return Read(reader.tables(), reader.counted(), refused)
 
-    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
-        self._check_brackets(parts)
+    def finish(self, parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
+        opened, closed = parts.counted("opening brackets"), parts.counted("closing brackets")
+        if opened != closed:
+            raise BadInput(
+                "its list is opened and never closed: the dump is cut off",
+                file=self.path,
+                hint="fetch the file again and compare its checksum",
+            )
         without = parts.counted("items without a page")
         if without and not parts.counted("items with a page") and not self.selection.without_page:
             talk(
@@ -410,12 +397,3 @@ class WikidataDump(DumpFile):
                 arg_min(datatype, position) as datatype, min(position) as position
                 from ({parts.rows("properties")}) group by property""",
         }
-
-    def _check_brackets(self, parts: PartFiles) -> None:
-        opened, closed = parts.counted("opening brackets"), parts.counted("closing brackets")
-        if opened != closed:
-            raise BadInput(
-                "its list is opened and never closed: the dump is cut off",
-                file=self.path,
-                hint="fetch the file again and compare its checksum",
-            )

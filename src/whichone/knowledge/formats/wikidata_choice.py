@@ -1,13 +1,16 @@
-"""Which entities of a Wikidata dump are kept: those with a page, the values of their facts, and the classes above."""
+"""The parts of a Wikidata entity's JSON that are read, and which entities of a dump are kept.
+
+Kept are those with a page, the values of their facts, and the classes above.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from whichone.files.tables import tables_sql
-from whichone.knowledge.engines import Queries
+from whichone.knowledge.engines import MergeQueries
 from whichone.knowledge.formats.sources import PartFiles
 
 SUBCLASS_OF = "P279"
@@ -16,7 +19,7 @@ SUBCLASS_OF = "P279"
 class WikidataChoice:
     """Relations of one dump, kept as files: entities that are kept, and the classes above types."""
 
-    def __init__(self, parts: PartFiles, queries: Queries, *, without_page: bool) -> None:
+    def __init__(self, parts: PartFiles, queries: MergeQueries, *, without_page: bool) -> None:
         self._parts, self._queries = parts, queries
         paged = "true" if without_page else "title is not null"
         self._seen = self._keep(
@@ -43,15 +46,7 @@ class WikidataChoice:
                 using (entity) where starts_with(v.entity, 'Q')"""
             )[0][0]
         )
-        self.kept = self._kept()
-
-    def _keep(self, name: str, query: str) -> str:
-        file = self._parts.folder / f"{name}.parquet"
-        self._queries.keep(query, file)
-        return tables_sql([file])
-
-    def _kept(self) -> str:
-        """What has a page, what is a value of such, and all classes above."""
+        # What has a page, what is a value of such, and all classes above.
         either = f"{self._paged} union all select entity from {self._valued}"
         above = self._parts.folder / "superclasses.parquet"
         self._queries.keep_closure(
@@ -60,11 +55,16 @@ class WikidataChoice:
             f"select b.value from superclasses a join {self._subclasses} b on b.entity = a.entity",
             above,
         )
-        return self._keep(
+        self.kept = self._keep(
             "kept",
             f"""select entity, position from {self._seen}
             semi join ({either} union all select entity from {tables_sql([above])}) using (entity)""",
         )
+
+    def _keep(self, name: str, query: str) -> str:
+        file = self._parts.folder / f"{name}.parquet"
+        self._queries.keep(query, file)
+        return tables_sql([file])
 
     def above(self) -> str:
         """For each list of types that some item has, all classes above them, by their ids."""
@@ -91,14 +91,11 @@ def all_entities(parts: PartFiles) -> str:
     return f"{parts.rows('entities')} union all by name {parts.rows('others')}"
 
 
-# The shapes of a Wikidata entity's JSON, as far as they are read, and what its values mean.
-
-
-class Text(msgspec.Struct, gc=False):
+class WikidataText(msgspec.Struct, gc=False):
     value: str
 
 
-class Value(
+class WikidataValue(
     msgspec.Struct, gc=False, rename={"entity_type": "entity-type", "numeric_id": "numeric-id"}
 ):
     """The union of all kinds of values that are objects."""
@@ -117,7 +114,7 @@ class Value(
 
 
 class DataValue(msgspec.Struct, gc=False):
-    value: str | Value
+    value: str | WikidataValue
     type: str
 
 
@@ -126,7 +123,7 @@ class Snak(msgspec.Struct, gc=False):
     datavalue: DataValue | None = None
 
 
-class Statement(msgspec.Struct, gc=False):
+class WikidataStatement(msgspec.Struct, gc=False):
     mainsnak: Snak
     rank: str = "normal"
 
@@ -135,14 +132,15 @@ class Sitelink(msgspec.Struct, gc=False):
     title: str
 
 
-def by_language(name: str, languages: tuple[str, ...], value: Any) -> Any:
-    """A record with one optional field a language; all other languages are passed over unread.
+NoEntries = Annotated[list[None], msgspec.Meta(max_length=0)]
+"""Wikibase writes an empty map as an empty list in some dumps."""
 
-    Wikibase writes an empty map as an empty list in some dumps.
-    """
+
+def by_language(name: str, languages: tuple[str, ...], value: Any) -> Any:
+    """A record with one optional field a language; all other languages are passed over unread."""
     fields = [(f"in_{n}", value | None, None) for n in range(len(languages))]
     rename = {f"in_{n}": language for n, language in enumerate(languages)}
-    return msgspec.defstruct(name, fields, rename=rename, gc=False) | list[None] | None
+    return msgspec.defstruct(name, fields, rename=rename, gc=False) | NoEntries | None
 
 
 def _precision(given: float | None) -> int:
@@ -169,7 +167,7 @@ def fact_of(given: DataValue) -> tuple[str, str, str | None, int | None, str | N
     return None
 
 
-def _from_number(value: Value) -> str | None:
+def _from_number(value: WikidataValue) -> str | None:
     """The id of an entity in dumps before 2017, which give its number only."""
     letter = {"item": "Q", "property": "P", "lexeme": "L"}.get(value.entity_type or "")
     return f"{letter}{value.numeric_id}" if letter and value.numeric_id is not None else None

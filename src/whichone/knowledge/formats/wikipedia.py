@@ -4,6 +4,10 @@
 number of whole `<page>` elements into rows, and depends on nothing else, so that a process pool or
 Spark can call it. Links carry titles; their pages are found once all redirects are known
 (`knowledge/merge.py`).
+
+MediaWiki knows a page that lists namesakes by `__DISAMBIG__`, which comes from a template whose name
+differs from wiki to wiki. A dump of all articles contains the templates: those with the mark, those
+that redirect to one, and those that call one.
 """
 
 from __future__ import annotations
@@ -24,19 +28,19 @@ from whichone.errors import BadInput
 from whichone.files.lines import open_binary
 from whichone.files.parts import ByteRange, Chunk, beginning, whole_records
 from whichone.files.tables import TableSchema, columns_sql
-from whichone.knowledge.engines import Queries
+from whichone.knowledge.engines import MergeQueries
 from whichone.knowledge.formats.sources import (
     DumpFile,
-    Job,
-    Part,
     PartFiles,
+    PartJob,
+    PartRows,
     Read,
     finish_pages,
     read_chunks,
 )
 from whichone.knowledge.formats.wiki_site import (
     DISAMBIGUATION,
-    Site,
+    WikiSite,
     clean_title,
     is_disambiguation,
     is_disambiguation_template,
@@ -48,11 +52,6 @@ from whichone.knowledge.formats.wikitext import WikiText, parse_wikitext
 from whichone.knowledge.knowledge_tables import LINKS, PAGES, REDIRECTS
 from whichone.names import name_key
 from whichone.records import Record, page_id
-
-# Which templates mark a page as a list of namesakes, by the template pages of the dump itself.
-# MediaWiki knows such a page by `__DISAMBIG__`, which comes from a template whose name differs from wiki to wiki. A dump
-# of all articles contains the templates: those with the mark, those that redirect to one, and those that call one.
-
 
 TEMPLATE = 10
 """The number of the namespace of templates, in every wiki."""
@@ -80,29 +79,16 @@ _LEVELS = 4
 """A template that calls one that calls one and so on, as far as this."""
 
 
-def template_row(title: str, text: str, redirect: str | None, site: Site) -> dict[str, Any]:
-    """What a template page says about itself: whether it has the mark, and what it calls or redirects to."""
-    included = _NOT_INCLUDED.sub("", text)
-    calls = {template_hash(match[1], site) for match in _CALL.finditer(included)}
-    listed = is_disambiguation_template(_bare(title, site), site)
-    return {
-        "template": template_hash(title, site),
-        "marked": DISAMBIGUATION in included or listed,
-        "redirect": None if redirect is None else template_hash(redirect, site),
-        "calls": [] if redirect is not None else sorted(calls),
-    }
-
-
-def used_templates(names: Iterable[str], site: Site) -> list[int]:
+def used_templates(names: Iterable[str], site: WikiSite) -> list[int]:
     return sorted({template_hash(name, site) for name in names})
 
 
-def template_hash(name: str, site: Site) -> int:
+def template_hash(name: str, site: WikiSite) -> int:
     """64 bits of a template's name without its namespace."""
     return _hash(_bare(name, site))
 
 
-def _bare(name: str, site: Site) -> str:
+def _bare(name: str, site: WikiSite) -> str:
     name = name.strip().lstrip(":")
     return name.partition(":")[2] if namespace_of(name, site) == TEMPLATE else name
 
@@ -112,7 +98,7 @@ def _hash(name: str) -> int:
     return int(mmh3.hash64(name_key(name).encode("utf-8", "surrogatepass"))[0])
 
 
-def marking_templates(queries: Queries, rows: str) -> list[int]:
+def marking_templates(queries: MergeQueries, rows: str) -> list[int]:
     """All templates that put the mark on the pages that use them; `rows` is a query of `TEMPLATES`."""
     known = {t for (t,) in queries.fetch(f"select template from ({rows}) where marked")}
     for _ in range(_LEVELS if known else 0):
@@ -126,9 +112,6 @@ def marking_templates(queries: Queries, rows: str) -> list[int]:
             break
         known |= more
     return sorted(known)
-
-
-# MediaWiki XML dumps (pages-articles, plain or multistream, any language) to pages and links.
 
 
 _OPEN, _CLOSE = b"<page>", b"</page>"
@@ -220,7 +203,7 @@ def _number(text: str) -> int:
     return number
 
 
-def redirect_target(page: RawPage, site: Site) -> str | None:
+def redirect_target(page: RawPage, site: WikiSite) -> str | None:
     """Where a page redirects to: what the dump says, or, in old dumps, what its text begins with."""
     if page.redirect is not None:
         return clean_title(page.redirect.partition("#")[0], site)
@@ -234,13 +217,13 @@ def redirect_target(page: RawPage, site: Site) -> str | None:
     return clean_title(link[1].partition("#")[0].lstrip(":"), site) if link else None
 
 
-def read_part(data: bytes, site: Site, *, position: int = 0) -> Part:
+def read_part(data: bytes, site: WikiSite, *, position: int = 0) -> PartRows:
     """Rows of pages, links and redirects from the whole `<page>` elements in `data`.
 
     `position` is the place of the first page in its dump. Pages outside the main namespace and
     pages that are not wikitext are counted, not kept.
     """
-    part = Part(PAGES, LINKS, REDIRECTS, TEMPLATES, USES)
+    part = PartRows(PAGES, LINKS, REDIRECTS, TEMPLATES, USES)
     part.counts["closing brackets"] = data.count(b"</mediawiki>")  # an undamaged dump ends in one
     first, start = position, data.find(_OPEN)
     while start >= 0:
@@ -256,7 +239,9 @@ def read_part(data: bytes, site: Site, *, position: int = 0) -> Part:
     return part
 
 
-def _read_element(part: Part, element: bytes, offset: int, site: Site, position: int) -> None:
+def _read_element(
+    part: PartRows, element: bytes, offset: int, site: WikiSite, position: int
+) -> None:
     try:
         raw = raw_page(element)
     except ValueError as error:
@@ -267,7 +252,18 @@ def _read_element(part: Part, element: bytes, offset: int, site: Site, position:
         part.counts["pages of other namespaces"] += 1
         if space == TEMPLATE and raw.model == "wikitext":
             target = redirect_target(raw, site)
-            part.add("templates", template_row(raw.title, raw.text, target, site))
+            included = _NOT_INCLUDED.sub("", raw.text)
+            calls = {template_hash(match[1], site) for match in _CALL.finditer(included)}
+            listed = is_disambiguation_template(_bare(raw.title, site), site)
+            part.add(
+                "templates",
+                {
+                    "template": template_hash(raw.title, site),
+                    "marked": DISAMBIGUATION in included or listed,
+                    "redirect": None if target is None else template_hash(target, site),
+                    "calls": [] if target is not None else sorted(calls),
+                },
+            )
         return
     target = redirect_target(raw, site)
     if target is not None:
@@ -280,7 +276,7 @@ def _read_element(part: Part, element: bytes, offset: int, site: Site, position:
     _add_page(part, raw, parse_wikitext(raw.title, raw.text, site), site, position)
 
 
-def _add_page(part: Part, raw: RawPage, text: WikiText, site: Site, position: int) -> None:
+def _add_page(part: PartRows, raw: RawPage, text: WikiText, site: WikiSite, position: int) -> None:
     listed = is_disambiguation(raw.title, text.templates, text.categories, site)
     kind = "disambiguation" if listed else "article"
     page = page_id(site.name, raw.id)
@@ -336,20 +332,17 @@ class WikipediaDump(DumpFile):
         super().__init__(path)
         self.language = language
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return WikipediaDump, (self.path, self.language)
-
     @cached_property
-    def site(self) -> Site:
+    def site(self) -> WikiSite:
         return read_site(beginning(self.path, _HEAD), file=str(self.path), language=self.language)
 
-    def jobs(self, number: int) -> Iterator[Job]:
+    def jobs(self, number: int) -> Iterator[PartJob]:
         if not is_utf16(beginning(self.path, 2)):
             yield from super().jobs(number)
             return
         whole = ByteRange(0, 0, self.path.stat().st_size)
         everything = ByteRange(0, 0, 1 << 62)
-        yield Job(number, whole, whole_records(self._recoded(), everything, self.delimiter))
+        yield PartJob(number, whole, whole_records(self._recoded(), everything, self.delimiter))
 
     def _recoded(self) -> Iterator[Chunk]:
         """A dump in UTF-16 as UTF-8, by a single reader."""
@@ -374,10 +367,10 @@ class WikipediaDump(DumpFile):
     def check(self) -> None:
         assert self.site.name
 
-    def read(self, job: Job) -> Read:
+    def read(self, job: PartJob) -> Read:
         return read_chunks(self, job, lambda data, at: read_part(data, self.site, position=at))
 
-    def finish(self, parts: PartFiles, queries: Queries) -> dict[str, str]:
+    def finish(self, parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
         if not parts.counted(ENDS):
             raise BadInput(
                 "it ends without </mediawiki>: the dump is cut off",
@@ -399,7 +392,7 @@ class WikipediaDump(DumpFile):
                 from ({tables["pages"]}) p left join ({listed}) l on l.page = p.page"""
         return tables | {"redirects": parts.rows("redirects")}
 
-    def _pages_that_list_namesakes(self, parts: PartFiles, queries: Queries) -> str:
+    def _pages_that_list_namesakes(self, parts: PartFiles, queries: MergeQueries) -> str:
         """A query of the pages whose templates have MediaWiki's mark; empty where there are none."""
         # a dump that is split has its templates in other files than most of its articles
         templates = " union all by name ".join(p.rows("templates") for p in parts.siblings)

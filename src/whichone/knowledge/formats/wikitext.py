@@ -2,7 +2,12 @@
 
 Paragraph 0 is the title, `Section::::A.:B.` a heading below its parents, `BULLET::::- ` or
 `BULLET::::1. ` a list item; every paragraph ends with a line feed, as in KILT's source. A heading
-appears only when text follows it. mwparserfromhell reads what `wikitext_strip` leaves.
+appears only when text follows it.
+
+Comments, references, templates, tables and quote marks are taken out before mwparserfromhell parses
+the rest: they are more than half of an article's wikitext and become no paragraphs, so that reading is
+faster than with the parser alone. What is taken out is counted, and the templates that represent words
+of a sentence (`wikis.toml`) are expanded.
 """
 
 from __future__ import annotations
@@ -11,20 +16,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
+from typing import NamedTuple
 
 import mwparserfromhell
 from mwparserfromhell import nodes
 
-from whichone.knowledge.formats.wiki_site import DISAMBIGUATION, Site, link_target
+from whichone.knowledge.formats.wiki_site import DISAMBIGUATION, WikiSite, link_target
 from whichone.knowledge.knowledge_tables import BULLET, SECTION
 from whichone.names import name_key
 from whichone.records import Record
-
-# What goes before wikitext is parsed: comments, references, templates, tables, quote marks.
-# More than half of an article's wikitext is references, infoboxes and tables, none of which become
-# paragraphs; taking them out first is what makes reading faster than the parser alone. What is taken
-# out is counted, and the templates that represent words of a sentence (`wikis.toml`) are expanded.
-
 
 GAP = "\x7f"  # where a template was: cleaned away, with the punctuation that it leaves alone
 
@@ -60,16 +60,15 @@ _GAPS = (
 )
 
 
-class Stripped:
+class Stripped(NamedTuple):
     """Wikitext without what is not text, the names of its templates, and counts of what went."""
 
-    def __init__(self, text: str, templates: list[str], lost: Counter[str]) -> None:
-        self.text = text
-        self.templates = templates
-        self.lost = lost
+    text: str
+    templates: list[str]
+    lost: Counter[str]
 
 
-def strip_wikitext(text: str, site: Site) -> Stripped:
+def strip_wikitext(text: str, site: WikiSite) -> Stripped:
     lost: Counter[str] = Counter()
     templates: list[str] = []
     if "<" in text:
@@ -136,7 +135,7 @@ def _tamed(text: str) -> str:
     return text
 
 
-def _without_braces(text: str, site: Site, templates: list[str], lost: Counter[str]) -> str:
+def _without_braces(text: str, site: WikiSite, templates: list[str], lost: Counter[str]) -> str:
     """Templates expanded or dropped and tables dropped, innermost first; odd braces stay text."""
     stack: list[tuple[str, list[str], str]] = []  # kind, pieces so far, how it was opened
     opened = Counter[str]()
@@ -183,7 +182,7 @@ def _as_text(unclosed: list[tuple[str, list[str], str]], pieces: list[str]) -> l
     return text + pieces if text else pieces
 
 
-def _template(content: str, site: Site, templates: list[str], lost: Counter[str]) -> str:
+def _template(content: str, site: WikiSite, templates: list[str], lost: Counter[str]) -> str:
     """What is in the text where a template was called."""
     name, _, rest = content.partition("|")
     name = name.strip().replace("_", " ")
@@ -212,7 +211,7 @@ _NUMBER = re.compile(r"\d{1,2}(?:er|º|ª)?")
 _YEAR = re.compile(r"-?\d{3,4}")
 
 
-def _date(given: list[str], site: Site) -> str:
+def _date(given: list[str], site: WikiSite) -> str:
     """{{date de naissance|14|3|1879}}: day, month and year in words, as the wiki shows them.
 
     A first argument that is a date already ("14 mars 1879") stays as it is; what comes after the year (a
@@ -291,9 +290,6 @@ def _apostrophe_order(line: str, start: int) -> int:
     return 0 if second in ("", " ") else 1
 
 
-# Wikitext to KILT-shaped paragraphs with anchors, categories and template names.
-
-
 _ODD = r"\t\r\f\v\u00a0\u2000-\u200a\u202f\u205f\u3000\x7f"
 _BLANK = re.compile(rf"[ {_ODD}]{{2,}}|[{_ODD}]")  # a single plain blank needs no work
 _BLOCK = re.compile(r"p|div|blockquote|center|ul|ol|dl|li|dd|dt|poem|hr|h[1-6]")
@@ -318,7 +314,7 @@ class WikiText(Record, frozen=True):
     lost: Mapping[str, int] = {}
 
 
-def parse_wikitext(title: str, text: str, site: Site) -> WikiText:
+def parse_wikitext(title: str, text: str, site: WikiSite) -> WikiText:
     """Read one page's wikitext; nothing that an editor can write makes this fail."""
     stripped = strip_wikitext(text, site)
     page = _Page(title, site, stripped.lost)
@@ -336,7 +332,7 @@ def parse_wikitext(title: str, text: str, site: Site) -> WikiText:
 class _Page:
     """The paragraphs so far, and the line being written."""
 
-    def __init__(self, title: str, site: Site, lost: Counter[str]) -> None:
+    def __init__(self, title: str, site: WikiSite, lost: Counter[str]) -> None:
         self.site = site
         self.paragraphs = [f"{title}\n"]
         self.anchors: list[Anchor] = []
@@ -359,18 +355,40 @@ class _Page:
             elif isinstance(node, nodes.Tag):
                 self._tag(node)
             elif isinstance(node, nodes.Heading):
-                self._heading(node)
+                self.end_line()
+                inner = _Page("", self.site, Counter())
+                inner.write(node.title.nodes)
+                text = inner._line.strip()
+                self.categories += inner.categories
+                while self._headings and self._headings[-1][0] >= node.level:
+                    self._headings.pop()
+                self._headings.append((node.level, text))
+                self._heading_due = True
+                self._numbers.clear()
             elif isinstance(node, nodes.HTMLEntity):
                 self._text(_entity(node))
             elif isinstance(node, nodes.ExternalLink):
-                self._external(node)
+                if node.title is not None:
+                    self.write(node.title.nodes)
+                elif not node.brackets:
+                    self._text(str(node.url))
+                else:
+                    self.lost["external links"] += 1
             elif isinstance(node, nodes.Template | nodes.Argument):
                 self.lost["templates"] += 1
 
     def _text(self, text: str) -> None:
         if self._trail:
             self._trail = False
-            text = self._word_goes_on(text)
+            # MediaWiki's link trail: lower-case letters right after a link belong to its text.
+            end = 0
+            while end < len(text) and text[end].islower():
+                end += 1
+            if end and self._links:
+                self._line += text[:end]
+                start, _, target = self._links.pop()
+                self._links.append((start, len(self._line), target))
+            text = text[end:]
         first, *rest = text.split("\n")
         self._add(first)
         for line in rest:
@@ -382,17 +400,6 @@ class _Page:
         if not self._line or self._line.endswith(" "):
             text = text.lstrip(" ")
         self._line += text
-
-    def _word_goes_on(self, text: str) -> str:
-        """MediaWiki's link trail: lower-case letters right after a link belong to its text."""
-        end = 0
-        while end < len(text) and text[end].islower():
-            end += 1
-        if end and self._links:
-            self._line += text[:end]
-            start, _, target = self._links.pop()
-            self._links.append((start, len(self._line), target))
-        return text[end:]
 
     def _link(self, node: nodes.Wikilink) -> None:
         target = link_target(str(node.title), self.site)
@@ -438,26 +445,6 @@ class _Page:
             self.write(node.contents.nodes)
         if block:
             self.end_line()
-
-    def _external(self, node: nodes.ExternalLink) -> None:
-        if node.title is not None:
-            self.write(node.title.nodes)
-        elif not node.brackets:
-            self._text(str(node.url))
-        else:
-            self.lost["external links"] += 1
-
-    def _heading(self, node: nodes.Heading) -> None:
-        self.end_line()
-        inner = _Page("", self.site, Counter())
-        inner.write(node.title.nodes)
-        text = inner._line.strip()
-        self.categories += inner.categories
-        while self._headings and self._headings[-1][0] >= node.level:
-            self._headings.pop()
-        self._headings.append((node.level, text))
-        self._heading_due = True
-        self._numbers.clear()
 
     def end_line(self) -> None:
         """Turn the line into a paragraph, under its heading and with its anchors."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import math
 import random
 import re
 from collections import Counter
@@ -17,10 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
+from whichone.benchmarks.relations import Account
 from whichone.knowledge.engines import PageRow, look_on_pages
 from whichone.names import name_key
 from whichone.papers.amber import distinguishing
-from whichone.papers.amber.collection import AmberSet, AmberTuple, PageRef, Rules, Value
+from whichone.papers.amber.collection import AmberRules, AmberSet, AmberTuple, AmberValue, PageRef
 from whichone.papers.amber.distinguishing import USERS, Pipeline
 from whichone.text import normalisers
 
@@ -52,7 +54,7 @@ def _normal(name: str) -> str:
     return " ".join(normalisers.amber_tokens(name))
 
 
-def needle(name: str, rules: Rules) -> str | None:
+def needle(name: str, rules: AmberRules) -> str | None:
     """A name as it is looked for; a name that normalises to nothing is found everywhere or nowhere."""
     normal = _normal(name)
     if normal:
@@ -60,7 +62,7 @@ def needle(name: str, rules: Rules) -> str | None:
     return "" if rules.empty_names_match else None
 
 
-class Hit(NamedTuple):
+class ValueHit(NamedTuple):
     """A value's name on a page: the n-th name of the v-th value of a property."""
 
     property: str
@@ -78,16 +80,16 @@ class PageHits(msgspec.Struct, frozen=True):
     entity: str
     page: PageRef
     position: int
-    hits: list[Hit]
+    hits: list[ValueHit]
 
 
-def hits(names: Names, text: str, rules: Rules) -> list[Hit]:
+def hits(names: Names, text: str, rules: AmberRules) -> list[ValueHit]:
     """Look for all of an entity's values on one of its pages."""
     document = beginning(text, rules.tokens)
     if document == "  ":
         return []
     return [
-        Hit(prop, v, n)
+        ValueHit(prop, v, n)
         for prop, values in names.items()
         for v, own in enumerate(values)
         for n, name in enumerate(own)
@@ -95,7 +97,9 @@ def hits(names: Names, text: str, rules: Rules) -> list[Hit]:
     ]
 
 
-def aligned(facts: Mapping[Key, Sequence[Value]], pages: Iterable[PageHits]) -> dict[Key, Aligned]:
+def aligned(
+    facts: Mapping[Key, Sequence[AmberValue]], pages: Iterable[PageHits]
+) -> dict[Key, Aligned]:
     """Every fact that some page states: pages by value, then name, then place in the source."""
     places: dict[Key, list[tuple[int, int, int, PageRef]]] = {}
     for page in pages:
@@ -113,14 +117,14 @@ def aligned(facts: Mapping[Key, Sequence[Value]], pages: Iterable[PageHits]) -> 
 
 
 def align(
-    facts: Mapping[Key, Sequence[Value]], engine: Engine, pages: Table, rules: Rules
+    facts: Mapping[Key, Sequence[AmberValue]], engine: Engine, pages: Table, rules: AmberRules
 ) -> dict[Key, Aligned]:
     """All facts against all pages of their entities; texts are read where the pages are."""
     seen = look_on_pages(engine, pages, "entity", _asked(facts), _Look(rules))
     return aligned(facts, map(_HITS.decode, seen))
 
 
-def _asked(facts: Mapping[Key, Sequence[Value]]) -> Iterator[tuple[str, bytes]]:
+def _asked(facts: Mapping[Key, Sequence[AmberValue]]) -> Iterator[tuple[str, bytes]]:
     by_entity: dict[str, dict[str, list[tuple[str, ...]]]] = {}
     for (entity, prop), values in facts.items():
         by_entity.setdefault(entity, {})[prop] = [value.names for value in values]
@@ -129,25 +133,28 @@ def _asked(facts: Mapping[Key, Sequence[Value]]) -> Iterator[tuple[str, bytes]]:
 
 
 _NAMES = msgspec.msgpack.Decoder(dict[str, list[list[str]]])
+_PROPERTIES = msgspec.msgpack.Decoder(list[str])
 _HITS = msgspec.msgpack.Decoder(PageHits)
 
 
 class _Look:
-    """Looks for the values of one page's entity."""
+    """Looks for the values of one page's entity, or for `candidates` of the properties that are asked."""
 
-    def __init__(self, rules: Rules) -> None:
-        self._rules = rules
+    def __init__(self, rules: AmberRules, candidates: Names | None = None) -> None:
+        self._rules, self._candidates = rules, candidates
 
     def __call__(self, page: PageRow) -> bytes | None:
         text = " ".join(part for part in page.paragraphs or () if part is not None)
-        seen = hits(_NAMES.decode(page.asked), text, self._rules)
+        names: Names = (
+            _NAMES.decode(page.asked)
+            if self._candidates is None
+            else {prop: self._candidates[prop] for prop in _PROPERTIES.decode(page.asked)}
+        )
+        seen = hits(names, text, self._rules)
         if not seen or page.entity is None:
             return None
         ref = PageRef(page.page, page.title)
         return msgspec.msgpack.encode(PageHits(page.entity, ref, page.position, seen))
-
-
-# What the released program does that is not relational: ids, choices, number words, exact to the bit.
 
 
 _twister = random.Random()  # always seeded before it is asked
@@ -225,9 +232,6 @@ def fill(template: str, name: str, value: str = "") -> str:
     return text.replace("$object", value) if value else text
 
 
-# The names of values: what may appear in a page, and what counts as an answer.
-
-
 class ValueNames(msgspec.Struct):
     """Names, types and users' names of one entity that is a value."""
 
@@ -246,13 +250,13 @@ class ValueBook:
         self._extra_answers = extra_answers
         self._signs = signs
 
-    def value(self, kind: str, value: str, unit: str | None = None) -> Value | None:
+    def value(self, kind: str, value: str, unit: str | None = None) -> AmberValue | None:
         """A fact's value with its names; None for an entity without any."""
         if kind == "entity":
             known = self._entities.get(value)
             if known is None or not known.names:
                 return None
-            return Value(
+            return AmberValue(
                 kind=kind,
                 value=value,
                 names=tuple(known.names),
@@ -262,9 +266,9 @@ class ValueBook:
         if kind == "quantity":
             extra = number_words(value) if self._extra_answers else ()
             name = value.removeprefix("+") if self._signs else amount_name(value)
-            return Value(kind=kind, value=value, unit=unit, names=(name,), extra=extra)
+            return AmberValue(kind=kind, value=value, unit=unit, names=(name,), extra=extra)
         shown = plain_time(value) if kind == "time" else value
-        return Value(kind=kind, value=value, names=(shown,))
+        return AmberValue(kind=kind, value=value, names=(shown,))
 
 
 def plain_time(value: str) -> str:
@@ -328,16 +332,18 @@ def _add_users(pipeline: Pipeline, wanted: Table, entities: dict[str, ValueNames
             entities[used].extra.add(name)
 
 
-# The wrong value of a false claim: the most frequent other one.
-
-
 _key = lru_cache(maxsize=1 << 16)(name_key)
+WHOLE_PAGE = 1 << 40
+"""More tokens than any page has."""
+LEAST_USES = 5
+MOST_USES = 0.1
+"""How many false claims of a property may have one value: this share of its facts, and at least `LEAST_USES`."""
 
 
 class FalseValues(Protocol):
-    """Gives a wrong value for a tuple, or None where there is no other."""
+    """Gives a wrong value for a bearer's tuple, or None where there is no other."""
 
-    def other_than(self, fact: AmberTuple) -> str | None: ...
+    def other_than(self, entity: str, fact: AmberTuple) -> str | None: ...
 
 
 class MostFrequentInTuples:
@@ -349,15 +355,13 @@ class MostFrequentInTuples:
 
     def __init__(self, sets: Iterable[AmberSet]) -> None:
         counts: dict[str, Counter[str]] = {}
-        for amber_set in sets:
-            for bearer in amber_set.bearers:
-                for fact in bearer.tuples:
-                    counts.setdefault(fact.property, Counter()).update(
-                        value.names[0] for value in fact.values
-                    )
+        for _, fact in _tuples(sets):
+            counts.setdefault(fact.property, Counter()).update(
+                value.names[0] for value in fact.values
+            )
         self._ordered = {prop: [name for name, _ in c.most_common()] for prop, c in counts.items()}
 
-    def other_than(self, fact: AmberTuple) -> str | None:
+    def other_than(self, entity: str, fact: AmberTuple) -> str | None:
         true = {value.names[0] for value in fact.values}
         return next((name for name in self._ordered[fact.property] if name not in true), None)
 
@@ -365,35 +369,107 @@ class MostFrequentInTuples:
 class MostFrequentInKnowledgeBase:
     """The paper: the most popular value of the property in all of the knowledge base.
 
-    A value that shares a name with a true one is passed over.
+    Passed over is a value that shares a name with a true one, that the bearer's page mentions, that is true of the
+    bearer by another property, or that so many false claims have already that it gives the verdict away.
     """
 
-    def __init__(self, ordered: Mapping[str, Sequence[Value]]) -> None:
-        self._ordered = ordered
+    def __init__(
+        self, pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
+    ) -> None:
+        self._ordered = _by_frequency(pipeline, book)
+        self._mentioned = _mentioned(pipeline, self._ordered, sets)
+        self._held = _held(pipeline)
+        facts = Counter(fact.property for _, fact in _tuples(sets))
+        self._most = {p: max(LEAST_USES, math.ceil(MOST_USES * n)) for p, n in facts.items()}
+        self._uses: Counter[tuple[str, str]] = Counter()
+        unit = "values for false claims"
+        self._unmentioned = account.step("the bearer's page does not mention it", unit)
+        self._untrue = account.step("not true of the bearer by another property", unit)
+        self._unworn = account.step("not the value of many other false claims", unit)
 
-    def other_than(self, fact: AmberTuple) -> str | None:
+    def other_than(self, entity: str, fact: AmberTuple) -> str | None:
+        prop = fact.property
         ids = {value.value for value in fact.values}
         true = {_key(name) for value in fact.values for name in value.names}
-        for value in self._ordered.get(fact.property, ()):
-            if value.value not in ids and true.isdisjoint(map(_key, value.names)):
-                return value.names[0]
-        return None
+        mentioned = self._mentioned.get(entity, frozenset())
+        usable: list[AmberValue] = []
+        for place, value in enumerate(self._ordered.get(prop, ())):
+            shown = f"{entity} {prop} {value.names[0]}"
+            if value.value in ids or not true.isdisjoint(map(_key, value.names)):
+                continue
+            if (prop, place) in mentioned:
+                self._unmentioned.remove(shown)
+                continue
+            self._unmentioned.kept += 1
+            if value.kind == "entity" and (entity, value.value) in self._held:
+                self._untrue.remove(shown)
+                continue
+            self._untrue.kept += 1
+            usable.append(value)
+            if self._uses[prop, value.value] < self._most[prop]:
+                break
+        if not usable:
+            return None
+        chosen = min(usable, key=lambda value: self._uses[prop, value.value])
+        for value in usable:
+            if value is not chosen:
+                self._unworn.remove(f"{entity} {prop} {value.names[0]}")
+        self._unworn.kept += 1
+        self._uses[prop, chosen.value] += 1
+        return chosen.names[0]
 
 
-def false_values(pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet]) -> FalseValues:
-    """The source of wrong values that the rules ask for."""
-    if pipeline.rules.false_value == "tuples":
-        return MostFrequentInTuples(sets)
+def _tuples(sets: Iterable[AmberSet]) -> Iterator[tuple[str, AmberTuple]]:
+    return ((b.entity, fact) for s in sets for b in s.bearers for fact in b.tuples)
+
+
+def _by_frequency(pipeline: Pipeline, book: ValueBook) -> dict[str, list[AmberValue]]:
+    """The most frequent values of each property that have a name, the most frequent first."""
     counted = pipeline.relations["value_counts"]
-    rows: dict[str, list[tuple[int, Value]]] = {}
+    rows: dict[str, list[tuple[int, AmberValue]]] = {}
     wanted = counted.select("property", "kind", "value", "frequency_rank")
     for prop, kind, value, rank in pipeline.tuples(wanted):
         named = book.value(kind, value)
         if named is not None:
             rows.setdefault(prop, []).append((rank, named))
-    return MostFrequentInKnowledgeBase(
-        {
-            prop: [value for _, value in sorted(ranked, key=lambda row: row[0])]
-            for prop, ranked in rows.items()
-        }
+    return {
+        prop: [value for _, value in sorted(ranked, key=lambda row: row[0])]
+        for prop, ranked in rows.items()
+    }
+
+
+def _mentioned(
+    pipeline: Pipeline, ordered: Mapping[str, Sequence[AmberValue]], sets: Sequence[AmberSet]
+) -> dict[str, frozenset[tuple[str, int]]]:
+    """By bearer, which of the frequent values of its properties its pages mention: property and place."""
+    asked: dict[str, set[str]] = {}
+    for entity, fact in _tuples(sets):
+        if fact.property in ordered:
+            asked.setdefault(entity, set()).add(fact.property)
+    candidates = {prop: [value.names for value in values] for prop, values in ordered.items()}
+    look = _Look(msgspec.structs.replace(pipeline.rules, tokens=WHOLE_PAGE), candidates)
+    questions = ((e, msgspec.msgpack.encode(sorted(props))) for e, props in asked.items())
+    seen = look_on_pages(pipeline.engine, pipeline.pages(), "entity", questions, look)
+    mentioned: dict[str, frozenset[tuple[str, int]]] = {}
+    for page in map(_HITS.decode, seen):
+        own = {(hit.property, hit.v) for hit in page.hits}
+        mentioned[page.entity] = mentioned.get(page.entity, frozenset()) | own
+    return mentioned
+
+
+def _held(pipeline: Pipeline) -> set[tuple[str, str]]:
+    """Every bearer with the entities that are its values, whatever the property."""
+    facts = pipeline.tables.facts
+    held = facts.filter(facts.kind == "entity").semi_join(
+        pipeline.relations["set_bearers"], "entity"
     )
+    return {(entity, value) for entity, value in pipeline.tuples(held.select("entity", "value"))}
+
+
+def false_values(
+    pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
+) -> FalseValues:
+    """The source of wrong values that the rules ask for."""
+    if pipeline.rules.false_value == "tuples":
+        return MostFrequentInTuples(sets)
+    return MostFrequentInKnowledgeBase(pipeline, book, sets, account)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict
@@ -16,6 +17,7 @@ from whichone.benchmarks.gold import outside_is_accepted
 from whichone.corpus.corpus import KIND as CORPUS
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.cut import Cut, article_pages, cut_corpus
+from whichone.corpus.passage_files import pages_by_title
 from whichone.corpus.save import Passages
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
@@ -27,7 +29,7 @@ from whichone.papers.amber.collection import (
     TUPLES_FILE,
     builtin_names,
     labels,
-    load_collection,
+    load_builtin,
     page_record,
     provenance,
     published_popularity,
@@ -46,10 +48,8 @@ from whichone.records import (
     without_collector,
 )
 
-# The pages that released AmbER files name, in the corpus that they are to be asked of.
 
-
-class Place(msgspec.Struct, frozen=True):
+class ReleasedCorpus(msgspec.Struct, frozen=True):
     """A corpus, or the passages of a knowledge base, with the columns page and title of its pages."""
 
     pages: pa.Table
@@ -59,7 +59,9 @@ class Place(msgspec.Struct, frozen=True):
     described: str = ""
 
 
-def open_place(corpus: str | Path | None, knowledge: str | Path | None, words: int) -> Place | None:
+def open_place(
+    corpus: str | Path | None, knowledge: str | Path | None, words: int
+) -> ReleasedCorpus | None:
     """Where the queries are to be asked; None where they can only be scored."""
     if corpus and knowledge:
         raise UsageError("give a corpus or a knowledge base, not both")
@@ -68,13 +70,13 @@ def open_place(corpus: str | Path | None, knowledge: str | Path | None, words: i
         own = folder.manifest.kind == CORPUS
         opened = Corpus.open(corpus) if own else Benchmark.open(corpus).corpus
         table = opened.page_table.table().select(["page", "title"])
-        return Place(table, opened, described=f"the corpus {opened.id}")
+        return ReleasedCorpus(table, opened, described=f"the corpus {opened.id}")
     if knowledge:
         kb = Folder.open(knowledge, KNOWLEDGE_BASE)
         articles = article_pages(kb)
         table = kb.table("pages", ["page", "title", "kind"])
         cut = Cut(way="words", size=words) if words else Cut(way="pages")
-        return Place(
+        return ReleasedCorpus(
             table.filter(pc.equal(table["kind"], "article")).select(["page", "title"]),
             passages=cut_corpus(kb, cut, only=articles),
             parents={"knowledge base": kb.content_hash},
@@ -83,10 +85,10 @@ def open_place(corpus: str | Path | None, knowledge: str | Path | None, words: i
     return None
 
 
-class Pages:
+class ReleasedPages:
     """Finds the pages of the files: by id, else by title, as another corpus may number them otherwise."""
 
-    def __init__(self, place: Place, titles: Mapping[str, str]) -> None:
+    def __init__(self, place: ReleasedCorpus, titles: Mapping[str, str]) -> None:
         self._titles = {page: _written(title) for page, title in titles.items()}
         table = place.pages
         own = table.filter(pc.is_in(table["page"], value_set=_texts(titles)))
@@ -94,12 +96,8 @@ class Pages:
         absent = {t for page, t in self._titles.items() if page not in self._known and t}
         written = pc.utf8_trim_whitespace(pc.replace_substring(table["title"], "_", " "))
         called = pc.is_in(written, value_set=_texts(absent))
-        rows = zip(
-            written.filter(called).to_pylist(),
-            table["page"].filter(called).to_pylist(),
-            strict=True,
-        )
-        self._by_title = dict(rows)
+        columns = (column.filter(called).to_pylist() for column in (table["page"], written))
+        self._by_title = pages_by_title(zip(*columns, strict=True))
         self.lost: dict[str, None] = {}
 
     def page(self, page: str) -> str:
@@ -131,10 +129,13 @@ class Pages:
 
 
 def in_place(
-    place: Place, queries: Sequence[Query], sets: Sequence[NameSet], titles: Mapping[str, str]
+    place: ReleasedCorpus,
+    queries: Sequence[Query],
+    sets: Sequence[NameSet],
+    titles: Mapping[str, str],
 ) -> tuple[list[Query], list[NameSet]]:
     """Queries and sets with the pages of the corpus; what it lacks is counted, nothing found is an error."""
-    pages = Pages(place, titles)
+    pages = ReleasedPages(place, titles)
     asked = [pages.query(query) for query in queries]
     gold = {page for query in asked for page in query.gold_pages()}
     absent = gold.intersection(pages.lost)
@@ -161,10 +162,9 @@ def _written(title: str) -> str:
     return title.replace("_", " ").strip()
 
 
-# AmbER's own files: a benchmark out as `{qa,sf,fc}/amber_sets.jsonl`, released files in.
-
-
 _MOST_POPULAR = 308  # what a float can contain; whoever writes more means views
+UNKNOWN = "amber"
+"""What a collection is called that neither folders nor properties say."""
 LOOKED_AT = 200
 """Lines by whose properties a collection is recognised."""
 _CLAIM_ANSWERS = ("SUPPORTS", "REFUTES")
@@ -245,10 +245,17 @@ def import_amber(
     sets: dict[str, NameSet] = {}
     kept: dict[str, dict[str, Any]] = {}
     titles: dict[str, str] = {}
+    tuples: dict[Path, dict[str, dict[str, Any]]] = {}
     for file in files:
+        beside = _tuples_beside(file)
+        if beside is not None and beside not in tuples:
+            tuples[beside] = _bearers_by_name(beside)
+        of_name = tuples[beside] if beside is not None else {}
         for line, record in read_json_lines(file):
             try:
-                name_set = _read_set(record, file, task, collections[file], source)
+                _add_tuples(record, of_name.get(record["name"], {}))
+                own = collections[file] or _of_properties(_properties(record)) or UNKNOWN
+                name_set = _read_set(record, file, task, own, source)
                 titles |= _titles(record, source)
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
@@ -263,7 +270,7 @@ def import_amber(
     asked, name_sets = unique, list(sets.values())
     if place is not None:
         asked, name_sets = in_place(place, unique, name_sets, titles)
-    named = list(dict.fromkeys(collections.values()))
+    named = sorted({name_set.collection for name_set in sets.values()})
     return save_benchmark(
         bench,
         name=name or f"amber-{'-'.join(named)}",
@@ -282,12 +289,57 @@ def import_amber(
     )
 
 
+TABLE_4 = {
+    "human": {"sets": 2_093, "qa": 5_942, "sf": 5_942, "fc": 11_884},
+    "nonhuman": {"sets": 5_237, "qa": 13_804, "sf": 13_804, "fc": 27_608},
+}
+"""Name sets and queries of the released collections."""
+
+
+def table_4(benchmark: Benchmark) -> list[dict[str, Any]]:
+    """The counts of both collections beside the paper's."""
+    of_set = {name_set.id: name_set.collection for name_set in benchmark.sets}
+    counts = Counter((collection, "sets") for collection in of_set.values())
+    counts += Counter((of_set.get(q.name_set or "", ""), q.task) for q in benchmark.queries)
+    return [
+        {
+            "collection": collection,
+            "what": what,
+            "here": counts[collection, what],
+            "paper": number,
+            "is": "equal" if counts[collection, what] == number else "different",
+        }
+        for collection, wanted in TABLE_4.items()
+        for what, number in wanted.items()
+    ]
+
+
+def _tuples_beside(file: Path) -> Path | None:
+    """The file of tuples that belongs to a file of sets: beside it, or beside its task's folder."""
+    places = (file.with_name(TUPLES_FILE), file.absolute().parent.with_name(TUPLES_FILE))
+    return next((place for place in places if place.is_file()), None)
+
+
+def _bearers_by_name(tuples: Path) -> dict[str, dict[str, Any]]:
+    """The bearers of every name in a file of tuples; several collections may have one name."""
+    bearers: dict[str, dict[str, Any]] = {}
+    for _, line in read_json_lines(tuples):
+        bearers.setdefault(line["name"], {}).update(line["qids"])
+    return bearers
+
+
+def _add_tuples(record: dict[str, Any], bearers: Mapping[str, Any]) -> None:
+    """What only the file of tuples says of a set's bearers: types, other names, values."""
+    for entity in bearers.keys() & record["qids"].keys():
+        record["qids"][entity] = {**bearers[entity], **record["qids"][entity]}
+
+
 def _collections(
     path: str | Path | Sequence[str | Path],
     files: Sequence[Path],
     named: str | Sequence[str] | None,
-) -> dict[Path, str]:
-    """The collection of each file."""
+) -> dict[Path, str | None]:
+    """The collection of each file; None where every set must say it."""
     given = [Path(path)] if isinstance(path, str | Path) else [Path(p) for p in path]
     if isinstance(named, str):
         return dict.fromkeys(files, named)
@@ -301,13 +353,13 @@ def _collections(
         return {f: next(n for p, n in of_path.items() if f == p or p in f.parents) for f in files}
     known = builtin_names()
     by_properties = _recognised(given, files)
-    all_files: dict[Path, str] = {}
+    all_files: dict[Path, str | None] = {}
     for file in files:
         words = [part.lower() for part in file.parts]
         own = next((p for p in given if p == file or p in file.parents), file)
         said = next((name for name in known if name in words), None) or by_properties[own]
         several = own.is_dir() and len(given) > 1
-        all_files[file] = said or (own.resolve().name if several else "amber")
+        all_files[file] = said or (own.resolve().name if several else None)
     return all_files
 
 
@@ -324,9 +376,12 @@ def _by_properties(files: Sequence[Path]) -> str | None:
     for file in files:
         for _, record in islice(read_json_lines(file), LOOKED_AT):
             asked |= _properties(record)
-    fits = [
-        name for name in PUBLISHED if asked and asked <= set(load_collection(name).property_ids)
-    ]
+    return _of_properties(asked)
+
+
+def _of_properties(asked: Set[str]) -> str | None:
+    """The published collection that alone has all these properties."""
+    fits = [name for name in PUBLISHED if asked and asked <= {*load_builtin(name).property_ids}]
     return fits[0] if len(fits) == 1 else None
 
 
@@ -471,7 +526,7 @@ def _unique(queries: list[Query]) -> list[Query]:
 
 
 def _card(
-    files: Sequence[Path], sets: int, unique: int, read: int, place: Place | None = None
+    files: Sequence[Path], sets: int, unique: int, read: int, place: ReleasedCorpus | None = None
 ) -> str:
     repeated = (
         f" {read - unique} repeated query ids: the last one is kept." if read > unique else ""

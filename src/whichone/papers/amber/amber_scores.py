@@ -17,9 +17,6 @@ from whichone.measures.ranking_measures import is_confused, is_right
 from whichone.records import Role, page_of
 from whichone.text import normalisers
 
-# Reads the released files of AmbER sets: names, their bearers, and each bearer's queries.
-
-
 PageId = str | int | float | None
 """As it appears in the file: the released scorer takes 5 and "5" for different pages."""
 
@@ -122,9 +119,6 @@ def as_text(sets: list[QuerySet]) -> list[QuerySet]:
         )
         for query_set in sets
     ]
-
-
-# Ranked pages for AmbER's queries: released predictions, KILT's list form, TREC runs, run folders.
 
 
 OnError = Literal["fail", "skip"]
@@ -247,9 +241,6 @@ def _read_run(path: str | Path) -> Predictions:
 def _wikipedia_id(document: str) -> str:
     """A passage or page id without its source and its number: `enwiki:12#3` is page 12."""
     return page_of(document).rpartition(":")[2]
-
-
-# AmbER's scores at each depth, in percent, as the released scorer prints them; confusion is ours.
 
 
 NOT_A_PAGE = "None"
@@ -392,9 +383,6 @@ def _warnings(
     return said
 
 
-# AmbER's measures of an answer: its normaliser parts words at a hyphen, SQuAD's joins them.
-
-
 def _exact(text: str, golds: set[str]) -> float:
     return float(normalisers.amber_normalize(text) in map(normalisers.amber_normalize, golds))
 
@@ -404,7 +392,11 @@ def _f1(text: str, golds: set[str]) -> float:
     return max(token_f1(words, normalisers.amber_tokens(gold)) for gold in golds)
 
 
-amber_exact_match = of_text("amber_em", _exact)
-"""The answer is an accepted one after AmbER's normaliser."""
-amber_f1 = of_text("amber_f1", _f1)
-"""Bag-of-words F1 with the best accepted answer, AmbER's normaliser."""
+amber_exact_match = of_text(
+    "amber_em", _exact, "the answer is an accepted one after AmbER's normaliser"
+)
+amber_f1 = of_text(
+    "amber_f1",
+    _f1,
+    "the words that the answer shares with the best accepted one, as AmbER counts them",
+)

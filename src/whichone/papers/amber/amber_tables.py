@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import members
-from whichone.papers.amber.collection import AmberSet, Collection, builtin_names, load_collection
+from whichone.papers.amber.collection import (
+    NAME_SLOT,
+    OBJECT_SLOT,
+    AmberSet,
+    Collection,
+    builtin_names,
+    load_builtin,
+)
+from whichone.papers.amber.instantiate import clean_template
 from whichone.records import NameSet, Query
 from whichone.report.name_set_tables import TASKS, PaperStatistics, PropertyCounts
 from whichone.report.page import Cell, Section, Table
 from whichone.runs.run import Run
-
-# The paper's Tables 3 and 4 of a benchmark: how often each property occurs, how large the sets are.
 
 
 def property_shares(collection: Collection, sets: Sequence[AmberSet]) -> list[dict[str, Any]]:
@@ -86,9 +93,6 @@ class SetStatistics:
         }
 
 
-# AmbER's Tables 3 and 4 of a benchmark with name sets, for each of its collections.
-
-
 _TASKS = {"qa": "Question Answering", "sf": "Slot Filling", "fc": "Fact checking"}
 
 
@@ -113,17 +117,15 @@ def amber_statistics(benchmark: Benchmark) -> PaperStatistics | None:
     document: dict[str, Any] = {}
     lines: list[str] = []
     for key, (statistics, properties) in sorted(counted.items()):
-        collection = load_collection(key) if key in builtin_names() else None
+        collection = load_builtin(key) if key in builtin_names() else None
         table_3, table_4 = properties.rows(), statistics.table()
         document[key] = {"table_3": table_3, "table_4": table_4}
         title = collection.name if collection else key
-        lines += [
-            f"Table 4, {title}",
-            *_table_4(table_4),
-            f"Table 3, {title}",
-            *_table_3(table_3),
-            "",
-        ]
+        lines += [f"Table 4, {title}", *_table_4(table_4), f"Table 3, {title}"]
+        for row in table_3:
+            name = f"{row['label']} ({row['property']})"
+            lines.append(f"  {row['type']:<18}{name:<48}{100 * row['share']:>7.2f}")
+        lines.append("")
     return PaperStatistics(document, "\n".join(lines).rstrip())
 
 
@@ -140,16 +142,6 @@ def _table_4(table: dict[str, Any]) -> list[str]:
         if f"queries_{task}" in table:
             rows.append((f"... {words} ({task.upper()})", f"{table[f'queries_{task}']:,}"))
     return [f"  {name:<34}{value:>10}" for name, value in rows]
-
-
-def _table_3(rows: list[dict[str, Any]]) -> list[str]:
-    return [
-        f"  {row['type']:<18}{row['label'] + ' (' + row['property'] + ')':<48}{100 * row['share']:>7.2f}"
-        for row in rows
-    ]
-
-
-# AmbER's Tables 2 and 10: an example of each task, and the templates that ask for each property.
 
 
 def templates_section(
@@ -180,20 +172,53 @@ def tasks_table(benchmark: Benchmark) -> Table:
 
 
 def templates_table(collections: Sequence[str], benchmark: Benchmark) -> Table:
-    """Table 10: the templates of every property that is asked for."""
-    used = {query.relation for query in benchmark.queries}
+    """Table 10: the templates by which every property is asked for."""
+    asked: dict[tuple[str, str], dict[str, Counter[str]]] = {}
+    for query in benchmark.queries:
+        key = (str(query.attributes.get("collection")), str(query.relation))
+        if query.task in ("qa", "fc") and key[0] in collections:
+            known = load_builtin(key[0])
+            templates = asked.setdefault(key, {"qa": Counter(), "fc": Counter()})
+            templates[query.task][template_of(query, known)] += 1
     rows: list[Sequence[Cell]] = []
     for name in collections:
-        known = load_collection(name)
+        known = load_builtin(name)
         for prop in known.property_ids:
-            if prop in used:
-                questions, claims = known.questions(prop, "en"), known.claims(prop, "en")
-                said = (" ".join(questions), " ".join(claims))
+            if used := asked.get((name, prop)):
+                said = (" ".join(t for t, _ in used[task].most_common()) for task in ("qa", "fc"))
                 rows.append((known.name, known.label(prop), *said))
     return Table(
         key="amber-templates",
         title="Templates (AmbER, Table 10)",
         columns=("collection", "property", "question answering", "fact checking"),
         rows=rows,
-        note="Those of the properties that this benchmark asks for; $name and $object are replaced.",
+        note="As this benchmark asks, the most frequent first; $name and $object are replaced.",
     )
+
+
+_GRAMMAR = re.compile(r"\b(?:an?|the|was|were)\s+|(?<=\bseason)s\b|[.?! ]+$", re.IGNORECASE)
+
+
+def _plain(text: str) -> str:
+    return _GRAMMAR.sub("", text)
+
+
+def template_of(query: Query, collection: Collection) -> str:
+    """The template that a question or claim was made from, the most specific that fits.
+
+    It fits to the letter, else but for articles, number and final stops, else with another spelling of the name. Where
+    none does, as for a property without templates, it is the text with $name for the name.
+    """
+    known = collection.questions if query.task == "qa" else collection.claims
+    released = known(str(query.relation), query.language)
+    templates = sorted({*released, *map(clean_template, released)}, key=lambda t: (-len(t), t))
+    for plain, anyone in ((str, False), (_plain, False), (_plain, True)):
+        name = ".+" if anyone else re.escape(plain(query.name or ""))
+        for template in templates:
+            pattern = re.escape(plain(template)).replace(re.escape(NAME_SLOT), name)
+            pattern = pattern.replace(re.escape(OBJECT_SLOT), ".+")
+            if re.fullmatch(pattern, plain(query.input)):
+                return template
+    claimed = str(query.attributes.get("claimed") or "")
+    shown = query.input.replace(claimed, OBJECT_SLOT, 1) if claimed else query.input
+    return shown.replace(query.name, NAME_SLOT, 1) if query.name else shown

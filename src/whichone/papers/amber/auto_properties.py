@@ -78,12 +78,13 @@ def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
     types: dict[str, EntityType] = {}
     for n, (key, entity_type) in enumerate(collection.types.items()):
         size = pipeline.number(typed.filter(distinguishing.of_kind(typed.kinds, n)).count())
-        counted = _counted(owned.filter(distinguishing.of_kind(owned.kinds, n)))
+        own = owned.filter(distinguishing.of_kind(owned.kinds, n))
+        counted = own.group_by("property").agg(entities=own.entity.nunique())
         counts = dict(pipeline.tuples(counted))
         few = sorted(
             p for p, count in counts.items() if LEAST_ENTITIES <= count <= MOST_SHARE * size
         )
-        stated = _stated(pipeline, owned.filter(distinguishing.of_kind(owned.kinds, n)), few)
+        stated = _stated(pipeline, own, few)
         rows = [
             Choice(
                 type=key,
@@ -118,10 +119,6 @@ def _answerable(pipeline: Pipeline) -> list[str]:
     )
     wanted = {p for (p,) in pipeline.tuples(known.select("property"))}
     return sorted(wanted | pipeline.collection.properties.keys())
-
-
-def _counted(facts: Table) -> Table:
-    return facts.group_by("property").agg(entities=facts.entity.nunique())
 
 
 def _stated(pipeline: Pipeline, facts: Table, few: list[str]) -> dict[str, float]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Annotated, Any, Literal, TypedDict, Unpack
 
 import msgspec
 import numpy as np
@@ -15,13 +16,15 @@ import pyarrow as pa
 from whichone.benchmarks.benchmark import Benchmark, licence_text, save_benchmark
 from whichone.benchmarks.relations import Account
 from whichone.corpus.corpus import PASSAGES
-from whichone.corpus.cut import Cut, cut_corpus
+from whichone.corpus.cut import Cut, Way, cut_corpus
 from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
+from whichone.files.output import one_at_a_time
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.engines import Engine, knowledge_tables, opened_engine
-from whichone.knowledge.knowledge_tables import KIND
+from whichone.knowledge.knowledge_tables import KIND, language_asked
+from whichone.options import Option
 from whichone.papers.amber.alignment import value_book
 from whichone.papers.amber.amber_tables import property_shares, set_statistics
 from whichone.papers.amber.auto_properties import with_properties
@@ -29,25 +32,24 @@ from whichone.papers.amber.collection import (
     PAPER,
     PUBLISHED,
     TUPLES_FILE,
+    AmberRules,
     AmberSet,
     Collection,
     Popularity,
-    Rules,
     load_collection,
+    rules_called,
     tuple_record,
 )
 from whichone.papers.amber.distinguishing import Pipeline
 from whichone.papers.amber.instantiate import TASKS, Instantiation, set_id
-from whichone.papers.amber.one_name import Figure, check_before, draw
+from whichone.papers.amber.one_name import NameFigure, check_before, draw
 from whichone.papers.amber.sets import amber_sets, relational_steps
 from whichone.records import Bearer, NameSet, Query, without_collector
-
-# The card of a built benchmark: what it contains, how it was made, what it must be cited for.
 
 
 def card(
     collection: Collection,
-    rules: Rules,
+    rules: AmberRules,
     statistics: Mapping[str, Any],
     shares: Sequence[Mapping[str, Any]],
     account: Account,
@@ -94,9 +96,6 @@ def _number(value: Any) -> str:
     return f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
 
 
-# The passages a built benchmark is asked of: pages of the knowledge base, cut.
-
-
 Extent = Literal["all", "sets", "none"]
 
 
@@ -106,23 +105,77 @@ def corpus(
     """Passages of all pages, of the bearers' pages only, or none (for builds that only export)."""
     if extent == "none":
         return PASSAGES.empty().to_reader()
-    only = None if extent == "all" else _bearer_pages(sets)
+    bearers = (bearer for amber_set in sets for bearer in amber_set.bearers)
+    only = None if extent == "all" else {ref.page for b in bearers for ref in b.pages}
     return cut_corpus(kb, cut, only=only, engine=engine)
 
 
-def _bearer_pages(sets: Sequence[AmberSet]) -> set[str]:
-    return {ref.page for s in sets for bearer in s.bearers for ref in bearer.pages}
-
-
-# `whichone build amber`: a knowledge base in, a benchmark of AmbER sets out.
-
-
-class Built(msgspec.Struct):
+class BuiltSets(msgspec.Struct):
     """What a build made: sets, queries, and the account of what was removed on the way."""
 
     sets: list[AmberSet]
     queries: list[Query]
     account: Account
+
+
+class AmberOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """By which rules a build goes, what it asks, and over which passages."""
+
+    rules: Annotated[
+        Literal["paper", "published"],
+        Option("The paper's rules, or exactly what the released program does."),
+    ] = "paper"
+    gap: Annotated[float | None, Option("Smallest lead of the head, such as 0.1.")] = None
+    gap_scale: Annotated[
+        Literal["views", "log10"] | None, Option("What the lead is measured on.")
+    ] = None
+    gap_denominator: Annotated[
+        Literal["tail", "mean"] | None, Option("What the lead is divided by.")
+    ] = None
+    wording: Annotated[
+        Literal["clean", "published"] | None,
+        Option(
+            "Clean English, or the released templates with their mistakes; clean unless --rules published."
+        ),
+    ] = None
+    popularity: Annotated[
+        Popularity | None,
+        Option("What makes a head; the collection says, views if it does not."),
+    ] = None
+    min_name_share: Annotated[
+        float | None,
+        Option(
+            "Only names that this share of the links to a bearer use, such as 0.01.",
+            metavar="SHARE",
+        ),
+    ] = None
+    properties: Annotated[
+        tuple[str, ...],
+        Option(
+            "Instead of the collection's: those that are selective and stated in pages, or these.",
+            kind="words",
+            metavar="auto|P,P,...",
+        ),
+    ] = ()
+    language: Annotated[
+        str, Option("Language of names and templates; en, of a knowledge base in no other.")
+    ] = ""
+    tasks: Annotated[tuple[str, ...], Option("Tasks to make queries for.", kind="words")] = TASKS
+    pages: Annotated[
+        Extent, Option("Passages of all pages, of the bearers' pages only, or none.")
+    ] = "all"
+    passages: Annotated[Way, Option("How pages are cut.")] = "words"
+    passage_size: Annotated[int, Option("Words or tokens of a passage.")] = 100
+
+    def chosen_rules(self) -> AmberRules:
+        return rules_called(
+            self.rules,
+            gap=self.gap,
+            gap_scale=self.gap_scale,
+            gap_denominator=self.gap_denominator,
+            min_name_share=self.min_name_share,
+            wording=self.wording,
+        )
 
 
 class How(TypedDict, total=False):
@@ -139,9 +192,10 @@ class How(TypedDict, total=False):
 
 @contextmanager
 def opened_pipeline(
-    kb: Folder, collection: Collection, rules: Rules, **how: Unpack[How]
+    kb: Folder, collection: Collection, rules: AmberRules, **how: Unpack[How]
 ) -> Iterator[Pipeline]:
     """The pipeline over a knowledge base, on DuckDB or on Spark."""
+    language = language_asked(kb, how.get("language", ""))
     with opened_engine(
         how.get("engine", "duckdb"),
         kb,
@@ -154,31 +208,32 @@ def opened_pipeline(
             collection,
             rules,
             popularity=how.get("popularity") or collection.popularity,
-            language=how.get("language", "en"),
+            language=language,
         )
         if properties := how.get("properties"):
             pipeline.collection = with_properties(pipeline, properties)
         yield pipeline
 
 
-def build(pipeline: Pipeline, where: str, tasks: Sequence[str] = TASKS) -> Built:
+def build(pipeline: Pipeline, where: str, tasks: Sequence[str] = TASKS) -> BuiltSets:
     """Checks, relations, values, alignment, queries: everything but the writing."""
     account = check_before(pipeline, where)
     pipeline.run()
     relational_steps(pipeline, account)
     book = value_book(pipeline)
     sets = amber_sets(pipeline, book, account)
-    instantiation = Instantiation.of(pipeline, book, sets, account)
-    return Built(sets, list(instantiation.queries(sets, tasks)), account)
+    return BuiltSets(
+        sets, list(Instantiation(pipeline, book, sets, account).queries(tasks)), account
+    )
 
 
 def explain_name(
     kb_path: str | Path,
     name: str,
     collection: Collection,
-    rules: Rules = PAPER,
+    rules: AmberRules = PAPER,
     **how: Unpack[How],
-) -> Figure:
+) -> NameFigure:
     """One name as the paper's Figure 3 draws it; nothing is written."""
     kb = Folder.open(kb_path, KIND)
     with opened_pipeline(kb, collection, rules, **how) as pipeline:
@@ -186,8 +241,12 @@ def explain_name(
 
 
 def explain_in(
-    kb: str | Path, name: str, collections: Sequence[Collection], rules: Rules, **how: Unpack[How]
-) -> list[Figure]:
+    kb: str | Path,
+    name: str,
+    collections: Sequence[Collection],
+    rules: AmberRules,
+    **how: Unpack[How],
+) -> list[NameFigure]:
     """The name in each of several collections that has it; an error where none does."""
     figures, errors = [], []
     for collection in collections:
@@ -205,7 +264,7 @@ def build_amber(
     kb_path: str | Path,
     out: str | Path,
     collection: Collection,
-    rules: Rules = PAPER,
+    rules: AmberRules = PAPER,
     *,
     tasks: Sequence[str] = TASKS,
     extent: Extent = "all",
@@ -251,7 +310,7 @@ def _save(
     out: str | Path,
     kb: Folder,
     pipeline: Pipeline,
-    built: Built,
+    built: BuiltSets,
     passages: pa.RecordBatchReader,
     parameters: dict[str, Any],
 ) -> Benchmark:
@@ -282,7 +341,7 @@ def _save(
     )
 
 
-def _remark_on_views(kb: Folder, rules: Rules, account: Account) -> None:
+def _remark_on_views(kb: Folder, rules: AmberRules, account: Account) -> None:
     """The released program takes a title's last line of views; a knowledge base adds them up."""
     for source in kb.manifest.sources:
         if source.get("kind") == "views" and rules.name == "published":
@@ -296,34 +355,27 @@ def _remark_on_views(kb: Folder, rules: Rules, account: Account) -> None:
 
 def name_sets(collection: Collection, sets: Sequence[AmberSet], *, ranked: bool) -> list[NameSet]:
     """The sets as the benchmark keeps them: head first, then by popularity."""
-    all_sets = []
-    for amber_set in sets:
-        ordered = sorted(
-            amber_set.bearers, key=lambda b: (not b.is_head, -(b.popularity or 0), b.entity)
+    return [
+        NameSet(
+            id=set_id(collection, amber_set.name),
+            name=amber_set.name,
+            collection=collection.key,
+            bearers=tuple(
+                Bearer(
+                    entity=b.entity,
+                    label=b.label,
+                    role=("head" if b.is_head else "tail") if ranked else None,
+                    popularity=b.popularity,
+                    types=b.types,
+                    pages=tuple(ref.page for ref in b.pages),
+                )
+                for b in sorted(
+                    amber_set.bearers, key=lambda b: (not b.is_head, -(b.popularity or 0), b.entity)
+                )
+            ),
         )
-        bearers = tuple(
-            Bearer(
-                entity=b.entity,
-                label=b.label,
-                role=("head" if b.is_head else "tail") if ranked else None,
-                popularity=b.popularity,
-                types=b.types,
-                pages=tuple(ref.page for ref in b.pages),
-            )
-            for b in ordered
-        )
-        all_sets.append(
-            NameSet(
-                id=set_id(collection, amber_set.name),
-                name=amber_set.name,
-                collection=collection.key,
-                bearers=bearers,
-            )
-        )
-    return all_sets
-
-
-# Several collections as one benchmark over one corpus, such as the AmbER sets that come with whichone.
+        for amber_set in sets
+    ]
 
 
 def build_builtin(kb: Path, out: Path) -> Benchmark:
@@ -342,7 +394,7 @@ def build_collections(
     kb: str | Path,
     out: str | Path,
     collections: Sequence[Collection],
-    rules: Rules = PAPER,
+    rules: AmberRules = PAPER,
     *,
     extent: Extent = "all",
     **options: Any,
@@ -353,11 +405,11 @@ def build_collections(
     if len(collections) == 1:
         benchmark, account = build_amber(kb, out, collections[0], rules, extent=extent, **options)
         return benchmark, [account]
-    with tempfile.TemporaryDirectory(dir=_beside(Path(out))) as temporary:
+    with _beside(Path(out)) as temporary:
         built = [
             build_amber(
                 kb,
-                Path(temporary) / str(number),
+                temporary / str(number),
                 collection,
                 rules,
                 extent="none" if number and extent == "all" else extent,
@@ -377,7 +429,6 @@ def build_collections(
                 **set_statistics([s for part in parts for s in part.sets], queries),
                 "collections": {part.name: part.folder.manifest.counts for part in parts},
             },
-            files={TUPLES_FILE: b"".join(p.folder.path(TUPLES_FILE).read_bytes() for p in parts)},
         )
     return benchmark, [account for _, account in built]
 
@@ -394,6 +445,7 @@ def _builtin_save(out: str | Path, parts: Sequence[Benchmark], **options: Any) -
         parameters={m.name: {**m.parameters, **cut} for m in manifests},
         sources=manifests[0].sources,
         parents=manifests[0].parents,
+        files={TUPLES_FILE: b"".join(p.folder.path(TUPLES_FILE).read_bytes() for p in parts)},
         **options,
     )
 
@@ -405,7 +457,15 @@ def _passages(parts: Sequence[Benchmark]) -> pa.Table:
     return table.take(np.sort(first))
 
 
-def _beside(out: Path) -> Path:
-    """Where parts are built: on the disk that the whole goes to."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    return out.parent
+@contextmanager
+def _beside(out: Path) -> Iterator[Path]:
+    """Where parts are built, on the disk that the whole goes to; what a killed build left there goes."""
+    place = out.with_name(f".{out.name}.collections")
+    with one_at_a_time(place):
+        place.mkdir(exist_ok=True)  # its last owner removed it
+        for left in (path for path in place.iterdir() if path.is_dir()):
+            shutil.rmtree(left)
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place)

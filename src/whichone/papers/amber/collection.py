@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.files.lines import read_json, read_toml
 from whichone.records import Provenance, Query, page_id
 
 FOLDER = Path(__file__).parent / "collections"
@@ -60,16 +60,16 @@ class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         return tuple(dict.fromkeys(p for t in self.types.values() for p in t.properties))
 
     def label(self, prop: str) -> str:
-        known = self.properties.get(prop)
-        return known.label if known is not None else ""
+        return self._templates(prop).label
 
     def questions(self, prop: str, language: str) -> tuple[str, ...]:
-        known = self.properties.get(prop)
-        return tuple(known.questions.get(language, ())) if known is not None else ()
+        return tuple(self._templates(prop).questions.get(language, ()))
 
     def claims(self, prop: str, language: str) -> tuple[str, ...]:
-        known = self.properties.get(prop)
-        return tuple(known.claims.get(language, ())) if known is not None else ()
+        return tuple(self._templates(prop).claims.get(language, ()))
+
+    def _templates(self, prop: str) -> PropertyTemplates:
+        return self.properties.get(prop, PropertyTemplates())
 
 
 def builtin_names() -> list[str]:
@@ -86,17 +86,9 @@ def load_collection(name_or_file: str) -> Collection:
             f"there is no collection {name_or_file!r} and no such file",
             hint=did_you_mean(name_or_file, builtin_names()),
         )
-    collection = parse_collection(_document(path), path)
+    document = read_json(path) if path.suffix == ".json" else read_toml(path, dict)
+    collection = parse_collection(document, path)
     return collection if collection.key else msgspec.structs.replace(collection, key=path.stem)
-
-
-def _document(path: Path) -> Any:
-    try:
-        if path.suffix == ".json":
-            return msgspec.json.decode(path.read_bytes())
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"not a collection: {error}", file=path) from error
 
 
 def parse_collection(document: Any, path: str | Path) -> Collection:
@@ -147,7 +139,8 @@ def labels() -> dict[str, str]:
 
 
 @functools.cache  # asked for every fact of a benchmark
-def _builtin(name: str) -> Collection:
+def load_builtin(name: str) -> Collection:
+    """A built-in collection, kept."""
     return load_collection(name)
 
 
@@ -155,13 +148,10 @@ def type_name(collection: str, types: Sequence[str], relation: str) -> str | Non
     """The type of a built-in collection that an entity is asked about as; None for other collections."""
     if collection not in builtin_names():
         return None
-    for key, entity_type in _builtin(collection).types.items():
+    for key, entity_type in load_builtin(collection).types.items():
         if entity_type.id in types and relation in entity_type.properties:
             return entity_type.label or key
     return None
-
-
-# AmbER sets as they leave the pipeline: a name, its bearers, their tuples and pages.
 
 
 class PageRef(msgspec.Struct, frozen=True, gc=False):
@@ -171,7 +161,7 @@ class PageRef(msgspec.Struct, frozen=True, gc=False):
     title: str
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class AmberValue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One value of a tuple: all its names, and whether one of them appears in a page's beginning.
 
     `value` is an entity id, an amount as Wikidata writes it, or a text, by `kind`. `extra` are the
@@ -193,7 +183,7 @@ class AmberTuple(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     id: str
     property: str
     label: str
-    values: tuple[Value, ...]
+    values: tuple[AmberValue, ...]
     pages: tuple[PageRef, ...]
 
     def answers(self) -> tuple[str, ...]:
@@ -226,9 +216,6 @@ class AmberSet(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     def queried(self) -> tuple[AmberBearer, ...]:
         """The bearers with tuples."""
         return tuple(bearer for bearer in self.bearers if bearer.tuples)
-
-
-# The released files' layout: `amber_set_tuples.jsonl` and the three `amber_sets.jsonl`.
 
 
 TUPLES_FILE = "amber_set_tuples.jsonl"
@@ -280,7 +267,7 @@ def _fact_record(fact: AmberTuple) -> dict[str, Any]:
     }
 
 
-def _value_record(value: Value) -> dict[str, Any]:
+def _value_record(value: AmberValue) -> dict[str, Any]:
     names = {"aliases": list(value.names), "additional_aliases": list(value.extra)}
     if value.kind == "entity":
         return {
@@ -356,54 +343,41 @@ def provenance(
     )
 
 
-# The two sets of rules by which AmbER sets are made: the paper's and the released program's.
-
-
 TOKENS = 350
 """How much of a page counts: its first 350 tokens (paper, section 3.2)."""
 
 
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """Every decision on which the paper and its program differ, or which one of them leaves open."""
+class AmberRules(msgspec.Struct, frozen=True, kw_only=True):
+    """Every decision on which the paper and its program differ, or which one of them leaves open.
 
-    name: Literal["paper", "published"]
-    same_name: Literal["exact", "key"]
-    head_among: Literal["typed", "all"]
+    The defaults are the paper's.
+    """
+
+    name: Literal["paper", "published"] = "paper"
+    same_name: Literal["exact", "key"] = "key"
+    head_among: Literal["typed", "all"] = "typed"
     gap: float = 0.10
-    gap_scale: Literal["views", "log10"]
-    gap_denominator: Literal["tail", "mean"]
-    different_types: bool
-    deprecated_facts: bool
-    other_value_kinds: bool
-    value_needs_views: bool
-    disambiguation_pages: bool
-    empty_names_match: bool
-    false_value: Literal["knowledge base", "tuples"]
-    extra_answers: bool
-    wording: Literal["clean", "published"]
+    gap_scale: Literal["views", "log10"] = "views"
+    gap_denominator: Literal["tail", "mean"] = "tail"
+    different_types: bool = True
+    deprecated_facts: bool = False
+    other_value_kinds: bool = True
+    value_needs_views: bool = False
+    disambiguation_pages: bool = False
+    empty_names_match: bool = False
+    false_value: Literal["knowledge base", "tuples"] = "knowledge base"
+    extra_answers: bool = False
+    wording: Literal["clean", "published"] = "clean"
     """How it is asked: in clean English, or with the mistakes of the released templates."""
+    most_claims: int = 10
+    """Claims on one bearer at most, under whatever names; 0: any number."""
     tokens: int = TOKENS
     min_name_share: float = 0.0
     """The share of links to a bearer that must use the name; the paper takes every alias."""
 
 
-PAPER = Rules(
-    name="paper",
-    same_name="key",
-    head_among="typed",
-    gap_scale="views",
-    gap_denominator="tail",
-    different_types=True,
-    deprecated_facts=False,
-    other_value_kinds=True,
-    value_needs_views=False,
-    disambiguation_pages=False,
-    empty_names_match=False,
-    false_value="knowledge base",
-    extra_answers=False,
-    wording="clean",
-)
-RULES_PUBLISHED = Rules(
+PAPER = AmberRules()
+RULES_PUBLISHED = AmberRules(
     name="published",
     same_name="exact",
     head_among="all",
@@ -418,6 +392,7 @@ RULES_PUBLISHED = Rules(
     false_value="tuples",
     extra_answers=True,
     wording="published",
+    most_claims=0,
 )
 
 
@@ -429,7 +404,7 @@ def rules_called(
     gap_denominator: str | None = None,
     min_name_share: float | None = None,
     wording: str | None = None,
-) -> Rules:
+) -> AmberRules:
     """One of the two sets of rules, with another gap or least share of links if one is given."""
     if name not in ("paper", "published"):
         raise UsageError(f"there are no rules called {name!r}", hint="paper or published")
@@ -448,7 +423,7 @@ def rules_called(
     return msgspec.structs.replace(rules, **{k: v for k, v in given.items() if v is not None})
 
 
-def popularity_gap(rules: Rules, head: float, tail: float) -> float:
+def popularity_gap(rules: AmberRules, head: float, tail: float) -> float:
     """By how much the head is more popular than the most popular tail, as a share."""
     if rules.gap_scale == "log10":
         head, tail = _log10(head), _log10(tail)

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Literal
 
 import click
 
-from whichone.cli.options import (
-    Words,
-    corpus_option,
-    engine_options,
-    gold_outside_option,
-    json_option,
-    k_option,
-    memory_option,
-    on_error_option,
-    per_query_option,
-)
+from whichone.cli.options import corpus_option, gold_outside_option, own_options
 from whichone.cli.printing import makes
 from whichone.errors import UsageError
-
-# `whichone build amber`: AmbER sets from a knowledge base.
+from whichone.options import EngineName, Json, Master, Memory, OnError, Option, PerQuery
+from whichone.papers.amber.build_amber import AmberOptions, How, build_collections, explain_in
+from whichone.papers.amber.instantiate import TASKS
 
 
 @click.command()
@@ -34,89 +25,22 @@ from whichone.errors import UsageError
     help="human, nonhuman, places, or a TOML file of your own; repeated, one benchmark of all.",
 )
 @click.option(
-    "--rules", type=click.Choice(["paper", "published"]), default="paper", show_default=True,
-    help="The paper's rules, or exactly what the released program does.",
-)  # fmt: skip
-@click.option("--gap", type=float, default=None, help="Smallest lead of the head, such as 0.1.")
-@click.option(
-    "--gap-scale",
-    type=click.Choice(["views", "log10"]),
-    default=None,
-    help="What the lead is measured on.",
-)
-@click.option(
-    "--gap-denominator",
-    type=click.Choice(["tail", "mean"]),
-    default=None,
-    help="What the lead is divided by.",
-)
-@click.option(
-    "--wording", type=click.Choice(["clean", "published"]), default=None,
-    help="Clean English, or the released templates with their mistakes; clean unless --rules published.",
-)  # fmt: skip
-@click.option(
-    "--popularity", type=click.Choice(["views", "sitelinks", "links", "none"]), default=None,
-    help="What makes a head; the collection says, views if it does not.",
-)  # fmt: skip
-@click.option(
-    "--min-name-share", type=float, default=None, metavar="SHARE",
-    help="Only names that this share of the links to a bearer use, such as 0.01.",
-)  # fmt: skip
-@click.option(
-    "--properties", type=Words(), default="", metavar="auto|P,P,...",
-    help="Instead of the collection's: those that are selective and stated in pages, or these.",
-)  # fmt: skip
-@click.option(
-    "--language", default="en", show_default=True, help="Language of names and templates."
-)
-@click.option(
-    "--tasks",
-    type=Words(),
-    default="qa,sf,fc",
-    show_default=True,
-    help="Tasks to make queries for.",
-)
-@click.option(
-    "--pages", type=click.Choice(["all", "sets", "none"]), default="all", show_default=True,
-    help="Passages of all pages, of the bearers' pages only, or none.",
-)  # fmt: skip
-@click.option(
-    "--passages", "way", type=click.Choice(["words", "pages", "kilt", "tokens"]), default="words",
-    show_default=True, help="How pages are cut.",
-)  # fmt: skip
-@click.option(
-    "--passage-size", type=int, default=100, show_default=True, help="Words or tokens of a passage."
-)
-@engine_options
-@memory_option
-@click.option(
     "--explain", is_flag=False, flag_value="", default=None, metavar="[NAME]",
     help="Show what each filter removed; with a name, draw that name and write nothing. Put it last.",
 )  # fmt: skip
-@json_option
+@own_options
 @corpus_option
 def build_amber_command(
     kb: str,
     bench: str | None,
     collection: tuple[str, ...],
-    rules: str,
-    gap: float | None,
-    gap_scale: str | None,
-    wording: str | None,
-    gap_denominator: str | None,
-    popularity: str | None,
-    min_name_share: float | None,
-    properties: tuple[str, ...],
-    language: str,
-    tasks: tuple[str, ...],
-    pages: str,
-    way: str,
-    passage_size: int,
-    engine: str,
-    master: str | None,
-    memory: str,
+    *,
+    plan: AmberOptions,
+    engine: EngineName = "duckdb",
+    master: Master = None,
+    memory: Memory = "2GB",
     explain: str | None,
-    as_json: bool,
+    as_json: Json = False,
 ) -> None:
     """Make AmbER sets of a knowledge base KB and write them to the folder BENCH.
 
@@ -130,38 +54,27 @@ def build_amber_command(
     whichone build amber KB BENCH --collection human --corpus CORPUS
     whichone build amber KB --collection human --explain "Abe Lincoln"
     """
-    from typing import cast
-
     from whichone.cli.printing import emit_json, emit_table
     from whichone.corpus.cut import Cut
-    from whichone.papers.amber.build_amber import build_collections, explain_in
-    from whichone.papers.amber.collection import load_collection, rules_called
-    from whichone.papers.amber.instantiate import TASKS
+    from whichone.papers.amber.collection import load_collection
     from whichone.papers.amber.one_name import print_figure
     from whichone.progress import talk
 
-    unknown = [task for task in tasks if task not in TASKS]
-    if unknown or not tasks:
+    unknown = [task for task in plan.tasks if task not in TASKS]
+    if unknown or not plan.tasks:
         raise UsageError(f"there is no task {', '.join(unknown)!r}", hint="qa, sf or fc")
     chosen = [load_collection(name) for name in collection]
-    rule_set = rules_called(
-        rules,
-        gap=gap,
-        gap_scale=gap_scale,
-        wording=wording,
-        gap_denominator=gap_denominator,
-        min_name_share=min_name_share,
-    )
-    options: dict[str, Any] = {
-        "popularity": popularity,
-        "language": language,
+    rules = plan.chosen_rules()
+    how: How = {
+        "popularity": plan.popularity,
+        "language": plan.language,
+        "properties": plan.properties,
         "memory": memory,
         "engine": engine,
         "master": master,
-        "properties": properties,
     }
     if explain:
-        figures = explain_in(kb, explain, chosen, rule_set, **options)
+        figures = explain_in(kb, explain, chosen, rules, **how)
         if as_json:
             emit_json(figures[0] if len(figures) == 1 else figures)
         for figure in () if as_json else figures:
@@ -169,9 +82,9 @@ def build_amber_command(
         return
     if bench is None:
         raise UsageError("BENCH is missing: where to write the benchmark")
-    cut = Cut(way=cast("Any", way), size=passage_size)
+    cut = Cut(way=plan.passages, size=plan.passage_size)
     benchmark, accounts = build_collections(
-        kb, bench, chosen, rule_set, tasks=tasks, extent=cast("Any", pages), cut=cut, **options
+        kb, bench, chosen, rules, tasks=plan.tasks, extent=plan.pages, cut=cut, **how
     )
     for remark in dict.fromkeys(remark for account in accounts for remark in account.remarks):
         talk(remark)
@@ -191,48 +104,39 @@ def build_amber_command(
         emit_table(rows, title=made_of.name if len(chosen) > 1 else None)
 
 
-# `whichone import amber`: released AmbER files as a benchmark.
-
-
 @click.command()
 @makes("bench")
 @click.argument("files", nargs=-1, required=True, type=click.Path())
 @click.argument("bench", type=click.Path())
-@click.option(
-    "--task",
-    type=click.Choice(["qa", "sf", "fc"]),
-    default=None,
-    help="Of all files; else recognised by folder name or content.",
-)
-@click.option(
-    "--collection",
-    multiple=True,
-    help="What to call the collection, of all FILES or of each; else recognised by folder names and properties.",
-)
-@click.option(
-    "--corpus",
-    type=click.Path(exists=True),
-    help="The corpus to ask: its folder, or a benchmark's.",
-)
-@click.option("--knowledge", type=click.Path(exists=True), help="A knowledge base to ask instead.")
-@click.option(
-    "--words", default=100, show_default=True, help="Words a passage of it; 0: whole pages."
-)
-@click.option(
-    "--source", default="enwiki", show_default=True, help="Source that page ids belong to."
-)
+@own_options
 @gold_outside_option
-@json_option
 def import_amber_command(
     files: tuple[str, ...],
     bench: str,
-    task: str | None,
-    collection: tuple[str, ...],
-    corpus: str | None,
-    knowledge: str | None,
-    words: int,
-    source: str,
-    as_json: bool,
+    *,
+    task: Annotated[
+        Literal["qa", "sf", "fc"] | None,
+        Option("Of all files; else recognised by folder name or content."),
+    ] = None,
+    collection: Annotated[
+        tuple[str, ...],
+        Option(
+            "What to call the collection, of all FILES or of each; else recognised by folder names and properties."
+        ),
+    ] = (),
+    corpus: Annotated[
+        str | None,
+        Option("The corpus to ask: its folder, or a benchmark's.", kind="exists"),
+    ] = None,
+    knowledge: Annotated[
+        str | None, Option("A knowledge base to ask instead.", kind="exists")
+    ] = None,
+    words: Annotated[int, Option("Words a passage of it; 0: whole pages.")] = 100,
+    source: Annotated[str, Option("Source that page ids belong to.")] = "enwiki",
+    released: Annotated[
+        bool, Option("Compare the counts with the paper's Table 4; 1 where one differs.")
+    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Make a benchmark BENCH of amber_sets.jsonl FILES, or of folders with qa, sf and fc in them.
 
@@ -243,38 +147,42 @@ def import_amber_command(
     whichone import amber OUT/qa/amber_sets.jsonl BENCH
     whichone import amber OUT BENCH --collection human --knowledge KB
     whichone import amber data/human data/nonhuman BENCH --corpus CORPUS
+    whichone import amber human nonhuman BENCH --released        after whichone fetch amber
     """
     from whichone.cli.printing import emit_json, emit_table
-    from whichone.papers.amber.amber_files import import_amber
+    from whichone.errors import GateFailed
+    from whichone.papers.amber.amber_files import import_amber, table_4
 
     created = import_amber(
         list(files), bench, task=task, collection=collection or None, source=source,
         corpus=corpus, knowledge=knowledge, words=words,
     )  # fmt: skip
     counts = {"benchmark": created.id, **created.folder.manifest.counts}
+    rows = table_4(created) if released else []
     if as_json:
-        emit_json(counts)
+        emit_json({**counts, **({"table_4": rows} if released else {})})
     else:
         emit_table([{"what": key.replace("_", " "), "": value} for key, value in counts.items()])
-
-
-# `whichone score amber`: AmbER's retrieval scores of a prediction file.
+        if released:
+            emit_table(rows, title="Table 4")
+    if different := [row for row in rows if row["is"] != "equal"]:
+        raise GateFailed(f"{len(different)} counts differ from the paper's Table 4", where=bench)
 
 
 @click.command("amber")
 @click.argument("sets", type=click.Path())
 @click.argument("predictions", type=click.Path())
-@k_option("1,5,20")
-@on_error_option
-@per_query_option
-@json_option
+@own_options
 def score_amber_command(
     sets: str,
     predictions: str,
-    depths: tuple[int, ...],
-    on_error: Any,
-    per_query: str | None,
-    as_json: bool,
+    *,
+    depths: Annotated[
+        tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k",), kind="depths")
+    ] = (1, 5, 20),
+    on_error: OnError = "fail",
+    per_query: PerQuery = None,
+    as_json: Json = False,
 ) -> None:
     """Score PREDICTIONS for the AmbER sets in SETS, in percent as the paper prints them.
 

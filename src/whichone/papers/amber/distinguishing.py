@@ -6,15 +6,13 @@ import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from whichone.benchmarks.relations import frequent_values
 from whichone.knowledge.engines import Engine, Tables
 from whichone.knowledge.formats.kilt_source import UNNAMED
-from whichone.papers.amber.collection import Collection, Popularity, Rules
+from whichone.papers.amber.collection import AmberRules, Collection, Popularity
 
 if TYPE_CHECKING:
     from ibis.expr.types import BooleanValue, IntegerValue, Table
-
-
-# From names to sets as relations: who shares a name, who is the head, is the gap wide enough.
 
 
 SLACK = 1e-9
@@ -73,7 +71,7 @@ def _with_popularity(tables: Tables, entities: Table, popularity: Popularity) ->
     )
 
 
-def names_naming(tables: Tables, rules: Rules, language: str) -> Table:
+def names_naming(tables: Tables, rules: AmberRules, language: str) -> Table:
     """Every label and alias of the language: `grouped` is what must be equal to be one name.
 
     The released program takes the language itself only; ours also its variants and "mul", where
@@ -105,17 +103,12 @@ def repeated_names(names: Table) -> Table:
     return counted.filter(counted.times > 1).select("grouped")
 
 
-def names_namings(names: Table, repeated: Table, rules: Rules) -> Table:
+def names_namings(names: Table, repeated: Table, rules: AmberRules) -> Table:
     """Who has a repeated name, each bearer once with its own spelling of it."""
     borne = names.semi_join(repeated, "grouped")
     if rules.same_name == "exact":
         return borne.select("grouped", "bearer", "name").distinct()
     return borne.group_by(["grouped", "bearer"]).agg(name=borne.name.argmin(borne.place))
-
-
-def known_bearers(namings: Table, people: Table) -> Table:
-    """The bearers of repeated names that have a popularity, typed or not."""
-    return namings.inner_join(people, namings.bearer == people.entity).drop("bearer")
 
 
 def shared_names(known: Table) -> Table:
@@ -125,12 +118,7 @@ def shared_names(known: Table) -> Table:
     return ends.filter(ends.first != ends.last).select("grouped")
 
 
-def bearers(known: Table, shared: Table) -> Table:
-    """All bearers of the shared names, typed or not."""
-    return known.semi_join(shared, "grouped")
-
-
-def names_leads(known: Table, rules: Rules) -> Table:
+def names_leads(known: Table, rules: AmberRules) -> Table:
     """For each shared name the popularity of its two most popular typed bearers, and of a head."""
     typed = known.filter(known.typed)
     held = typed.group_by("grouped").agg(popularity=typed.popularity.collect())
@@ -144,15 +132,7 @@ def names_leads(known: Table, rules: Rules) -> Table:
     return pair.inner_join(best, "grouped")
 
 
-def unranked(shared: Table) -> Table:
-    """Leads of names in a knowledge base without popularity: nobody is first."""
-    import ibis
-
-    nothing = ibis.null("float64")
-    return shared.mutate(first=nothing, second=nothing, top=nothing)
-
-
-def gap_filter(leads: Table, rules: Rules) -> Table:
+def gap_filter(leads: Table, rules: AmberRules) -> Table:
     """Names whose head leads by the gap; a hair less is let through here and tested exactly later."""
     import ibis
 
@@ -174,10 +154,7 @@ def set_bearers(known: Table, leads: Table) -> Table:
     )  # fmt: skip
 
 
-# From sets to distinguishing facts as relations, and the pipeline that keeps each under its name.
-
-
-def used_namings(namings: Table, tables: Tables, rules: Rules) -> Table:
+def used_namings(namings: Table, tables: Tables, rules: AmberRules) -> Table:
     """The namings by a bearer's label, and those that a share of the links to the bearer use."""
     linked = tables.names.filter(tables.names.kind == "anchor")
     linked = linked.semi_join(namings, linked.entity == namings.bearer)
@@ -196,11 +173,9 @@ def used_namings(namings: Table, tables: Tables, rules: Rules) -> Table:
 
 USERS = ("P3095", "P1535")
 """Practised by, used by: the released program takes their names as further answers."""
-CANDIDATE_FALSE_VALUES = 200
-"""How many of a property's most frequent values are looked at for a false claim."""
 
 
-def usable(facts: Table, rules: Rules) -> Table:
+def usable(facts: Table, rules: AmberRules) -> Table:
     """Facts whose value can be an answer: items and quantities, and other kinds where rules allow."""
     item = (facts.kind == "entity") & facts.value.startswith("Q")
     kinds = (
@@ -265,26 +240,6 @@ def qualifiers(bearer_facts: Table, prop: str) -> Table:
     )
 
 
-def qualified_facts(bearer_facts: Table, qualifiers: Table, prop: str) -> Table:
-    """Facts of bearers that their qualifier tells apart, whoever else has the property."""
-    facts = bearer_facts.filter(bearer_facts.listed, bearer_facts["property"] != prop)
-    qualified = qualifiers.select("grouped", position="low")
-    return facts.semi_join(qualified, ["grouped", "position"])
-
-
-def value_counts(facts: Table, collection: Collection) -> Table:
-    """The most frequent values of each property in the whole knowledge base, the most frequent first."""
-    import ibis
-
-    facts = facts.filter(facts["property"].isin(collection.property_ids))
-    counted = facts.group_by(["property", "kind", "value"]).agg(times=facts.count())
-    order = [ibis.desc(counted.times), counted.value]
-    ranked = counted.mutate(
-        frequency_rank=ibis.row_number().over(group_by="property", order_by=order)
-    )
-    return ranked.filter(ranked.frequency_rank < CANDIDATE_FALSE_VALUES)
-
-
 def _unnamed(pages: Table) -> Any:
     """Whether a page comes from a record of KILT that does not say which entity it is about."""
     return pages.history.contains(f'"{UNNAMED}":true').fill_null(False)
@@ -298,7 +253,7 @@ class Pipeline:
         engine: Engine,
         tables: Tables,
         collection: Collection,
-        rules: Rules,
+        rules: AmberRules,
         *,
         popularity: Popularity,
         language: str = "en",
@@ -320,6 +275,8 @@ class Pipeline:
 
     def run(self, only: str | None = None) -> None:
         """All relational steps, for every name or for one."""
+        import ibis
+
         tables, rules, collection = self.tables, self.rules, self.collection
         naming = names_naming(tables, rules, self.language)
         if only is not None:
@@ -333,27 +290,32 @@ class Pipeline:
             namings = self.keep("used_namings", used_namings(namings, tables, rules))
         named = self.keep("named_entities", typed_entities(tables, collection, namings))
         people = population(tables, named, self.popularity)
-        known = self.keep("known_bearers", known_bearers(namings, people))
+        known = namings.inner_join(people, namings.bearer == people.entity).drop("bearer")
+        known = self.keep("known_bearers", known)
         if self.popularity == "none":
-            passed = leads = self.keep("leads", unranked(shared_names(known)))
+            nobody = dict.fromkeys(("first", "second", "top"), ibis.null("float64"))
+            passed = leads = self.keep("leads", shared_names(known).mutate(**nobody))
         else:
             leads = self.keep("leads", names_leads(known, rules))
             passed = gap_filter(leads, rules)
         shared = leads.select("grouped")
         self.relations["shared_names"] = shared  # these two are computed where they are asked for
-        self.relations["bearers"] = bearers(known, shared)
+        self.relations["bearers"] = known.semi_join(shared, "grouped")
         sets = self.keep("set_bearers", set_bearers(known, passed))
         facts = usable(tables.facts, rules)
         owned = self.keep("bearer_facts", bearer_facts(facts, sets, collection))
         if collection.qualifier:
             qualifier_rows = self.keep("qualifiers", qualifiers(owned, collection.qualifier))
-            asking = qualified_facts(owned, qualifier_rows, collection.qualifier)
+            qualified = qualifier_rows.select("grouped", position="low")
+            asking = owned.filter(owned.listed, owned["property"] != collection.qualifier)
+            asking = asking.semi_join(qualified, ["grouped", "position"])
         else:
             held = self.keep("shared_properties", shared_properties(owned))
             asking = distinguishing_facts(owned, held)
         self.keep("distinguishing_facts", asking)
         if rules.false_value == "knowledge base":
-            self.keep("value_counts", value_counts(facts, collection))
+            asked = facts.filter(facts["property"].isin(collection.property_ids))
+            self.keep("value_counts", frequent_values(asked))
 
     def population(self) -> Table:
         """All entities that have a popularity."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.relations import Account
+from whichone.benchmarks.relations import Account, Step
 from whichone.papers.amber.alignment import (
     FalseValues,
     ValueBook,
@@ -26,7 +27,6 @@ from whichone.papers.amber.collection import (
     AmberSet,
     AmberTuple,
     Collection,
-    Rules,
 )
 from whichone.papers.amber.distinguishing import Pipeline
 from whichone.records import Output, Provenance, Query, Role
@@ -117,9 +117,6 @@ def _article(match: re.Match[str]) -> str:
     return f"{match[1]}{'n' if vowel else ''} "
 
 
-# Queries from tuples: a question, a slot to fill, a true and a false claim.
-
-
 TASKS = ("qa", "sf", "fc")
 SEPARATOR = " [SEP] "
 SUPPORTS, REFUTES = "SUPPORTS", "REFUTES"
@@ -153,45 +150,32 @@ def _pieces(template: str) -> list[str]:
 
 
 class Instantiation:
-    """Everything that turns a tuple into queries."""
+    """Everything that turns the tuples of a pipeline's sets into queries."""
 
     def __init__(
-        self,
-        collection: Collection,
-        rules: Rules,
-        false_values: FalseValues,
-        account: Account,
-        *,
-        language: str = "en",
-        ranked: bool = True,
+        self, pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
     ) -> None:
-        self.collection = collection
-        self.rules = rules
-        self.false_values = false_values
-        self.account = account
-        self.language = language
-        self.ranked = ranked
+        self.collection, self.rules = pipeline.collection, pipeline.rules
+        self.language, self.ranked = pipeline.language, pipeline.popularity != "none"
+        self.sets, self.account = sets, account
+        self._pipeline, self._book = pipeline, book
+        self._claims_of: Counter[str] = Counter()
 
-    @classmethod
-    def of(
-        cls, pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
-    ) -> Instantiation:
-        """With what a pipeline's collection, rules and values say."""
-        return cls(
-            pipeline.collection,
-            pipeline.rules,
-            false_values(pipeline, book, sets),
-            account,
-            language=pipeline.language,
-            ranked=pipeline.popularity != "none",
-        )
+    @cached_property
+    def false_values(self) -> FalseValues:
+        return false_values(self._pipeline, self._book, self.sets, self.account)
 
-    def queries(self, sets: Sequence[AmberSet], tasks: Sequence[str] = TASKS) -> Iterator[Query]:
+    @cached_property
+    def _claimed(self) -> Step:
+        most = self.rules.most_claims
+        return self.account.step(f"no more than {most} claims on one bearer", "claims")
+
+    def queries(self, tasks: Sequence[str] = TASKS) -> Iterator[Query]:
         """All queries, task by task, set by set."""
         makers = {"qa": self._question, "sf": self._slot, "fc": self._claims}
         tuples = [
             self._shared_by_queries(amber_set.name, name_set, bearer, fact)
-            for amber_set in sets
+            for amber_set in self.sets
             for name_set in (set_id(self.collection, amber_set.name),)
             for bearer in amber_set.bearers
             for fact in bearer.tuples
@@ -237,14 +221,22 @@ class Instantiation:
         yield f"{who}{SEPARATOR}{shared.fact.label}", shared.answers, ""
 
     def _claims(self, shared: _SharedByQueries) -> Iterator[tuple[str, tuple[str, ...], str]]:
-        fact = shared.fact
+        fact, entity = shared.fact, shared.bearer.entity
+        false = self.false_values.other_than(entity, fact)
+        claims = 1 if false is None else 2
+        if self.rules.most_claims:
+            if self._claims_of[entity] + claims > self.rules.most_claims:
+                for _ in range(claims):
+                    self._claimed.remove(f"{shared.name}: {entity} {fact.property}")
+                return
+            self._claims_of[entity] += claims
+            self._claimed.kept += claims
         templates = self.collection.claims(fact.property, self.language) or (
             self._made_up(1, fact.label),
         )
-        template = self._worded(choose_template(shared.bearer.entity, fact.property, templates))
+        template = self._worded(choose_template(entity, fact.property, templates))
         true = next(value.names[0] for value in fact.values if value.found)
         yield self._finished(template, self._fill(template, shared, true)), (SUPPORTS,), true
-        false = self.false_values.other_than(fact)
         if false is None:
             self.account.remark(
                 f"{fact.property} has no other value for a false claim about {shared.name!r}; "

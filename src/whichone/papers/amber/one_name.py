@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import msgspec
 
@@ -14,8 +13,6 @@ from whichone.papers.amber.collection import NAME_SLOT, OBJECT_SLOT, AmberSet, p
 from whichone.papers.amber.distinguishing import USERS, Pipeline, names_naming
 from whichone.papers.amber.instantiate import MADE_UP, TASKS, Instantiation
 from whichone.papers.amber.sets import amber_sets, bearer_pages, property_labels
-
-# What can be known to be wrong before any work starts: the knowledge base against the collection.
 
 
 def check_before(pipeline: Pipeline, where: str) -> Account:
@@ -129,10 +126,7 @@ def _slots(pipeline: Pipeline, account: Account, where: str) -> None:
         account.remark(f"{said}; they are filled in as they are")
 
 
-# One name as the paper's Figure 3 draws it: bearers, their facts, and why facts were dropped.
-
-
-def print_figure(figure: Figure) -> None:
+def print_figure(figure: NameFigure) -> None:
     """A tree of bearers, facts and queries on stdout."""
     from rich.console import Console
     from rich.text import Text
@@ -140,7 +134,9 @@ def print_figure(figure: Figure) -> None:
 
     tree = Tree(Text(figure.name, style="bold"))
     for bearer in figure.bearers:
-        branch = tree.add(Text(_heading(bearer), style=_style(bearer)))
+        style = {"head": "bold red", "tail": "bold blue"}.get(bearer.role or "", "bold")
+        style = "bright_black" if bearer.dropped else style
+        branch = tree.add(Text(_heading(bearer), style=style))
         for fact in bearer.facts:
             line = f"{fact.label} ({fact.property}): {', '.join(fact.values)}"
             if fact.dropped:
@@ -167,12 +163,6 @@ def _heading(bearer: DrawnBearer) -> str:
     return ", ".join(parts)
 
 
-def _style(bearer: DrawnBearer) -> str:
-    if bearer.dropped:
-        return "bright_black"
-    return {"head": "bold red", "tail": "bold blue"}.get(bearer.role or "", "bold")
-
-
 class DrawnFact(msgspec.Struct):
     """A property and its values; `dropped` says why, where it asks nothing."""
 
@@ -192,7 +182,7 @@ class DrawnBearer(msgspec.Struct):
     dropped: str | None = None
 
 
-class Figure(msgspec.Struct):
+class NameFigure(msgspec.Struct):
     """A name, its bearers with the most popular first, and whether it makes a set."""
 
     name: str
@@ -200,7 +190,7 @@ class Figure(msgspec.Struct):
     verdict: str
 
 
-def draw(pipeline: Pipeline, name: str, where: str) -> Figure:
+def draw(pipeline: Pipeline, name: str, where: str) -> NameFigure:
     """Run the pipeline for one name and keep what every step decided."""
     account = check_before(pipeline, where)
     pipeline.every_set = True
@@ -210,7 +200,7 @@ def draw(pipeline: Pipeline, name: str, where: str) -> Figure:
         raise BadInput(f"no two entities of the collection's types are called {name!r}", file=where)
     gap_failed = _gap_failed(pipeline)
     if gap_failed:
-        return Figure(name, bearers, gap_failed)
+        return NameFigure(name, bearers, gap_failed)
     book = value_book(pipeline)
     labels = property_labels(pipeline, account)
     nothing = Account(steps=[], remarks=[])
@@ -244,7 +234,7 @@ def draw(pipeline: Pipeline, name: str, where: str) -> Figure:
                 drawn.dropped = f"not in the first {tokens} tokens of a page, or without a name"
         known = book.value(kind, value)
         drawn.values.append(known.names[0] if known is not None else value)
-    return Figure(name, bearers, _verdict(bearers, pipeline))
+    return NameFigure(name, bearers, _verdict(bearers, pipeline))
 
 
 def _bearers(pipeline: Pipeline) -> list[DrawnBearer]:
@@ -253,7 +243,8 @@ def _bearers(pipeline: Pipeline) -> list[DrawnBearer]:
     rows = relation.select("entity", "label", "popularity", "typed", "position")
     bearers = []
     ordered = sorted(pipeline.tuples(rows), key=lambda row: (-(row[2] or 0), row[4]))
-    heads = {entity for entity, *_ in _heads(pipeline)}
+    sets = pipeline.relations["set_bearers"]
+    heads = {entity for (entity,) in pipeline.tuples(sets.filter(sets.is_head).select("entity"))}
     for entity, label, popularity, typed, _ in ordered:
         role = None
         if typed and pipeline.popularity != "none":
@@ -263,16 +254,10 @@ def _bearers(pipeline: Pipeline) -> list[DrawnBearer]:
     return bearers
 
 
-def _heads(pipeline: Pipeline) -> list[tuple[Any, ...]]:
-    sets = pipeline.relations["set_bearers"]
-    return list(pipeline.tuples(sets.filter(sets.is_head).select("entity")))
-
-
 def _gap_failed(pipeline: Pipeline) -> str | None:
     if pipeline.popularity == "none":
         return None
-    leads = list(pipeline.tuples(pipeline.relations["leads"].select("first", "second")))
-    first, second = leads[0]
+    first, second = next(pipeline.tuples(pipeline.relations["leads"].select("first", "second")))
     gap = popularity_gap(pipeline.rules, first, second)
     if gap >= pipeline.rules.gap:
         return None
@@ -297,7 +282,7 @@ def _kept_queries(
     pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
 ) -> dict[tuple[str, str], list[str]]:
     """The queries of every fact that survives alignment, whether or not the set does."""
-    queries = Instantiation.of(pipeline, book, sets, account).queries(sets, TASKS)
+    queries = Instantiation(pipeline, book, sets, account).queries(TASKS)
     kept: dict[tuple[str, str], list[str]] = {}
     for query in queries:
         kept.setdefault((query.entity or "", query.relation or ""), []).append(

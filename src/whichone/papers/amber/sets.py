@@ -15,17 +15,14 @@ from whichone.papers.amber.collection import (
     AmberBearer,
     AmberSet,
     AmberTuple,
+    AmberValue,
     PageRef,
-    Value,
     popularity_gap,
 )
 from whichone.papers.amber.distinguishing import Pipeline
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
-
-
-# The rows that the relational steps leave, as plain records: sets that may turn into AmbER sets.
 
 
 class FactRow(msgspec.Struct, frozen=True):
@@ -38,7 +35,7 @@ class FactRow(msgspec.Struct, frozen=True):
     unit: str | None
 
 
-class Candidate(msgspec.Struct):
+class CandidateBearer(msgspec.Struct):
     """A typed bearer of a name, its distinguishing facts by property in the order of the dump."""
 
     position: int
@@ -54,7 +51,7 @@ class Candidate(msgspec.Struct):
 
 class CandidateSet(msgspec.Struct):
     name: str
-    bearers: list[Candidate]
+    bearers: list[CandidateBearer]
 
 
 def alive(pipeline: Pipeline) -> Table:
@@ -78,7 +75,7 @@ def candidate_sets(pipeline: Pipeline, account: Account) -> list[CandidateSet]:
     """The sets of the names still alive, sorted by name; bearers and facts in the order of the dump."""
     living = alive(pipeline)
     _account_for_living(pipeline, account, living)
-    grouped: dict[str, dict[str, Candidate]] = {}
+    grouped: dict[str, dict[str, CandidateBearer]] = {}
     leads: dict[str, tuple[float, float]] = {}
     bearers = pipeline.relations["set_bearers"].semi_join(living, "grouped").drop("kinds")
     about = pipeline.tables.entities.select("entity", "types", "label")
@@ -87,7 +84,7 @@ def candidate_sets(pipeline: Pipeline, account: Account) -> list[CandidateSet]:
     ):
         types, label = rest
         leads[key] = (item, two)
-        grouped.setdefault(key, {})[entity] = Candidate(
+        grouped.setdefault(key, {})[entity] = CandidateBearer(
             position, entity, spelling, label, tuple(types or ()), popularity, head, {}
         )
     facts = pipeline.relations["distinguishing_facts"].semi_join(living, "grouped")
@@ -107,7 +104,7 @@ def candidate_sets(pipeline: Pipeline, account: Account) -> list[CandidateSet]:
     return sorted(sets, key=lambda candidate: candidate.name)
 
 
-def _add_qualifiers(pipeline: Pipeline, grouped: dict[str, dict[str, Candidate]]) -> None:
+def _add_qualifiers(pipeline: Pipeline, grouped: dict[str, dict[str, CandidateBearer]]) -> None:
     qualified = pipeline.relations["qualifiers"].semi_join(pipeline.relations["alive"], "grouped")
     by_position = {
         (key, candidate.position): candidate
@@ -123,7 +120,7 @@ def _add_qualifiers(pipeline: Pipeline, grouped: dict[str, dict[str, Candidate]]
 def _exact_gap(
     pipeline: Pipeline,
     account: Account,
-    grouped: dict[str, dict[str, Candidate]],
+    grouped: dict[str, dict[str, CandidateBearer]],
     leads: dict[str, tuple[float, float]],
 ) -> None:
     """Remove the names that only an engine's rounding let through."""
@@ -159,7 +156,9 @@ def _number(sets: list[CandidateSet]) -> int:
     return sum(len(c.facts) for candidate in sets for c in candidate.bearers)
 
 
-def _candidate_set(key: str, members: dict[str, Candidate], pipeline: Pipeline) -> CandidateSet:
+def _candidate_set(
+    key: str, members: dict[str, CandidateBearer], pipeline: Pipeline
+) -> CandidateSet:
     ordered = sorted(members.values(), key=lambda c: c.position)
     for candidate in ordered:
         rows = {
@@ -172,7 +171,7 @@ def _candidate_set(key: str, members: dict[str, Candidate], pipeline: Pipeline) 
     return CandidateSet(_spelling(ordered), ordered)
 
 
-def _spelling(bearers: list[Candidate]) -> str:
+def _spelling(bearers: list[CandidateBearer]) -> str:
     """How a name is written: as most bearers do, else as the most popular of those bearers does."""
     counted = Counter(c.spelling for c in bearers)
     most = max(counted.values())
@@ -215,10 +214,7 @@ def bearer_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
     return {entity: tuple(name for _, name in sorted(rows)) for entity, rows in all_names.items()}
 
 
-# Puts candidate sets, values and aligned pages together into AmbER sets.
-
-
-Facts = dict[Key, tuple[Value, ...]]
+Facts = dict[Key, tuple[AmberValue, ...]]
 
 
 def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[AmberSet]:
@@ -250,10 +246,24 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
             lost.kept += 1
             placed.kept += named
             tuples = tuple(_tuples(candidate.name, c, facts, stated, labels, aligned))
-            bearers.append(_bearer(c, tuples, pages[c.entity], names.get(c.entity, ()), book))
+            own = book.value(*c.qualifier) if c.qualifier is not None else None
+            bearers.append(
+                AmberBearer(
+                    entity=c.entity,
+                    label=c.label or c.spelling,
+                    popularity=c.popularity,
+                    is_head=c.is_head,
+                    names=names.get(c.entity, ()),
+                    types=c.types,
+                    tuples=tuples,
+                    pages=pages[c.entity],
+                    qualifier=own.names[0] if own is not None else "",
+                )
+            )
         amber_set = AmberSet(name=candidate.name, bearers=tuple(bearers))
-        asked = sum(len(b.tuples) for b in amber_set.bearers)
-        if pipeline.every_set or _survives(amber_set, ranked=ranked):
+        asked, queried = sum(len(b.tuples) for b in bearers), amber_set.queried
+        survives = len(queried) > 1 and (not ranked or any(b.is_head for b in queried))
+        if pipeline.every_set or survives:
             whole.kept += 1
             left.kept += asked
             sets.append(amber_set)
@@ -283,7 +293,7 @@ def _facts(candidates: list[CandidateSet], book: ValueBook, account: Account) ->
 
 def _tuples(
     name: str,
-    c: Candidate,
+    c: CandidateBearer,
     facts: Facts,
     stated: Mapping[Key, Aligned],
     labels: Mapping[str, str],
@@ -303,45 +313,11 @@ def _tuples(
             property=prop,
             label=labels[prop],
             values=tuple(
-                Value(
-                    kind=value.kind,
-                    value=value.value,
-                    unit=value.unit,
-                    names=value.names,
-                    extra=value.extra,
-                    types=value.types,
-                    found=hit,
-                )
+                msgspec.structs.replace(value, found=hit)
                 for value, hit in zip(values, aligned.found, strict=True)
             ),
             pages=aligned.pages,
         )
-
-
-def _bearer(
-    c: Candidate,
-    tuples: tuple[AmberTuple, ...],
-    pages: tuple[PageRef, ...],
-    names: tuple[str, ...],
-    book: ValueBook,
-) -> AmberBearer:
-    told_by = book.value(*c.qualifier) if c.qualifier is not None else None
-    return AmberBearer(
-        entity=c.entity,
-        label=c.label or c.spelling,
-        popularity=c.popularity,
-        is_head=c.is_head,
-        names=names,
-        types=c.types,
-        tuples=tuples,
-        pages=pages,
-        qualifier=told_by.names[0] if told_by is not None else "",
-    )
-
-
-def _survives(amber_set: AmberSet, *, ranked: bool) -> bool:
-    queried = amber_set.queried
-    return len(queried) > 1 and (not ranked or any(bearer.is_head for bearer in queried))
 
 
 def bearer_pages(pipeline: Pipeline) -> dict[str, tuple[PageRef, ...]]:
@@ -376,9 +352,6 @@ def property_labels(pipeline: Pipeline, account: Account) -> dict[str, str]:
                 f"{labels[prop]!r} (the released program stops here)"
             )
     return labels
-
-
-# The account of the filters that ran inside the engine: what each removed, with examples.
 
 
 def relational_steps(pipeline: Pipeline, account: Account) -> None:

@@ -95,7 +95,10 @@ def documents_of(raw: Any, *, shown: bool = False) -> tuple[Document, ...]:
             if isinstance(fields.get(name), int | float):
                 fields[name] = str(fields[name])
         rows.append(fields)
-    return msgspec.convert(rows, tuple[Document, ...])
+    try:
+        return msgspec.convert(rows, tuple[Document, ...])
+    except UnicodeEncodeError as error:  # half of a surrogate pair, which Python's reader takes
+        raise msgspec.ValidationError(f"not valid Unicode: {error}") from None
 
 
 def read_predictions(path: str | Path) -> Iterator[Prediction]:
@@ -182,9 +185,6 @@ def write_objects(path: str | Path, objects: Iterable[Mapping[str, Any]]) -> int
     return len(lines)
 
 
-# A benchmark of questions about several bearers as AmbigDocs files.
-
-
 def export_ambigdocs(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     """Write `out`: one .json file, or a folder with one file a split; how many questions in each.
 
@@ -227,9 +227,6 @@ def passages_by_id(benchmark: Benchmark, ids: Iterable[str]) -> dict[str, Passag
     wanted = table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(ids), pa.string())))
     rows = wanted.select(["id", "page", "title", "text", "source_id"]).to_pylist()
     return {row["id"]: Passage(**row) for row in rows}
-
-
-# AmbigDocs' predictions as people upload them to a board.
 
 
 def read_uploaded(file: Path, benchmark: Benchmark) -> Iterator[Said]:

@@ -20,8 +20,6 @@ from whichone.records import (
     passage_id,
 )
 
-# The records of AmbigDocs' files: questions with one document a bearer, and predictions for them.
-
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A passage about one bearer: `title` is the bearer, `answer` its own answer.
@@ -73,9 +71,6 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     wrong_answers: tuple[str, ...] = ()
 
 
-# The passages of AmbigDocs files: one id for each, whatever the file says of them.
-
-
 _MOST = 2**31 - 1
 
 
@@ -95,11 +90,8 @@ class PassageBook:
     def add(self, document: Document) -> str:
         """The id of this document's passage."""
         key = (document.title, document.text, document.pid)
-        if key not in self._known:
-            self._known[key] = self._register(document)
-        return self._known[key]
-
-    def _register(self, document: Document) -> str:
+        if key in self._known:
+            return self._known[key]
         page = page_id(self.source, document.title)
         numbers = self._pages.setdefault(page, {})
         n = _number(document.pid)
@@ -107,7 +99,7 @@ class PassageBook:
             if n is not None:
                 self.conflicts.append(f"{document.title}: pid {document.pid} has two texts")
             n = next(free for free in range(_MOST) if free not in numbers)
-        place = passage_id(page, n)
+        place = self._known[key] = passage_id(page, n)
         numbers[n] = Passage(
             id=place, page=page, title=document.title, text=document.text, source_id=document.pid
         )
@@ -121,9 +113,6 @@ def _number(pid: str | None) -> int | None:
     if pid is None or not pid.isascii() or not pid.isdigit():
         return None
     return int(pid) if int(pid) <= _MOST else None
-
-
-# AmbigDocs questions as queries and back: one query, and one output for each bearer.
 
 
 TASK = "ambigdocs"

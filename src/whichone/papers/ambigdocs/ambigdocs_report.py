@@ -16,7 +16,13 @@ from whichone.errors import UsageError
 from whichone.measures.comparison import holm, permutation_p
 from whichone.measures.intervals import Estimate, cluster_sums, interval, interval_note
 from whichone.papers.ambigdocs.ambigdocs_records import TASK, Prediction
-from whichone.papers.ambigdocs.categories import DEFAULT, Category, Mention, Rules, scored_documents
+from whichone.papers.ambigdocs.categories import (
+    DEFAULT,
+    Category,
+    Mention,
+    ScoringRules,
+    scored_documents,
+)
 from whichone.papers.ambigdocs.score_answer import (
     MEASURES,
     MatchedSentence,
@@ -33,9 +39,6 @@ from whichone.papers.ambigdocs.score_file import (
 )
 from whichone.report.page import Cell, Figure, Page, Section, Table, drawing, finish
 from whichone.runs.run import Answers
-
-# AmbigDocs' tables: models and modes, differences between modes, and who gets answered.
-
 
 SHOWN = MEASURES
 COMPARED = ("answer_recall", "entity_recall", "entity_answer_recall", "disambig_f1")
@@ -61,7 +64,7 @@ class AmbigSystem:
 
 
 def system_of(
-    place: str | Path, predictions: Sequence[Prediction], rules: Rules = DEFAULT
+    place: str | Path, predictions: Sequence[Prediction], rules: ScoringRules = DEFAULT
 ) -> AmbigSystem:
     """A system named after its file, `MODEL--MODE.json` or `MODEL.json`, or by its answers folder."""
     model, mode = _folder_name(place) if Path(place).is_dir() else _file_name(place)
@@ -250,9 +253,6 @@ def ranked_mentions(system: AmbigSystem) -> dict[int, list[tuple[str, Mention]]]
     return ranked_by_place
 
 
-# Stacked shares of the five categories: by system, by number of bearers, and by popularity.
-
-
 COLOURS = {
     "complete": "#1a7f37",
     "partial": "#7fb77e",
@@ -260,6 +260,7 @@ COLOURS = {
     "merged": "#b2182b",
     "no answer": "#bdbdbd",
     "paired": "#1a7f37",
+    "given to another": "#b2182b",
     "unpaired": "#d9a441",
     "absent": "#bdbdbd",
 }
@@ -349,7 +350,7 @@ def answers_page(
 
 
 def ambigdocs_page(
-    systems: Sequence[AmbigSystem], *, rules: Rules = DEFAULT, answers: int = MOST_ANSWERS
+    systems: Sequence[AmbigSystem], *, rules: ScoringRules = DEFAULT, answers: int = MOST_ANSWERS
 ) -> Page:
     """Everything about the answers of some systems; `answers` of each are shown in full."""
     if not systems:
@@ -366,12 +367,13 @@ def ambigdocs_page(
         Section("By popularity", [popularity], figures_of(systems, "popularity"))
         if popularity
         else None,
-        *(
-            Section(f"Answers: {s.name}", html=answers_html(s, rules, answers))
-            for s in systems
-            if answers
-        ),
     ]
+    for system in systems if answers else ():
+        shown = list(zip(system.predictions, system.scores, strict=True))[:answers]
+        left = len(system.predictions) - len(shown)
+        more = f'<p class="note">and {left} more</p>' if left else ""
+        marked = "".join(answer_html(p, s, rules) for p, s in shown)
+        sections.append(Section(f"Answers: {system.name}", html=marked + more))
     return Page(
         title="whichone: one question, several bearers",
         subtitle=", ".join(s.name for s in systems),
@@ -387,7 +389,7 @@ def ambigdocs_page(
 def report_files(
     places: Sequence[str | Path],
     out: str | Path,
-    rules: Rules = DEFAULT,
+    rules: ScoringRules = DEFAULT,
     benchmark: str | Path | None = None,
 ) -> list[Path]:
     """The page about predictions files named `MODEL--MODE.json`, or answers folders; what was written."""
@@ -405,15 +407,9 @@ def figures_of(systems: Sequence[AmbigSystem], what: str) -> list[Figure]:
     return [figure for figure in drawn if figure is not None]
 
 
-def answers_html(system: AmbigSystem, rules: Rules, most: int) -> str:
-    """The first answers, each sentence marked with the bearer it was matched to."""
-    shown = list(zip(system.predictions, system.scores, strict=True))[:most]
-    left = len(system.predictions) - len(shown)
-    more = f'<p class="note">and {left} more</p>' if left else ""
-    return "".join(answer_html(p, s, rules) for p, s in shown) + more
-
-
-def answer_html(prediction: Prediction, score: PredictionScore, rules: Rules = DEFAULT) -> str:
+def answer_html(
+    prediction: Prediction, score: PredictionScore, rules: ScoringRules = DEFAULT
+) -> str:
     question = html.escape(prediction.question.question)
     category = html.escape(score.category or "not scored")
     titles = [document.title for document in scored_documents(prediction, rules)]

@@ -29,6 +29,8 @@ class Mention(StrEnum):
     """How one bearer's answer appears in the text."""
 
     PAIRED = "paired"
+    WRONG = "given to another"
+    """Only by our own rules: the released scorer does not look."""
     UNPAIRED = "unpaired"
     ABSENT = "absent"
 
@@ -75,10 +77,12 @@ def mention(
 def category(mentions: Sequence[Mention]) -> Category:
     """The category of an answer from how it mentions each scored bearer.
 
-    Two answers without their bearers are "merged", as released, although neither is paired.
+    An answer that is given to another bearer, and two answers without their bearers (as released), are "merged".
     """
     paired = mentions.count(Mention.PAIRED)
     unpaired = mentions.count(Mention.UNPAIRED)
+    if Mention.WRONG in mentions:
+        return Category.MERGED
     if paired == unpaired == 0:
         return Category.NO_ANSWER
     if paired >= len(mentions):
@@ -88,9 +92,6 @@ def category(mentions: Sequence[Mention]) -> Category:
     if unpaired == 0:
         return Category.PARTIAL
     return Category.MERGED
-
-
-# Overlap of two bags of content tokens: precision, recall and F1 as AmbigDocs counts them.
 
 
 _NO_PARENTHESES = str.maketrans("", "", "()")
@@ -141,9 +142,6 @@ def entity_overlap(
     text = predicted if published else predicted.translate(_NO_PARENTHESES)
     hit = float(title.translate(_NO_PARENTHESES).lower() in text.lower())
     return Overlap(hit, hit, hit)
-
-
-# Disambig-F1: can a reader find each bearer's answer in what the model said?
 
 
 def disambiguated_question(question: str, name: str, title: str, *, published: bool = False) -> str:
@@ -213,9 +211,6 @@ def with_spans(
     ]
 
 
-# Answers found as strings: STR-EM of ALCE and the exact match of RAMDocs.
-
-
 def contains(text: str, answer: str, language: str = "en") -> bool:
     """Substring after SQuAD normalisation; an answer that normalises to nothing is never found."""
     wanted = " ".join(ambigdocs_tokens(answer, language))
@@ -248,15 +243,12 @@ def never_exact(answers: Sequence[Iterable[str]], wrong: Iterable[str]) -> bool:
     )
 
 
-# Which documents of a prediction are scored, and how: the default rules and the published ones.
-
-
 DocumentChoice = Literal["shown", "first-5", "all"]
 
 PUBLISHED_DOCUMENTS = 5
 
 
-class Rules(msgspec.Struct, frozen=True):
+class ScoringRules(msgspec.Struct, frozen=True):
     """`documents`: the gold documents among those shown, the first five, or all of them.
 
     `published` also keeps the released scorer's treatment of answers without content tokens. `language` decides stop
@@ -269,11 +261,11 @@ class Rules(msgspec.Struct, frozen=True):
     language: str = "en"
 
 
-DEFAULT = Rules()
-PUBLISHED = Rules(documents="first-5", published=True)
+DEFAULT = ScoringRules()
+PUBLISHED = ScoringRules(documents="first-5", published=True)
 
 
-def rules_for(prediction: Prediction, rules: Rules) -> Rules:
+def rules_for(prediction: Prediction, rules: ScoringRules) -> ScoringRules:
     """The rules in the language of the question; the released scorer is English whatever is asked."""
     language = prediction.question.language
     if rules.published or language == rules.language:
@@ -294,7 +286,7 @@ def chosen_documents(prediction: Prediction, choice: DocumentChoice) -> tuple[Do
     return tuple(g for g in gold if any(g.same_as(shown) for shown in prediction.docs))
 
 
-def answer_tokens(answer: str, rules: Rules) -> list[str]:
+def answer_tokens(answer: str, rules: ScoringRules) -> list[str]:
     """The tokens of an answer that must be found.
 
     "The Who" consists of stop words; the released scorer can never find it. By default such an
@@ -304,19 +296,19 @@ def answer_tokens(answer: str, rules: Rules) -> list[str]:
     return content if content or rules.published else ambigdocs_tokens(answer, rules.language)
 
 
-def has_answer(document: Document, rules: Rules) -> bool:
+def has_answer(document: Document, rules: ScoringRules) -> bool:
     """Whether a document can be scored: it has an answer and, by default, one with words."""
     if document.answer is None:
         return False
     return rules.published or bool(answer_tokens(document.answer, rules))
 
 
-def scored_documents(prediction: Prediction, rules: Rules) -> tuple[Document, ...]:
+def scored_documents(prediction: Prediction, rules: ScoringRules) -> tuple[Document, ...]:
     rules = rules_for(prediction, rules)
     return tuple(d for d in chosen_documents(prediction, rules.documents) if has_answer(d, rules))
 
 
-def without_answer(prediction: Prediction, rules: Rules) -> Sequence[Document]:
+def without_answer(prediction: Prediction, rules: ScoringRules) -> Sequence[Document]:
     """The documents that were chosen but cannot be scored."""
     rules = rules_for(prediction, rules)
     return [d for d in chosen_documents(prediction, rules.documents) if not has_answer(d, rules)]

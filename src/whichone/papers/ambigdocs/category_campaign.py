@@ -7,7 +7,7 @@ import io
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import cycle
+from itertools import chain, count, cycle
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -36,9 +36,6 @@ from whichone.web.annotation.task_queue import Given, Plan
 from whichone.web.pages import Form
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.web_site import Site, clean
-
-# AmbigDocs' five categories as people are asked for them: what is shown, what they say, who wins.
-
 
 MEANINGS: Mapping[Category, str] = {
     Category.COMPLETE: "Every bearer's answer is given, each beside the bearer it belongs to.",
@@ -108,9 +105,6 @@ def majority(done: Labels, without: frozenset[str] = frozenset()) -> Category | 
     return Category(best[0][0])
 
 
-# What people are asked about answers to questions on a shared name, with controls mixed in.
-
-
 _LEAST_CONTROLS = len(Category)
 
 
@@ -133,7 +127,9 @@ def make_category_tasks(
     chosen = sorted(names)
     if len(chosen) > most:
         chosen = sorted(random.Random(f"{seed}").sample(chosen, most))
-    folders = _own_answers(served)
+    # versions that an earlier campaign made of answers that are here say the same
+    here = {f"{f.manifest.name}-{f.content_hash[:12]}" for f in served.answers}
+    folders = [f for f in served.answers if f.manifest.parents.get("answers") not in here]
     counts = {"questions": len(chosen), "systems": len(folders), "answers": 0,
               "empty": 0, "without documents": 0, "controls": 0}  # fmt: skip
     tasks: list[CategoryTask] = []
@@ -141,7 +137,9 @@ def make_category_tasks(
     systems: dict[str, str] = {}
     for folder in folders:
         answers = Answers(folder)
-        name = _own_name(answers.name or folder.root.name, systems)
+        called = answers.name or folder.root.name
+        numbered = (f"{called} ({number})" for number in count(2))
+        name = next(own for own in chain([called], numbered) if own not in systems)
         systems[name] = f"{answers.name}-{folder.content_hash[:12]}"
         others = {q.id for q in benchmark.queries if q.id not in chosen}
         texts = {id: a.text for id, a in answers.answers.items()}
@@ -164,20 +162,6 @@ def make_category_tasks(
     together = [*tasks, *all_tasks]
     random.Random(f"{seed}:order").shuffle(together)
     return CategoryTasks(tuple(together), counts, systems)
-
-
-def _own_answers(served: ServedBenchmark) -> list[Folder]:
-    """Without versions that an earlier campaign made of answers that are here: they say the same."""
-    here = {f"{f.manifest.name}-{f.content_hash[:12]}" for f in served.answers}
-    return [f for f in served.answers if f.manifest.parents.get("answers") not in here]
-
-
-def _own_name(name: str, taken: dict[str, str]) -> str:
-    number, own = 1, name
-    while own in taken:
-        number += 1
-        own = f"{name} ({number})"
-    return own
 
 
 def _task(query: str, system: str, prediction: Prediction) -> CategoryTask | None:
@@ -244,9 +228,6 @@ def _said(documents: Sequence[Document], category: Category) -> str:
     }[category]
 
 
-# What a campaign for categories comes to: the majority's category beside the automatic one.
-
-
 NOBODY: frozenset[str] = frozenset()
 _MOST_LISTED = 200
 
@@ -265,7 +246,8 @@ def category_results(
     decided = [(d, label) for d in settled if (label := majority(d, without)) is not None]
     ratings = ratings_of(asked)
     for person, figures in people.items():
-        figures["kappa_with_measure"] = _kappa_with_measure(asked, person)
+        own = [(d.task.automatic, d.first[person].category) for d in asked if person in d.first]
+        figures["kappa_with_measure"] = cohen_kappa([a for a, _ in own], [p for _, p in own])
     systems = sorted({d.task.system for d in asked})
     return {
         "tasks": len(asked),
@@ -284,9 +266,18 @@ def category_results(
         },
         "people": people,
         "flagged": flagged_people(people),
-        "differences": [_difference(d, c) for d, c in decided if c.value != d.task.automatic][
-            :_MOST_LISTED
-        ],
+        "differences": [
+            {
+                "query": d.task.query,
+                "question": d.task.question,
+                "system": d.task.system,
+                "text": d.task.text,
+                "people": label.value,
+                "measure": d.task.automatic,
+            }
+            for d, label in decided
+            if label.value != d.task.automatic
+        ][:_MOST_LISTED],
     }
 
 
@@ -314,15 +305,6 @@ def ratings_of(asked: Sequence[Labels]) -> dict[str, dict[Any, Any]]:
     return ratings
 
 
-def _kappa_with_measure(asked: Sequence[Labels], person: str) -> float | None:
-    pairs = [
-        (Category(d.task.automatic), Category(d.first[person].category))
-        for d in asked
-        if person in d.first
-    ]
-    return cohen_kappa([a for a, _ in pairs], [p for _, p in pairs])
-
-
 def _shares(decided: Sequence[tuple[Labels, Category]]) -> dict[str, Any]:
     """How many answers of a system are in each category, by people and by the measure."""
     return {
@@ -332,17 +314,6 @@ def _shares(decided: Sequence[tuple[Labels, Category]]) -> dict[str, Any]:
             c.value: sum(d.task.automatic == c.value for d, _ in decided) for c in Category
         },
     }
-
-
-def _difference(done: Labels, label: Category) -> dict[str, Any]:
-    task = done.task
-    return {
-        "query": task.query, "question": task.question, "system": task.system, "text": task.text,
-        "people": label.value, "measure": task.automatic,
-    }  # fmt: skip
-
-
-# New versions of folders of answers with the categories that people gave, and their history.
 
 
 LABELS = "labels.csv"
@@ -412,9 +383,6 @@ def label_table(tasks: Sequence[Labels], without: frozenset[str] = frozenset()) 
         task = done.task
         writer.writerow([task.qid, label or "", task.automatic, task.system, votes])
     return out.getvalue()
-
-
-# AmbigDocs' campaign: in which of five categories is a system's answer about a shared name?
 
 
 class CategoryKind:

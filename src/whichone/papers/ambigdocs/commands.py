@@ -3,85 +3,34 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import click
 
-from whichone.cli.options import (
-    Words,
-    corpus_option,
-    engine_options,
-    gold_outside_option,
-    json_option,
-    memory_option,
-    per_query_option,
-    seed_option,
-)
+from whichone.cli.options import corpus_option, gold_outside_option, own_options
 from whichone.cli.printing import makes
 from whichone.errors import UsageError
-
-# `whichone score ambigdocs`: what a model said about several bearers of one name.
+from whichone.options import EngineName, Json, Master, Memory, Option, PerQuery
+from whichone.papers.ambigdocs.build_ambigdocs import AmbigDocsOptions, build_ambigdocs
+from whichone.papers.ambigdocs.score_file import ScorePlan, score_file
 
 
 @click.command("ambigdocs")
 @click.argument("predictions", nargs=-1, required=True, type=click.Path())
-@click.option(
-    "--rules",
-    type=click.Choice(["default", "published"]),
-    default="default",
-    show_default=True,
-    help="published: exactly the released scorer, on the first five documents.",
-)
-@click.option(
-    "--docs",
-    "documents",
-    type=click.Choice(["shown", "first-5", "all"]),
-    default=None,
-    help="The gold documents to score: those that were shown (default), the first five, or all.",
-)
-@click.option(
-    "--benchmark", default=None, help="Where the benchmark is stored now, if it was moved."
-)
-@click.option(
-    "--reader",
-    default=None,
-    help="Finds the spans for Disambig-F1: a question-answering model, or module:function.",
-)
-@click.option("--validity", is_flag=True, help="Also means within categories, other thresholds.")
-@click.option(
-    "--semantic",
-    metavar="ENCODER",
-    default=None,
-    help="Count paraphrases that tokens miss: trigrams, or a sentence-transformers model.",
-)
-@click.option(
-    "--people",
-    type=click.Path(exists=True, dir_okay=False),
-    default=None,
-    help="A CSV file (qid, category) of a person's labels: agreement as Cohen's kappa.",
-)
-@click.option(
-    "--report",
-    type=click.Path(dir_okay=False),
-    default=None,
-    help="Also write one page about all files, named MODEL--MODE.json, to this .html.",
-)
-@per_query_option
-@seed_option
-@json_option
+@own_options
 def score_ambigdocs_command(
     predictions: tuple[str, ...],
-    rules: str,
-    documents: str | None,
-    benchmark: str | None,
-    reader: str | None,
-    validity: bool,
-    semantic: str | None,
-    people: str | None,
-    report: str | None,
-    per_query: str | None,
-    seed: int,
-    as_json: bool,
+    *,
+    plan: ScorePlan,
+    report: Annotated[
+        str | None,
+        Option(
+            "Also write one page about all files, named MODEL--MODE.json, to this .html.",
+            kind="written",
+        ),
+    ] = None,
+    per_query: PerQuery = None,
+    as_json: Json = False,
 ) -> None:
     """Score AmbigDocs predictions: five categories, recalls, knowledge precision.
 
@@ -94,24 +43,11 @@ def score_ambigdocs_command(
     whichone score ambigdocs predictions.json --rules published
     whichone score ambigdocs tiny--zero-shot.json tiny--few-shot.json --report answers.html
     """
-    from whichone.errors import UsageError
-    from whichone.papers.ambigdocs.score_file import choose_rules, score_file
-
     if per_query is not None and len(predictions) > 1:
         raise UsageError("--per-query writes the lines of one predictions file")
     results = {}
     for place in predictions:
-        results[place], lines = score_file(
-            place,
-            published=rules == "published",
-            documents=documents,
-            reader=reader,
-            validity=validity,
-            semantic=semantic,
-            people=people,
-            benchmark=benchmark,
-            seed=seed,
-        )
+        results[place], lines = score_file(place, plan)
     if per_query is not None:
         from whichone.cli.printing import write_rows
 
@@ -119,14 +55,10 @@ def score_ambigdocs_command(
     if report is not None:
         from whichone.papers.ambigdocs.ambigdocs_report import report_files
 
-        report_files(predictions, report, choose_rules(rules == "published", documents), benchmark)
-    _print(results, as_json)
-
-
-def _print(results: dict[str, dict[str, Any]], as_json: bool) -> None:
-    from whichone.cli.printing import emit_json
-
+        report_files(predictions, report, plan.scoring_rules(), plan.benchmark)
     if as_json:
+        from whichone.cli.printing import emit_json
+
         (first, *others) = results.values()
         emit_json(results if others else first)
         return
@@ -170,70 +102,32 @@ def _tables(place: str, result: dict[str, Any]) -> None:
         emit_table([{k: v for k, v in result["semantic"].items() if k != "examples"}])
 
 
-# `whichone build ambigdocs`: questions about several bearers of one name, with a model or without.
-
-
 @click.command()
 @makes("benchmark")
 @click.argument("kb", type=click.Path())
 @click.argument("benchmark", type=click.Path())
-@click.option(
-    "--names",
-    type=click.Choice(["auto", "disambiguation", "shared"]),
-    default="auto",
-    show_default=True,
-    help="Names from disambiguation pages, or those that entities share; auto: the first there are.",
-)
-@click.option("--properties", type=Words(), default="", help="Ask only for these: P106,P19.")
-@click.option("--language", default="en", show_default=True, help="Language of names and answers.")
-@click.option("--words", default=100, show_default=True, help="Words a passage.")
-@click.option(
-    "--pages",
-    "corpus_pages",
-    type=click.Choice(["all", "bearers"]),
-    default="all",
-    show_default=True,
-    help="Passages of all articles, or only of the bearers' pages.",
-)
-@click.option(
-    "--templates",
-    type=click.Path(exists=True),
-    default=None,
-    help="A TOML file of questions by property, beside those of EntityQuestions.",
-)
-@click.option(
-    "--entailment",
-    default="rule",
-    show_default=True,
-    metavar="rule|none|MODEL",
-    help="Does a passage state the fact? By rule (English), by an NLI model's folder or name, or not asked.",
-)
-@click.option("--endpoint", default=None, help="Build as the paper does, with a model at this URL.")
-@click.option(
-    "--model", default=None, help="Its name: writes, answers, and judges if no other does."
-)
-@click.option("--judge-model", default=None, help="Another model at the endpoint, to judge.")
-@click.option("--concurrency", default=4, show_default=True, help="Names worked on at a time.")
-@click.option("--cache", default=None, help="File of calls already made, or none; default: yours.")
-@engine_options
-@memory_option
-@seed_option
-@json_option
+@own_options
 @corpus_option
 def build_ambigdocs_command(
     kb: str,
     benchmark: str,
-    endpoint: str | None,
-    model: str | None,
-    judge_model: str | None,
-    concurrency: int,
-    cache: str | None,
-    engine: str,
-    master: str | None,
-    memory: str,
-    as_json: bool,
-    corpus_pages: str,
-    **values: Any,
+    *,
+    options: AmbigDocsOptions,
+    endpoint: Annotated[
+        str | None, Option("Build as the paper does, with a model at this URL.")
+    ] = None,
+    model: Annotated[
+        str | None, Option("Its name: writes, answers, and judges if no other does.")
+    ] = None,
+    judge_model: Annotated[str | None, Option("Another model at the endpoint, to judge.")] = None,
+    concurrency: Annotated[int, Option("Names worked on at a time.")] = 4,
+    cache: Annotated[
+        str | None, Option("File of calls already made, or none; default: yours.")
+    ] = None,
+    engine: EngineName = "duckdb",
+    master: Master = None,
+    memory: Memory = "2GB",
+    as_json: Json = False,
 ) -> None:
     """Make AmbigDocs questions from a knowledge base KB.
 
@@ -250,9 +144,7 @@ def build_ambigdocs_command(
     whichone build ambigdocs KB BENCH --endpoint http://127.0.0.1:8000/v1 --model NAME
     """
     from whichone.cli.printing import emit_json, emit_table
-    from whichone.papers.ambigdocs.build_ambigdocs import build_ambigdocs, build_options, rows
 
-    options = build_options(corpus=corpus_pages, **values)
     if (endpoint is None) != (model is None):
         raise UsageError("--endpoint and --model belong together")
     if endpoint is None or model is None:
@@ -283,7 +175,8 @@ def build_ambigdocs_command(
     if as_json:
         emit_json({"id": created.id, "path": benchmark, "funnel": funnel})
     else:
-        emit_table(rows(funnel), title=f"{benchmark}: {created.id}")
+        rows = [{"step": step, "count": count} for step, count in funnel.items()]
+        emit_table(rows, title=f"{benchmark}: {created.id}")
 
 
 def _open(stack: ExitStack, url: str, model: str, concurrency: int, cache: str | None) -> Any:
@@ -296,38 +189,30 @@ def _open(stack: ExitStack, url: str, model: str, concurrency: int, cache: str |
     return opened
 
 
-# `whichone import ambigdocs`: released splits to a benchmark.
-
-
 @click.command()
 @makes("benchmark")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True))
 @click.argument("benchmark", type=click.Path())
-@click.option(
-    "--passages",
-    default=None,
-    type=click.Path(exists=True),
-    help="psgs_w100.tsv, to check pids against and fill missing texts from.",
-)
-@click.option(
-    "--pages",
-    "corpus_pages",
-    type=click.Choice(["gold", "titles"]),
-    default="gold",
-    show_default=True,
-    help="The gold passages, or all passages of the bearers' pages in --passages.",
-)
-@click.option("--dry-run", is_flag=True, help="Read and check the files, write nothing.")
+@own_options
 @gold_outside_option
-@json_option
 @corpus_option
 def import_ambigdocs_command(
     files: tuple[str, ...],
     benchmark: str,
-    passages: str | None,
-    corpus_pages: str,
-    dry_run: bool,
-    as_json: bool,
+    *,
+    passages: Annotated[
+        str | None,
+        Option("psgs_w100.tsv, to check pids against and fill missing texts from.", kind="exists"),
+    ] = None,
+    corpus_pages: Annotated[
+        Literal["gold", "titles"],
+        Option(
+            "The gold passages, or all passages of the bearers' pages in --passages.",
+            flags=("--pages",),
+        ),
+    ] = "gold",
+    dry_run: Annotated[bool, Option("Read and check the files, write nothing.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Import AmbigDocs FILES (train.json, dev.json, test.json) into BENCHMARK.
 
@@ -349,18 +234,20 @@ def import_ambigdocs_command(
     emit_benchmark(created, as_json)
 
 
-# `whichone import ramdocs`: AmbigDocs questions among noise and misinformation.
-
-
 @click.command()
 @makes("benchmark")
 @click.argument("file", type=click.Path(exists=True))
 @click.argument("benchmark", type=click.Path())
-@click.option("--dry-run", is_flag=True, help="Read and check the file, write nothing.")
+@own_options
 @gold_outside_option
-@json_option
 @corpus_option
-def import_ramdocs_command(file: str, benchmark: str, dry_run: bool, as_json: bool) -> None:
+def import_ramdocs_command(
+    file: str,
+    benchmark: str,
+    *,
+    dry_run: Annotated[bool, Option("Read and check the file, write nothing.")] = False,
+    as_json: Json = False,
+) -> None:
     """Import a RAMDocs FILE (JSON lines) into BENCHMARK.
 
     Its documents have no titles: a "correct" document belongs to the bearer whose gold answer it

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.errors import Missing, missing_extra
-from whichone.measures.measure import Answered, Measure, Retrieved, needs_depth, no_depth
+from whichone.measures.measure import Answered, Direction, Measure, Retrieved, needs_depth, no_depth
 from whichone.papers.ambigdocs.ambigdocs_records import Prediction, question_of, shown_document
-from whichone.papers.ambigdocs.categories import DEFAULT, Category, Mention, Rules
+from whichone.papers.ambigdocs.categories import DEFAULT, Category, Mention, ScoringRules
 from whichone.papers.ambigdocs.score_answer import PredictionScore, generated_text, score_prediction
 from whichone.records import Answer, Passage, ReadingTask, page_of
 
@@ -79,7 +79,7 @@ def best_similarities(answers: Sequence[str], generated: str, encoder: Encoder) 
 def missed_paraphrases(
     predictions: Sequence[Prediction],
     encoder: Encoder,
-    rules: Rules = DEFAULT,
+    rules: ScoringRules = DEFAULT,
     *,
     threshold: float = 0.7,
     examples: int = 20,
@@ -108,9 +108,6 @@ def missed_paraphrases(
         "missed_share": counts["semantic_only"] / total if total else None,
         "examples": missed,
     }
-
-
-# AmbigDocs' measures as columns of the table of scores: recalls, and one for each category.
 
 
 TASK = "ambigdocs"
@@ -158,51 +155,57 @@ def _scored(key: _ById) -> PredictionScore:
 
 
 def _measure(
-    name: str, value: Callable[[PredictionScore], float | None]
+    name: str,
+    label: str,
+    value: Callable[[PredictionScore], float | None],
+    direction: Direction = "higher",
 ) -> Callable[[int | None], Measure]:
     def of(answered: Answered) -> float | None:
         return value(_scored(_ById(answered))) if answered.query.task == TASK else None
 
     def measure(k: int | None) -> Measure:
         no_depth(name, k)
-        return Measure(name, of, of="answers")
+        return Measure(name, of, label=label, direction=direction, of="answers")
 
     return measure
 
 
-def _recall(name: str) -> Callable[[int | None], Measure]:
-    return _measure(name, lambda score: getattr(score, name))
+def _recall(name: str, label: str) -> Callable[[int | None], Measure]:
+    return _measure(name, label, lambda score: getattr(score, name))
 
 
-def _category(name: str, category: Category) -> Callable[[int | None], Measure]:
+def _category(
+    category: Category, label: str, direction: Direction
+) -> Callable[[int | None], Measure]:
     def value(score: PredictionScore) -> float | None:
         return None if score.category is None else float(score.category is category)
 
-    return _measure(name, value)
+    return _measure(category.name.lower(), label, value, direction)
 
 
-answer_recall = _recall("answer_recall")
-"""AmbigDocs: how much of each shown bearer's answer the text contains."""
-entity_recall = _recall("entity_recall")
-"""AmbigDocs: how much of what tells each shown bearer apart the text contains."""
-entity_answer_recall = _recall("entity_answer_recall")
-"""AmbigDocs: answer recall times entity recall, bearer by bearer."""
-knowledge_precision = _recall("knowledge_precision")
-"""AmbigDocs: the share of the text's words that appear in what was shown."""
-str_em = _recall("str_em")
-"""The share of the shown bearers' answers that appear in the text."""
-ramdocs_em = _recall("ramdocs_em")
-"""RAMDocs: all gold answers and no wrong one appear in the text."""
-complete = _category("complete", Category.COMPLETE)
-"""AmbigDocs: every bearer is answered and named."""
-partial = _category("partial", Category.PARTIAL)
-"""AmbigDocs: some bearers are answered and named, no answer is given without its bearer."""
-ambiguous = _category("ambiguous", Category.AMBIGUOUS)
-"""AmbigDocs: one answer without its bearer."""
-merged = _category("merged", Category.MERGED)
-"""AmbigDocs: several answers, not all of them beside their bearers."""
-no_answer = _category("no_answer", Category.NO_ANSWER)
-"""AmbigDocs: no bearer is answered."""
+answer_recall = _recall("answer_recall", "how much of each bearer's answer the text contains")
+entity_recall = _recall(
+    "entity_recall", "how much of what tells each bearer apart the text contains"
+)
+entity_answer_recall = _recall(
+    "entity_answer_recall", "answer recall times entity recall, bearer by bearer"
+)
+knowledge_precision = _recall(
+    "knowledge_precision", "the share of the text's words that appear in what was shown"
+)
+str_em = _recall("str_em", "the share of the bearers' answers that appear in the text")
+ramdocs_em = _recall("ramdocs_em", "all gold answers and no wrong one appear in the text")
+complete = _category(Category.COMPLETE, "every bearer is answered and named", "higher")
+partial = _category(
+    Category.PARTIAL,
+    "some bearers are answered and named, and no answer lacks its bearer",
+    "neither",
+)
+ambiguous = _category(Category.AMBIGUOUS, "one answer without its bearer", "lower")
+merged = _category(
+    Category.MERGED, "several answers, not all of them beside their bearers", "lower"
+)
+no_answer = _category(Category.NO_ANSWER, "no bearer is answered", "lower")
 
 
 # Entity coverage: of how many bearers does a retriever bring a passage among its first k?
@@ -245,9 +248,6 @@ def all_entities(k: int | None = None) -> Measure:
         return None if covered is None else float(all(covered))
 
     return Measure("all_entities", value, k=depth, needs_text=True)
-
-
-# An extractive reader for Disambig-F1: the span a SQuAD 2.0 model finds in a text, or none.
 
 
 LONGEST_INPUT, STRIDE, LONGEST_SPAN = 384, 128, 30

@@ -28,7 +28,7 @@ from whichone.benchmarks.benchmark import (
 from whichone.benchmarks.benchmark_tables import PageIds
 from whichone.benchmarks.gold import check_gold, gold_titles, move_gold, titles_asked
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.passage_files import plain_title
+from whichone.corpus.passage_files import pages_by_title, plain_title
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_json_lines, read_lines, read_rows
@@ -248,15 +248,6 @@ def read_psgs(path: str | Path, rules: Rules = "dpr") -> Iterator[PassageRow]:
     return _by_dpr(path) if rules == "dpr" else _by_entityquestions(path)
 
 
-def psgs_passages(path: str | Path, rules: Rules = "dpr") -> Iterator[Passage]:
-    """The rows as passages: their page is `psgs:` and the title, their number that of the row."""
-    for number, row in enumerate(read_psgs(path, rules), 1):
-        page = f"psgs:{row.title}"
-        yield Passage(
-            id=f"{page}#{number}", page=page, title=row.title, text=row.text, source_id=row.id
-        )
-
-
 def _by_dpr(path: str | Path) -> Iterator[PassageRow]:
     for line, row in read_rows(path, "\t"):
         if line == 1 and row == _HEADER:
@@ -284,9 +275,6 @@ def _not_three(number: int, path: str | Path, line: int) -> BadInput:
         line=line,
         hint="a passage file is psgs_w100.tsv or one like it, with tabs between its columns",
     )
-
-
-# Pids against `psgs_w100.tsv`: does a file's passage lie where its pid says?
 
 
 class PidReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -355,9 +343,6 @@ def _bare(text: str) -> str:
     return "".join(text.replace('"', "").split())
 
 
-# AmbigDocs' released files to a benchmark.
-
-
 CORPORA = {"gold": "the gold passages", "titles": "all passages of the bearers' pages"}
 
 IMPORT_FILES_CARD = """# AmbigDocs
@@ -389,12 +374,15 @@ def import_ambigdocs(
         raise UsageError(f"there is no corpus {corpus!r}", hint=did_you_mean(corpus, CORPORA))
     if corpus == "titles" and passage_file is None:
         raise UsageError("a corpus of all passages of the titles needs a passage file")
-    splits = {split_name(path): list(read_questions(path)) for path in paths}
+    splits = {Path(path).name.partition(".")[0]: list(read_questions(path)) for path in paths}
     if len(splits) < len(paths):
         raise UsageError("two files have the same name, so their splits cannot be distinguished")
     report: PidReport | None = None
     if passage_file is not None:
-        splits, report = _check_splits(splits, passage_file)
+        together = [question for questions in splits.values() for question in questions]
+        checked, report = check_pids(together, read_passage_file(passage_file))
+        rest = iter(checked)
+        splits = {split: [next(rest) for _ in questions] for split, questions in splits.items()}
     book = PassageBook("ambigdocs")
     queries = list(_queries(splits, book, paths))
     if corpus == "titles" and passage_file is not None:
@@ -416,7 +404,10 @@ def import_ambigdocs(
         queries=queries,
         sets=name_sets(queries),
         passages=book.passages(),
-        card=_card(splits, f"the corpus {given.id}" if given else CORPORA[corpus]),
+        card=IMPORT_FILES_CARD.format(
+            splits="\n".join(f"| {split} | {len(qs)} |" for split, qs in splits.items()),
+            corpus=f"the corpus {given.id}" if given else CORPORA[corpus],
+        ),
         parameters={} if given else {"corpus": corpus},
         sources=[{"file": Path(p).name, "sha256": file_hash(Path(p))} for p in paths],
         counts=counts,
@@ -429,7 +420,7 @@ def import_ambigdocs(
 def _in_corpus(queries: Sequence[Query], corpus: Corpus) -> list[Query]:
     """Gold as a corpus has it: the passage of the same pid and title, else the page of the title."""
     titles = titles_asked(corpus, (), gold_titles(queries))
-    by_title = {plain_title(title): page for page, title in titles.items()}
+    by_title = pages_by_title((page, plain_title(title)) for page, title in titles.items())
 
     def moved(entry: Provenance) -> Provenance:
         page = by_title.get(plain_title(entry.title or ""))
@@ -441,20 +432,6 @@ def _in_corpus(queries: Sequence[Query], corpus: Corpus) -> list[Query]:
         return msgspec.structs.replace(entry, page=page, passage=own)
 
     return [move_gold(query, moved) for query in queries]
-
-
-def split_name(path: str | Path) -> str:
-    """`test.json.gz` is the split "test"."""
-    return Path(path).name.partition(".")[0]
-
-
-def _check_splits(
-    splits: Mapping[str, Sequence[AmbigQuestion]], passage_file: str | Path
-) -> tuple[dict[str, list[AmbigQuestion]], PidReport]:
-    together = [question for questions in splits.values() for question in questions]
-    checked, report = check_pids(together, read_passage_file(passage_file))
-    rest = iter(checked)
-    return {split: [next(rest) for _ in qs] for split, qs in splits.items()}, report
 
 
 def _queries(
@@ -496,8 +473,3 @@ def _counts(
             "examples": [*report.missing, *report.other_title, *report.other_text][:20],
         }
     return counts
-
-
-def _card(splits: Mapping[str, Sequence[AmbigQuestion]], corpus: str) -> str:
-    rows = "\n".join(f"| {split} | {len(listed)} |" for split, listed in splits.items())
-    return IMPORT_FILES_CARD.format(splits=rows, corpus=corpus)

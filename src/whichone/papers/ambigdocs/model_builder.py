@@ -9,8 +9,10 @@ from __future__ import annotations
 import itertools
 import re
 import string
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,13 +22,14 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, WhichoneError
 from whichone.files.folder import Folder, Journal
+from whichone.files.lines import read_text
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.engines import open_tables
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, Document
 from whichone.papers.ambigdocs.build_ambigdocs import (
-    BuildOptions,
-    Funnel,
+    AmbigDocsOptions,
+    in_language,
     page_passages,
     save_built,
     surface_names,
@@ -49,8 +52,6 @@ from whichone.papers.ambigdocs.shared_names import (
 from whichone.progress import progress
 from whichone.protocols import ChatModel
 from whichone.text.normalisers import surface_name
-
-# Seed pairs: two passages about two bearers of a name that say similar things in other words.
 
 
 class SeedRules(msgspec.Struct, frozen=True):
@@ -193,7 +194,7 @@ _YES = re.compile(r"\W*yes\b", re.IGNORECASE)
 _NO_ANSWER = frozenset({"none", "no answer", "unknown", "n/a"})
 
 
-class Prompt(msgspec.Struct, frozen=True):
+class RolePrompt(msgspec.Struct, frozen=True):
     """A prompt file: a part `[system]` and a part `[user]`, with `$slots` to fill."""
 
     system: str
@@ -204,31 +205,38 @@ class Prompt(msgspec.Struct, frozen=True):
         return [{"role": "system", "content": self.system}, {"role": "user", "content": user}]
 
 
-def read_prompt(path: str | Path) -> Prompt:
-    path = Path(path)
-    return _prompt(path.read_text("utf-8"), str(path))
+def read_prompt(path: str | Path) -> RolePrompt:
+    return _prompt(read_text(path), str(path))
 
 
-def own_prompt(role: str) -> Prompt:
+def own_prompt(role: str) -> RolePrompt:
     """The prompt that comes with the package: question_writer, answerer or judge."""
     text = files(__package__).joinpath("prompts", f"{role}.txt").read_text("utf-8")
     return _prompt(text, f"{role}.txt")
 
 
-def _prompt(text: str, where: str) -> Prompt:
+def _prompt(text: str, where: str) -> RolePrompt:
     parts = _SECTION.split(text)
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
     if parts[0].strip() or set(sections) != {"system", "user"}:
         raise BadInput("a prompt has a part [system] and a part [user]", file=where)
-    return Prompt(sections["system"].strip(), sections["user"].strip())
+    return RolePrompt(sections["system"].strip(), sections["user"].strip())
 
 
-class QuestionWriter:
+class _Role:
+    """A model, and the prompt by which it plays a role: the package's own where none is given."""
+
+    role: str
+
+    def __init__(self, model: ChatModel, prompt: RolePrompt | None = None) -> None:
+        self.model = model
+        self.prompt = prompt or own_prompt(self.role)
+
+
+class QuestionWriter(_Role):
     """Writes a question that both passages of a pair answer, and the two answers."""
 
-    def __init__(self, model: ChatModel, prompt: Prompt | None = None) -> None:
-        self.model = model
-        self.prompt = prompt or own_prompt("question_writer")
+    role = "question_writer"
 
     def write(self, pair: SeedPair) -> Draft | None:
         """The draft; None when the reply is not a question and two answers."""
@@ -261,12 +269,10 @@ def parse_draft(text: str) -> Mapping[str, str] | None:
     return fields if all(fields.get(part) for part in wanted) else None
 
 
-class Judge:
+class PassageJudge(_Role):
     """Says whether a passage supports an answer to the question about one bearer."""
 
-    def __init__(self, model: ChatModel, prompt: Prompt | None = None) -> None:
-        self.model = model
-        self.prompt = prompt or own_prompt("judge")
+    role = "judge"
 
     def entails(self, document: Document, question: str, answer: str) -> bool:
         """Texts of more words than `most_judge_tokens` are not judged, and count as not entailed."""
@@ -286,12 +292,10 @@ class Reply(msgspec.Struct, frozen=True):
     mean_logprob: float | None = None
 
 
-class Answerer:
+class Answerer(_Role):
     """Answers the question about one bearer from one of its passages."""
 
-    def __init__(self, model: ChatModel, prompt: Prompt | None = None) -> None:
-        self.model = model
-        self.prompt = prompt or own_prompt("answerer")
+    role = "answerer"
 
     def answer(self, document: Document, question: str) -> Reply | None:
         messages = self.prompt.messages(title=document.title, text=document.text, question=question)
@@ -303,22 +307,21 @@ class Answerer:
         return Reply(answer, reply.mean_logprob)
 
 
-# The paper's builder for one name: a question for its seed pair, filtered, then expanded.
-
-
 class Roles(msgspec.Struct, frozen=True):
     """Who writes, who answers, who judges."""
 
     writer: QuestionWriter
     answerer: Answerer
-    judge: Judge
+    judge: PassageJudge
 
 
 def roles_of(
     writer: ChatModel, *, answerer: ChatModel | None = None, judge: ChatModel | None = None
 ) -> Roles:
     """One model in all roles, or another where one is given; prompts are the package's own."""
-    return Roles(QuestionWriter(writer), Answerer(answerer or writer), Judge(judge or writer))
+    return Roles(
+        QuestionWriter(writer), Answerer(answerer or writer), PassageJudge(judge or writer)
+    )
 
 
 class Generated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -369,11 +372,15 @@ def _generate(
     rule = failed_rule(draft)
     if rule is not None:
         return Generated(name=pair.name, status=Status.RULE, reason=rule)
-    if not _entailed(pair, draft, roles.judge):
+    answered = list(zip((pair.first, pair.second), draft.answers, strict=True))
+    if not all(
+        roles.judge.entails(document, about(draft.question, draft.name, document.title), answer)
+        for document, answer in answered
+    ):
         return Generated(name=pair.name, status=Status.NOT_ENTAILED, reason="answer not entailed")
     statements = {
         document.title: msgspec.structs.replace(document, answer=answer)
-        for document, answer in zip((pair.first, pair.second), draft.answers, strict=True)
+        for document, answer in answered
     }
     for title in titles:
         if title not in statements:
@@ -388,13 +395,6 @@ def _generate(
     )
     return Generated(
         name=pair.name, status=Status.KEPT, question=question, expanded=len(statements) - 2
-    )
-
-
-def _entailed(pair: SeedPair, draft: Draft, judge: Judge) -> bool:
-    return all(
-        judge.entails(document, about(draft.question, draft.name, document.title), answer)
-        for document, answer in zip((pair.first, pair.second), draft.answers, strict=True)
     )
 
 
@@ -415,9 +415,6 @@ def expand(draft: Draft, passages: Sequence[Document], roles: Roles) -> Document
     return None if best is None else best[1]
 
 
-# The paper's builder over a knowledge base: seed pairs, then models in three roles, name by name.
-
-
 OWN_RULES = SeedRules(drop_last_passage=False)
 """The released program forgets the last passage of every title; this builder does not."""
 
@@ -432,7 +429,7 @@ def build_with_models(
     kb: str | Path,
     out: str | Path,
     roles: Roles,
-    options: BuildOptions | None = None,
+    options: AmbigDocsOptions | None = None,
     *,
     rules: SeedRules = OWN_RULES,
     concurrency: int = 4,
@@ -442,9 +439,9 @@ def build_with_models(
     master: str | None = None,
 ) -> tuple[Benchmark, dict[str, int]]:
     """The benchmark, and the funnel that it came through; `description` says who the models are."""
-    options = options or BuildOptions()
     folder = Folder.open(kb, KIND)
-    funnel = Funnel()
+    options = in_language(options or AmbigDocsOptions(), folder)
+    funnel = Counter[str]()
     with open_tables(folder, memory, engine, master) as tables:
         names = surface_names(tables, options.names, options.language, funnel)
         about = bearer_pages(tables, bearer_table(tables, names))
@@ -457,7 +454,7 @@ def build_with_models(
     usable = passages_by_title(documents, everything, rules)
     by_name = {name.name: titles[name.key] for name in names}
     pairs = seed_pairs(by_name, usable, rules)
-    funnel.count("seed pairs", len(pairs))
+    funnel["seed pairs"] += len(pairs)
     header = {
         "knowledge base": folder.content_hash,
         "options": msgspec.to_builtins(options),
@@ -474,10 +471,10 @@ def build_with_models(
         raise BadInput(
             "no question was kept",
             file=journal_of(out).path,
-            hint=f"the funnel: {funnel.counts()}",
+            hint=f"the funnel: {dict(funnel)}",
         )
     full_header = {"builder": "ambigdocs with models", **header}
-    return save_built(folder, out, built, about, options, funnel, full_header), funnel.counts()
+    return save_built(folder, out, built, about, options, funnel, full_header), dict(funnel)
 
 
 def _run(
@@ -512,32 +509,36 @@ def _finished(journal: Journal, header: Mapping[str, Any]) -> dict[str, Generate
             where=str(journal.path),
             hint="name another output, or remove the journal",
         )
-    results = [msgspec.convert(entry, Generated) for entry in entries[1:]]
-    return {result.name: result for result in results if result.error is None}
+    done: dict[str, Generated] = {}
+    for entry in entries[1:]:
+        with suppress(msgspec.ValidationError):  # what cannot be used is asked for again
+            result = msgspec.convert(entry, Generated)
+            done |= {result.name: result} if result.error is None else {}
+    return done
 
 
 def _built(
     finished: Sequence[Generated],
     names: Sequence[SurfaceName],
     about: Mapping[str, BearerPage],
-    funnel: Funnel,
+    funnel: Counter[str],
 ) -> list[BuiltQuestion]:
     by_name = {name.name: name for name in names}
     pages = {bearer.title: bearer for bearer in about.values()}
     built = []
     for result in finished:
         if result.error is not None:
-            funnel.count("  a model failed")
+            funnel["  a model failed"] += 1
         elif result.status is not Status.KEPT or result.question is None:
-            funnel.count(f"  thrown out: {result.reason}")
+            funnel[f"  thrown out: {result.reason}"] += 1
         else:
             statements = tuple(
                 Statement(pages[d.title], d.answer or "", (), d.pid or "")
                 for d in result.question.documents
             )
-            funnel.count("  answers of further bearers", result.expanded)
+            funnel["  answers of further bearers"] += result.expanded
             built.append(
                 BuiltQuestion(by_name[result.name], None, result.question.question, statements)
             )
-    funnel.count("questions", len(built))
+    funnel["questions"] += len(built)
     return built

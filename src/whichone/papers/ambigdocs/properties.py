@@ -64,9 +64,13 @@ _NUMBER = "number of "
 
 
 class PropertyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The question, where it is not EntityQuestions', and the words by which a sentence states the fact."""
+    """The question, where it is not EntityQuestions', and the words by which a sentence states the fact.
+
+    `defining` are words that do so only in a sentence that says what the bearer is ("Apple was a band ...").
+    """
 
     cues: tuple[str, ...]
+    defining: tuple[str, ...] = ()
     question: str | None = None
     rivals: tuple[str, ...] = ()
 
@@ -95,6 +99,24 @@ def question_of_label(label: str, name: str, *, person: bool = False) -> str | N
     return f"{'Who' if person else 'What'} is the {label} of {name}?"
 
 
+TIMELESS = frozenset({"P119", "P800"})
+"""What stays true of the dead: where somebody is buried, what somebody is known for."""
+_PRESENT = re.compile(r"\b(does|is|are|employs)\b")
+_PAST = {"does": "did", "is": "was", "are": "were", "employs": "employed"}
+
+
+def tensed(question: str, prop: str, past: Collection[bool]) -> str:
+    """An English question in the tense of those it is about; of the living and the dead it asks in both."""
+    if not any(past) or prop in TIMELESS:
+        return question
+    both = not all(past)
+
+    def verb(match: re.Match[str]) -> str:
+        return f"{match[1]} or {_PAST[match[1]]}" if both else _PAST[match[1]]
+
+    return _PRESENT.sub(verb, question, count=1)
+
+
 def people_properties(
     values: Collection[tuple[str, str]], types: dict[str, frozenset[str]]
 ) -> frozenset[str]:
@@ -104,9 +126,6 @@ def people_properties(
         counted = counts.setdefault(prop, [0, 0])
         counted["Q5" in types.get(value, ())] += 1
     return frozenset(prop for prop, (others, people) in counts.items() if people > others)
-
-
-# The paper's filters of generated questions; their words and limits are in `filter_rules.toml`.
 
 
 class Status(IntEnum):

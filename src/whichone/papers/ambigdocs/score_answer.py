@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from whichone.papers.ambigdocs.ambigdocs_records import Document, Prediction
+from whichone.papers.ambigdocs.attribution import given_answers
 from whichone.papers.ambigdocs.categories import (
     DEFAULT,
     Category,
     Mention,
-    Rules,
+    ScoringRules,
     answer_tokens,
     category,
     contains,
@@ -27,12 +28,11 @@ from whichone.papers.ambigdocs.categories import (
     scored_documents,
     str_em,
 )
-from whichone.text.language import ENGLISH, base_code
+from whichone.text.language import ENGLISH
 from whichone.text.normalisers import (
     ambigdocs_tokens,
     content_tokens,
     sentences,
-    stop_words,
     surface_name,
 )
 
@@ -41,7 +41,6 @@ from whichone.text.normalisers import (
 
 
 _WORD = re.compile(r"\w+")
-_PARENTHESES = re.compile(r"^\s*[(\[]([^)\]]*)[)\]]")
 
 
 def inside(short: str, long: str, language: str = ENGLISH) -> bool:
@@ -86,93 +85,7 @@ def says_more(
     return not extra.isdisjoint(ambigdocs_tokens(text, language))
 
 
-def indistinct(documents: Sequence[Document], language: str = ENGLISH) -> frozenset[int]:
-    """The places of documents whose titles do not tell them from another: catalogues' records of one name."""
-    keys = [ambigdocs_tokens(d.title, language) for d in documents]
-    return frozenset(n for n, key in enumerate(keys) if keys.count(key) > 1)
-
-
-def own_words(
-    documents: Sequence[Document], name: str, question: str, language: str = ENGLISH
-) -> list[frozenset[str]]:
-    """For each document the words of its text that no other document has, answers and question aside."""
-    answers = [form for d in documents for form in d.answers()]
-    aside = content_tokens(" ".join([*answers, name, question]), language=language)
-    words = [frozenset(content_tokens(f"{d.title} {d.text}", aside, language)) for d in documents]
-    return [
-        own.difference(*(other for place, other in enumerate(words) if place != n))
-        for n, own in enumerate(words)
-    ]
-
-
-def named_by_text(
-    place: int,
-    documents: Sequence[Document],
-    words: Sequence[frozenset[str]],
-    generated: str,
-    language: str = ENGLISH,
-) -> bool:
-    """Whether what is said beside an answer of this document is of its own text, and of no other's.
-
-    Beside an answer: from the answer before it to the answer behind it, within a sentence. Parentheses that
-    follow the answer decide, then what is in front of it, then what follows.
-    """
-    for sentence in sentences(generated, language):
-        result = sorted(_answers(documents, sentence))
-        for n, (start, end, whose) in enumerate(result):
-            if whose != place:
-                continue
-            before = sentence[result[n - 1][1] if n else 0 : start]
-            behind = sentence[end : result[n + 1][0] if n + 1 < len(result) else None]
-            added = _PARENTHESES.match(behind)
-            before = _PARENTHESES.sub("", before) if n else before
-            for part in (added[1] if added else "", before, behind):
-                said = set(content_tokens(part, language=language))
-                speaks_of = [k for k, own in enumerate(words) if not own.isdisjoint(said)]
-                if speaks_of:
-                    if speaks_of == [place]:
-                        return True
-                    break
-    return False
-
-
-def _answers(documents: Sequence[Document], sentence: str) -> Iterable[tuple[int, int, int]]:
-    """Where answers are in a sentence: begin, end, and the place of the document."""
-    for place, document in enumerate(documents):
-        for form in document.answers():
-            for match in _found(form, sentence):
-                yield match.start(), match.end(), place
-
-
-def named_alone(title: str, others: Sequence[str], generated: str, language: str = ENGLISH) -> bool:
-    """Whether a title that is the shared name appears in the text for itself.
-
-    "Cambridge, Massachusetts" and "the Cambridge in Massachusetts" name the other Cambridge.
-    """
-    own = _WORD.findall(title.casefold())
-    longer = [
-        words for other in others if (words := _WORD.findall(other.casefold()))[: len(own)] == own
-    ]
-    between = rf"\W+(?:(?:{_particles(language)})\W+)*"
-    tails = [between.join(map(re.escape, w[len(own) :])) for w in longer]
-    elsewhere = [re.compile(rf"{between}{tail}(?!\w)", re.IGNORECASE) for tail in tails if tail]
-    return any(
-        not any(pattern.match(generated, match.end()) for pattern in elsewhere)
-        for match in _found(title, generated)
-    )
-
-
-def _particles(language: str) -> str:
-    """What may be between a name and what tells it apart, as alternatives of a pattern."""
-    if base_code(language) == ENGLISH:
-        return "in|of|the|from|at"
-    return "|".join(sorted(map(re.escape, stop_words(language)))) or "(?!)"
-
-
-# One prediction scored: every bearer by itself, then the question.
-
-
-_PROMPT_WORDS = (
+_PROMPT_WORDS = [
     "answer",
     "answer",
     "given",
@@ -181,7 +94,7 @@ _PROMPT_WORDS = (
     "using",
     "provided",
     "context",
-)
+]
 
 
 def knowledge_precision(
@@ -248,7 +161,7 @@ def generated_text(prediction: Prediction) -> str:
     return " ".join(prediction.gen_answer.split())
 
 
-def answer_recall(answer: str, generated: str, rules: Rules) -> float:
+def answer_recall(answer: str, generated: str, rules: ScoringRules) -> float:
     """Share of the answer's tokens that the text contains.
 
     An answer of nothing but stop words is, by default, looked for as a run of whole words.
@@ -261,7 +174,7 @@ def answer_recall(answer: str, generated: str, rules: Rules) -> float:
 
 
 def best_answer(
-    document: Document, generated: str, rules: Rules, others: Sequence[str] = ()
+    document: Document, generated: str, rules: ScoringRules, others: Sequence[str] = ()
 ) -> tuple[str, float]:
     """The answer, or the alias of higher recall where there is one, and its recall.
 
@@ -275,7 +188,7 @@ def best_answer(
 
 
 def _own_recall(
-    form: str, own: Sequence[str], others: Sequence[str], generated: str, rules: Rules
+    form: str, own: Sequence[str], others: Sequence[str], generated: str, rules: ScoringRules
 ) -> float:
     if rules.published or not others:
         return answer_recall(form, generated, rules)
@@ -288,19 +201,16 @@ def score_bearer(
     document: Document,
     name: str,
     generated: str,
-    rules: Rules,
+    rules: ScoringRules,
     *,
     others: Sequence[str] = (),
-    named: bool | None = None,
+    given: Mention | None = None,
 ) -> BearerScore:
-    """`named` is whether the bearer is named, where its title alone cannot say."""
+    """`given` is how the text gives the bearer's answer, where its tokens are not to decide."""
     answer, a = best_answer(document, generated, rules, others)
-    if named is None:
-        e = entity_overlap(
-            document.title, generated, name, published=rules.published, language=rules.language
-        ).recall
-    else:
-        e = float(named)
+    e = entity_overlap(
+        document.title, generated, name, published=rules.published, language=rules.language
+    ).recall
     answer_length = len(answer_tokens(answer, rules))
     entity_length = len(distinguishing_tokens(document.title, name, rules.language))
     return BearerScore(
@@ -309,13 +219,13 @@ def score_bearer(
         answer_recall=a,
         entity_recall=e,
         entity_answer_recall=a * e,
-        mention=mention(a, e, answer_length, entity_length, rules.threshold),
+        mention=given or mention(a, e, answer_length, entity_length, rules.threshold),
         disambig_f1=disambig_f1(document, rules.language),
         popularity=document.popularity,
     )
 
 
-def score_prediction(prediction: Prediction, rules: Rules = DEFAULT) -> PredictionScore:
+def score_prediction(prediction: Prediction, rules: ScoringRules = DEFAULT) -> PredictionScore:
     """Score a prediction on the documents that `rules` choose.
 
     Where documents exist but none of them was shown, nothing could be answered: all recalls are 0
@@ -337,29 +247,25 @@ def _bearer_scores(
     documents: Sequence[Document],
     name: str,
     generated: str,
-    rules: Rules,
+    rules: ScoringRules,
 ) -> tuple[BearerScore, ...]:
     if rules.published:
         return tuple(score_bearer(document, name, generated, rules) for document in documents)
-    every = prediction.question.documents
-    alike = indistinct(every, rules.language)
-    question = prediction.question.question
-    words = own_words(every, name, question, rules.language) if alike else []
-    scores = []
-    for n, document in enumerate(documents):
-        rest = [d for k, d in enumerate(documents) if k != n]
-        named: bool | None = None
-        if (place := every.index(document)) in alike:
-            named = named_by_text(place, every, words, generated, rules.language)
-        elif not distinguishing_tokens(document.title, name, rules.language):
-            title = document.title.translate(str.maketrans("", "", "()"))
-            named = named_alone(title, [d.title for d in rest], generated, rules.language)
-        others = [form for d in rest for form in d.answers()]
-        scores.append(score_bearer(document, name, generated, rules, others=others, named=named))
-    return tuple(scores)
+    given = given_answers(documents, prediction.question, generated, rules)
+    return tuple(
+        score_bearer(
+            document,
+            name,
+            generated,
+            rules,
+            others=[form for k, d in enumerate(documents) if k != n for form in d.answers()],
+            given=given[n],
+        )
+        for n, document in enumerate(documents)
+    )
 
 
-def _str_em(documents: Sequence[Document], generated: str, rules: Rules) -> float:
+def _str_em(documents: Sequence[Document], generated: str, rules: ScoringRules) -> float:
     """Share of the answers that appear in the text, none of them as a part of another bearer's."""
     if rules.published or len(documents) < 2:
         answers = [document.answers() for document in documents]
@@ -386,7 +292,13 @@ def _question_score(
     question = prediction.question
     mentions = [b.mention for b in bearers]
     scorable = em is not None
+    read = [b.disambig_f1 for b in bearers if b.disambig_f1 is not None]
     gold = [d.answers() for d in question.documents if d.answer is not None]
+
+    def mean(recall: str) -> float | None:
+        values = [getattr(bearer, recall) for bearer in bearers]
+        return None if not scorable else sum(values) / len(values) if values else 0.0
+
     precision = (
         None
         if prediction.docs is None
@@ -395,11 +307,11 @@ def _question_score(
     return PredictionScore(
         qid=question.qid,
         category=category(mentions) if scorable else None,
-        answer_recall=_mean([b.answer_recall for b in bearers], scorable),
-        entity_recall=_mean([b.entity_recall for b in bearers], scorable),
-        entity_answer_recall=_mean([b.entity_answer_recall for b in bearers], scorable),
+        answer_recall=mean("answer_recall"),
+        entity_recall=mean("entity_recall"),
+        entity_answer_recall=mean("entity_answer_recall"),
         knowledge_precision=precision if scorable else None,
-        disambig_f1=_mean_or_none([b.disambig_f1 for b in bearers]),
+        disambig_f1=sum(read) / len(read) if read and len(read) == len(bearers) else None,
         str_em=em,
         str_hit=float(em == 1.0) if scorable else None,
         ramdocs_em=float(ramdocs_em(generated, gold, prediction.wrong_answers, language))
@@ -411,20 +323,6 @@ def _question_score(
     )
 
 
-def _mean(values: Sequence[float], scorable: bool) -> float | None:
-    if not scorable:
-        return None
-    return sum(values) / len(values) if values else 0.0
-
-
-def _mean_or_none(values: Sequence[float | None]) -> float | None:
-    known = [v for v in values if v is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
-
-
-# Each sentence of an answer with the bearer it speaks of.
-
-
 class MatchedSentence(msgspec.Struct, frozen=True):
     """A sentence; `bearer` is the number of the scored document it matches, None for none."""
 
@@ -433,7 +331,9 @@ class MatchedSentence(msgspec.Struct, frozen=True):
     mention: Mention = Mention.ABSENT
 
 
-def matched_sentences(prediction: Prediction, rules: Rules = DEFAULT) -> list[MatchedSentence]:
+def matched_sentences(
+    prediction: Prediction, rules: ScoringRules = DEFAULT
+) -> list[MatchedSentence]:
     """Every sentence with the bearer whose answer it gives.
 
     A bearer that is named beside its answer goes before one that is not, then the higher recall.
@@ -443,7 +343,15 @@ def matched_sentences(prediction: Prediction, rules: Rules = DEFAULT) -> list[Ma
     documents = scored_documents(prediction, rules)
     matching = []
     for text in sentences(generated_text(prediction), rules.language):
-        scores = [score_bearer(document, name, text, rules) for document in documents]
+        given: list[Mention | None] = (
+            [None] * len(documents)
+            if rules.published
+            else [*given_answers(documents, prediction.question, text, rules)]
+        )
+        scores = [
+            score_bearer(document, name, text, rules, given=how)
+            for document, how in zip(documents, given, strict=True)
+        ]
         best = max(range(len(scores)), key=lambda n: (_rank(scores[n]), -n), default=None)
         if best is None or scores[best].mention is Mention.ABSENT:
             matching.append(MatchedSentence(text))
@@ -453,5 +361,5 @@ def matched_sentences(prediction: Prediction, rules: Rules = DEFAULT) -> list[Ma
 
 
 def _rank(score: BearerScore) -> tuple[int, float, float]:
-    order = {Mention.PAIRED: 2, Mention.UNPAIRED: 1, Mention.ABSENT: 0}
+    order = {Mention.PAIRED: 2, Mention.WRONG: 1, Mention.UNPAIRED: 1, Mention.ABSENT: 0}
     return order[score.mention], score.entity_answer_recall, score.answer_recall

@@ -6,7 +6,7 @@ import csv
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -16,6 +16,7 @@ from whichone.errors import BadInput, did_you_mean, missing_extra, sample
 from whichone.measures.comparison import cohen_kappa
 from whichone.measures.intervals import Estimate, interval, interval_note
 from whichone.measures.scores import used_passages
+from whichone.options import Option, Seed
 from whichone.papers.ambigdocs.ambigdocs_files import (
     passages_by_id,
     prediction_object,
@@ -33,7 +34,7 @@ from whichone.papers.ambigdocs.categories import (
     PUBLISHED,
     Category,
     DocumentChoice,
-    Rules,
+    ScoringRules,
     Threshold,
     chosen_documents,
     distinguishing_tokens,
@@ -64,7 +65,9 @@ PUBLISHED_NAMES = {
 }
 
 
-def score_all(predictions: Sequence[Prediction], rules: Rules = DEFAULT) -> list[PredictionScore]:
+def score_all(
+    predictions: Sequence[Prediction], rules: ScoringRules = DEFAULT
+) -> list[PredictionScore]:
     """Every prediction scored; two predictions for one question are an error, unless published."""
     if not predictions:
         raise BadInput("there are no predictions")
@@ -108,7 +111,7 @@ def estimates(scores: Sequence[PredictionScore], names: Sequence[str]) -> dict[s
 def summarise(
     predictions: Sequence[Prediction],
     scores: Sequence[PredictionScore],
-    rules: Rules = DEFAULT,
+    rules: ScoringRules = DEFAULT,
 ) -> dict[str, Any]:
     """The whole result of one system."""
     figures = estimates(scores, clusters(predictions))
@@ -126,22 +129,16 @@ def summarise(
         },
         "notes": notes(predictions, scores, rules),
     }
-    if rules.published:
-        result["published"] = published_numbers(scores)
+    if rules.published:  # under the names and with the rounding of the released scorer
+        result["published"] = {}
+        for name, measure in PUBLISHED_NAMES.items():
+            values = [v for v in measure_values(scores, measure) if not np.isnan(v)]
+            result["published"][name] = round(sum(values) / len(values), 3) if values else None
     return result
 
 
-def published_numbers(scores: Sequence[PredictionScore]) -> dict[str, Any]:
-    """The numbers under the names and with the rounding of the released scorer."""
-    rounded: dict[str, Any] = {}
-    for name, measure in PUBLISHED_NAMES.items():
-        values = [v for v in measure_values(scores, measure) if not np.isnan(v)]
-        rounded[name] = round(sum(values) / len(values), 3) if values else None
-    return rounded
-
-
 def notes(
-    predictions: Sequence[Prediction], scores: Sequence[PredictionScore], rules: Rules
+    predictions: Sequence[Prediction], scores: Sequence[PredictionScore], rules: ScoringRules
 ) -> dict[str, Any]:
     """What a stated rule had to decide, counted; lists are of qids."""
     scored = [(p, d) for p in predictions for d in scored_documents(p, rules)]
@@ -180,9 +177,6 @@ def notes(
             for p in predictions
         ),
     }
-
-
-# Agreement of the automatic categories with people: Cohen's kappa, confusions, disagreements.
 
 
 REPLICATES = 1000
@@ -278,9 +272,6 @@ def _interval(
     return float(low), float(high)
 
 
-# Answers of a reader on a benchmark as predictions, which the measures score and files hold.
-
-
 def read_any(place: str | Path, benchmark: str | Path | None = None) -> list[Prediction]:
     """The predictions of a file, or of an answers folder."""
     if not Path(place).is_dir():
@@ -342,9 +333,6 @@ def export_predictions(
     return {Path(out).name: write_predictions(out, read_any(answers, benchmark))}
 
 
-# Do the categories mean something? Measures within them, and what another threshold would say.
-
-
 THRESHOLDS = {
     "1 token (the paper's)": Threshold(),
     "2 tokens": Threshold(tokens=2),
@@ -361,19 +349,18 @@ def means_within_categories(
     """The mean of each measure within each category: a valid category orders them as it should."""
     all_means: dict[str, dict[str, Any]] = {}
     for category in Category:
-        rows = [n for n, score in enumerate(scores) if score.category is category]
-        inside = [scores[n] for n in rows]
-        groups = [names[n] for n in rows]
+        inside = [score for score in scores if score.category is category]
+        groups = [n for n, s in zip(names, scores, strict=True) if s.category is category]
         means = {measure: interval(measure_values(inside, measure), groups) for measure in MEASURES}
         all_means[category.value] = {
-            "n": len(rows),
+            "n": len(inside),
             **{measure: mean.brief() for measure, mean in means.items() if mean.n},
         }
     return all_means
 
 
 def threshold_sensitivity(
-    predictions: Sequence[Prediction], rules: Rules = DEFAULT
+    predictions: Sequence[Prediction], rules: ScoringRules = DEFAULT
 ) -> dict[str, dict[str, Any]]:
     """The category shares under other thresholds, and the share of answers that change category."""
     paper = [score_prediction(p, rules).category for p in predictions]
@@ -391,65 +378,69 @@ def threshold_sensitivity(
     return sensitivity
 
 
-# Scoring a predictions file or an answers folder: read, score, summarise, a line a question.
+class ScorePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a predictions file or an answers folder is scored by, and what is looked at beside the measures."""
+
+    rules: Annotated[
+        Literal["default", "published"],
+        Option("published: exactly the released scorer, on the first five documents."),
+    ] = "default"
+    documents: Annotated[
+        DocumentChoice | None,
+        Option(
+            "The gold documents to score: those that were shown (default), the first five, or all.",
+            flags=("--docs",),
+        ),
+    ] = None
+    benchmark: Annotated[
+        str | None, Option("Where the benchmark is stored now, if it was moved.")
+    ] = None
+    reader: Annotated[
+        str | None,
+        Option("Finds the spans for Disambig-F1: a question-answering model, or module:function."),
+    ] = None
+    validity: Annotated[bool, Option("Also means within categories, other thresholds.")] = False
+    semantic: Annotated[
+        str | None,
+        Option(
+            "Count paraphrases that tokens miss: trigrams, or a sentence-transformers model.",
+            metavar="ENCODER",
+        ),
+    ] = None
+    people: Annotated[
+        str | None,
+        Option(
+            "A CSV file (qid, category) of a person's labels: agreement as Cohen's kappa.",
+            kind="file",
+        ),
+    ] = None
+    seed: Seed = 0
+
+    def scoring_rules(self) -> ScoringRules:
+        rules = PUBLISHED if self.rules == "published" else DEFAULT
+        return msgspec.structs.replace(rules, documents=self.documents or rules.documents)
 
 
 def score_file(
-    path: str | Path,
-    *,
-    published: bool = False,
-    documents: str | None = None,
-    reader: str | None = None,
-    validity: bool = False,
-    semantic: str | None = None,
-    people: str | Path | None = None,
-    benchmark: str | Path | None = None,
-    seed: int = 0,
+    path: str | Path, plan: ScorePlan | None = None
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The result of a predictions file or an answers folder, and its lines."""
-    predictions = read_any(path, benchmark)
-    rules = choose_rules(published, documents)
-    if reader is not None:
-        predictions = with_spans(predictions, find_reader(reader), published=published)
-    return score_predictions(
-        predictions, rules, validity=validity, semantic=semantic, people=people, seed=seed
-    )
-
-
-def choose_rules(published: bool, documents: str | None = None) -> Rules:
-    rules = PUBLISHED if published else DEFAULT
-    if documents is None:
-        return rules
-    return msgspec.structs.replace(rules, documents=msgspec.convert(documents, DocumentChoice))
-
-
-def score_predictions(
-    predictions: Sequence[Prediction],
-    rules: Rules = DEFAULT,
-    *,
-    validity: bool = False,
-    semantic: str | None = None,
-    people: str | Path | None = None,
-    seed: int = 0,
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    scores = score_all(predictions, rules)
+    """The result of a predictions file or an answers folder, and a line a question."""
+    plan = plan or ScorePlan()
+    predictions, rules = read_any(path, plan.benchmark), plan.scoring_rules()
+    if plan.reader is not None:
+        predictions = with_spans(
+            predictions, find_reader(plan.reader), published=plan.rules == "published"
+        )
+    scores, names = score_all(predictions, rules), clusters(predictions)
     result = summarise(predictions, scores, rules)
-    if validity:
-        names = clusters(predictions)
+    if plan.validity:
         result["means_within_categories"] = means_within_categories(scores, names)
         result["threshold_sensitivity"] = threshold_sensitivity(predictions, rules)
-    if people is not None:
-        labels = read_labels(people)
-        result["agreement"] = agreement(scores, labels, clusters(predictions), seed=seed)
-    if semantic is not None:
-        result["semantic"] = missed_paraphrases(predictions, find_encoder(semantic), rules)
-    return result, [line(score) for score in scores]
-
-
-def line(score: PredictionScore) -> dict[str, Any]:
-    """A question's score as plain data."""
-    row: dict[str, Any] = msgspec.to_builtins(score)
-    return row
+    if plan.people is not None:
+        result["agreement"] = agreement(scores, read_labels(plan.people), names, seed=plan.seed)
+    if plan.semantic is not None:
+        result["semantic"] = missed_paraphrases(predictions, find_encoder(plan.semantic), rules)
+    return result, [msgspec.to_builtins(score) for score in scores]
 
 
 def find_reader(name: str) -> Reader:

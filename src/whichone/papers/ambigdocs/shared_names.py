@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import pyarrow as pa
 
+from whichone.benchmarks.relations import frequent_values
 from whichone.knowledge.knowledge_tables import BULLET, SECTION
 from whichone.names import name_key
 from whichone.papers.ambigdocs.ambigdocs_records import TASK, set_id
 from whichone.records import Bearer, NameSet, Output, Provenance, Query, page_of
+from whichone.text.normalisers import normalize
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -167,9 +169,6 @@ def in_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-# Facts that two or more bearers of a name have: the ones AmbER throws away.
-
-
 NOT_ASKED = ("P31", "P279", "P1889", "P1343", "P373", "P910")
 """Types, and properties that say how Wikimedia files a thing, not what it is."""
 KINDS = ("entity", "quantity", "time", "string", "monolingual")
@@ -188,6 +187,7 @@ class BearerPage(msgspec.Struct, frozen=True):
     title: str
     entity: str
     popularity: float | None = None
+    person: bool = False
 
 
 def bearer_table(tables: Tables, names: Sequence[SurfaceName]) -> Table:
@@ -208,9 +208,10 @@ def bearer_pages(tables: Tables, bearers: Table) -> dict[str, BearerPage]:
     """Every bearer's page, entity and popularity (page views, else sitelinks, else unknown)."""
     pages = tables.pages.semi_join(bearers, "page").select("page", "title", "entity")
     views = tables.views.group_by("title").agg(views=tables.views.views.sum())
-    links = tables.entities.select("entity", "sitelinks")
+    links = tables.entities.select("entity", "sitelinks", "types")
     known = pages.left_join(views, "title").select("page", "title", "entity", "views")
-    known = known.left_join(links, "entity").select("page", "title", "entity", "views", "sitelinks")
+    known = known.left_join(links, "entity")
+    known = known.select("page", "title", "entity", "views", "sitelinks", "types")
     knowns = list(tables.rows(known))
     by_views = any(row["views"] is not None for row in knowns)
     return {
@@ -219,6 +220,7 @@ def bearer_pages(tables: Tables, bearers: Table) -> dict[str, BearerPage]:
             row["title"],
             row["entity"],
             _number(row["views"] or 0 if by_views else row["sitelinks"]),
+            "Q5" in (row["types"] or ()),
         )
         for row in knowns
     }
@@ -250,7 +252,7 @@ def shared_facts(tables: Tables, bearers: Table, properties: Sequence[str] = ())
 
 def value_labels(tables: Tables, ids: Sequence[str], language: str) -> dict[str, tuple[str, ...]]:
     """Names of the entities that are values, the label first, aliases in their order."""
-    wanted = tables.engine.table(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
+    wanted = tables.listed("entity", ids)
     names = tables.names
     names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
     labels: dict[str, dict[str, None]] = {}
@@ -260,11 +262,29 @@ def value_labels(tables: Tables, ids: Sequence[str], language: str) -> dict[str,
     return {entity: tuple(names) for entity, names in labels.items()}
 
 
-def value_types(tables: Tables, ids: Sequence[str]) -> dict[str, frozenset[str]]:
-    """The types of the entities that are values."""
-    wanted = tables.engine.table(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
-    known = tables.entities.semi_join(wanted, "entity").select("entity", "types")
-    return {row["entity"]: frozenset(row["types"] or ()) for row in tables.rows(known)}
+def common_values(tables: Tables, properties: Sequence[str]) -> dict[str, list[str]]:
+    """The most frequent values of each property that are entities, in the whole knowledge base.
+
+    They are looked for on pages, besides the bearer's own.
+    """
+    facts = tables.facts
+    facts = facts.filter(facts["property"].isin(list(properties)), facts.kind == "entity")
+    frequent = frequent_values(facts).order_by("property", "frequency_rank")
+    values: dict[str, list[str]] = {}
+    for row in tables.rows(frequent.select("property", "value")):
+        values.setdefault(row["property"], []).append(row["value"])
+    return values
+
+
+ENDED = ("P570", "P20", "P509", "P157", "P576")
+"""Date, place and cause of death, killer, and end of an organisation."""
+
+
+def ended(tables: Tables, bearers: Table) -> frozenset[str]:
+    """Pages of bearers that are known to be dead or dissolved."""
+    facts = tables.facts.filter(tables.facts["property"].isin(list(ENDED))).select("entity")
+    pages = tables.pages.semi_join(bearers, "page").semi_join(facts, "entity").select("page")
+    return frozenset(row["page"] for row in tables.rows(pages))
 
 
 def count_groups(facts: pa.Table) -> int:
@@ -280,20 +300,42 @@ def property_labels(tables: Tables) -> Mapping[str, str]:
     }
 
 
-# A built question, and how it becomes a query and its name a set.
-
-
 SHARES = (("train", 0.7), ("dev", 0.1), ("test", 0.2))
 """All questions about one name are in one split."""
 
 
+class StatedValue(NamedTuple):
+    """One value of a fact: how it is written, as the page has it first, and the passage that states it."""
+
+    forms: tuple[str, ...]
+    passage: str
+
+
 class Statement(msgspec.Struct, frozen=True):
-    """One bearer's own answer, other ways to write it, and the passage that states it."""
+    """One bearer's own answer, whatever else is right, and the passage that states it.
+
+    `values` are all values of the fact that the page states, any of which can be the answer; `past` says
+    that the bearer's life or existence has ended.
+    """
 
     bearer: BearerPage
     answer: str
     aliases: tuple[str, ...]
     passage: str
+    values: tuple[StatedValue, ...] = ()
+    past: bool = False
+
+    @property
+    def accepted(self) -> frozenset[str]:
+        return frozenset(map(normalize, (self.answer, *self.aliases)))
+
+    def answered_by(self, value: StatedValue) -> Statement:
+        """With another of its values as the answer."""
+        forms = dict.fromkeys([*value.forms, self.answer, *self.aliases])
+        answer, *aliases = forms
+        return msgspec.structs.replace(
+            self, answer=answer, aliases=tuple(aliases), passage=value.passage
+        )
 
 
 class BuiltQuestion(msgspec.Struct, frozen=True):

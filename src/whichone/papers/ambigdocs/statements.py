@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
@@ -16,15 +17,12 @@ import msgspec
 from whichone.corpus.cut import Cut, cut_page
 from whichone.knowledge.engines import PageRow, look_on_pages
 from whichone.papers.ambigdocs.properties import property_rules
-from whichone.papers.ambigdocs.shared_names import BearerPage, Statement
+from whichone.papers.ambigdocs.shared_names import BearerPage, StatedValue, Statement
 from whichone.records import Passage, Question, ReadingTask, passage_id
 from whichone.text.normalisers import sentences, stop_words
 
 if TYPE_CHECKING:
     from whichone.knowledge.engines import Tables
-
-
-# A fact's value as a short answer: the ways in which people write it, the most usual first.
 
 
 _TIME = re.compile(r"([+-]?)(\d+)-(\d\d)-(\d\d)")
@@ -141,24 +139,16 @@ def time_forms(value: str, precision: int, language: str = "en") -> tuple[str, .
         return (f"{name}{joint}{written}",)
     if precision < DAY:
         return (written,)
-    return _day_forms(day, name, written, language)
+    return {
+        "de": (f"{day}. {name} {written}",),
+        "es": (f"{day} de {name} de {written}",),
+        "fr": (f"{'1er' if day == 1 else day} {name} {written}",),
+    }.get(language, (f"{day} {name} {written}", f"{name} {day}, {written}"))
 
 
-def _day_forms(day: int, month: str, year: str, language: str) -> tuple[str, ...]:
-    if language == "de":
-        return (f"{day}. {month} {year}",)
-    if language == "es":
-        return (f"{day} de {month} de {year}",)
-    if language == "fr":
-        return (f"{'1er' if day == 1 else day} {month} {year}",)
-    return (f"{day} {month} {year}", f"{month} {day}, {year}")
-
-
-# Whether a passage states a fact, instead of merely containing its answer: by rule, or by an NLI model.
-# The rule: a sentence of the bearer's own page has the answer and, within a few words of it, a cue of the property
-# (`properties.toml`, else a word of its label); no cue of another fact is nearer, nothing negates it, and it does
-# not speak of a relative.
-
+# The rule by which a passage states a fact, instead of merely containing its answer: a sentence of the bearer's own page
+# has the answer and, within a few words of it, a cue of the property (`properties.toml`, else a word of its label); no
+# cue of another fact is nearer, nothing negates it, and it does not speak of a relative.
 
 WITHIN = 14
 """Words between cue and answer at most."""
@@ -173,6 +163,9 @@ _RELATIVE = re.compile(
 )
 _FAMILY = frozenset({"P22", "P25", "P26", "P40", "P3373"})
 _CLAUSE = 6
+_OCCUPATION = "P106"
+_NAME_BEHIND = re.compile(r"\s+[A-Z]")
+""""The physician Carl Weiss" says what somebody else was."""
 Method = Literal["rule", "none"]
 
 
@@ -219,9 +212,15 @@ class ByRule:
     def states(self, passage: Passage, fact: Claimed) -> bool:
         if fact.pattern is None or fact.pattern.search(passage.text) is None:
             return False
-        cues, rivals = _patterns(fact.property, fact.label)
+        cues, defining, rivals = _patterns(fact.property, fact.label)
         return any(
-            _stated(text, fact.pattern, cues, rivals, family=fact.property in _FAMILY)
+            _stated(
+                text,
+                fact.pattern,
+                (*cues, *defining) if _defines(text, fact.title) else cues,
+                rivals,
+                fact.property,
+            )
             for text in sentences(passage.text)
         )
 
@@ -261,17 +260,32 @@ def entailment_by(method: str, language: str = "en") -> Entailment:
 
 
 @lru_cache(maxsize=1024)
-def _patterns(
-    prop: str, label: str | None
-) -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]]:
+def _patterns(prop: str, label: str | None) -> tuple[tuple[re.Pattern[str], ...], ...]:
+    """Cues, cues of a defining sentence, and rivals."""
     rule = property_rules().get(prop)
     if rule is not None:
-        return _compiled(rule.cues), _compiled(rule.rivals)
+        return _compiled(rule.cues), _compiled(rule.defining), _compiled(rule.rivals)
     words = [
         w for w in _WORD.findall((label or "").lower()) if w not in stop_words() and len(w) > 2
     ]
     # the first letters of a word stand for its forms: "manufactur" for manufacturer and manufactured
-    return _compiled([rf"\b{re.escape(word[: max(4, len(word) - 3)])}\w*" for word in words]), ()
+    stems = [rf"\b{re.escape(word[: max(4, len(word) - 3)])}\w*" for word in words]
+    return _compiled(stems), (), ()
+
+
+_BEING = re.compile(r"\b(is|was|are|were)\b")
+_BEFORE_BEING = 14
+
+
+def _defines(sentence: str, title: str) -> re.Match[str] | None:
+    """The verb of a sentence that says what its page's entity is: its name, then soon a form of "be"."""
+    own = set(_WORD.findall(title.partition(" (")[0].casefold()))
+    being = _BEING.search(sentence)
+    if being is None:
+        return None
+    before = _WORD.findall(sentence[: being.start()].casefold())
+    defines = len(before) <= _BEFORE_BEING and (not own or not own.isdisjoint(before))
+    return being if defines else None
 
 
 def _compiled(texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:
@@ -283,10 +297,11 @@ def _stated(
     answer: re.Pattern[str],
     cues: Sequence[re.Pattern[str]],
     rivals: Sequence[re.Pattern[str]],
-    *,
-    family: bool,
+    prop: str,
 ) -> bool:
     for result in answer.finditer(sentence):
+        if prop == _OCCUPATION and _NAME_BEHIND.match(sentence, result.end()):
+            continue
         near = _nearest(sentence, result.span(), cues)
         rival = _nearest(sentence, result.span(), rivals)
         if near is None or near[0] > WITHIN or (rival is not None and rival[0] < near[0]):
@@ -294,7 +309,7 @@ def _stated(
         start = min(near[1], result.start())
         before = " ".join(sentence[:start].split()[-_CLAUSE:])
         clause = f"{before} {sentence[start : result.end()]}"
-        if _NEGATION.search(clause) or (not family and _RELATIVE.search(clause)):
+        if _NEGATION.search(clause) or (prop not in _FAMILY and _RELATIVE.search(clause)):
             continue
         return True
     return False
@@ -318,9 +333,6 @@ def _nearest(
     return best
 
 
-# Which passage of a bearer's page states its value of a property.
-
-
 class Stated(NamedTuple):
     """One bearer's statement of one property, under one of the names it bears."""
 
@@ -329,16 +341,104 @@ class Stated(NamedTuple):
     statement: Statement
 
 
-class PageText:
+Common = Mapping[str, Sequence[tuple[str, ...]]]
+"""By property the names of its most frequent values."""
+
+
+class PagePassages:
     """The passages of one page, and what decides whether one of them states a fact."""
 
     def __init__(self, passages: Iterable[Passage], entailment: Entailment | None = None) -> None:
         self._passages = list(passages)
-        self._entailment = entailment or ByRule()
+        self._texts = [passage.text.casefold() for passage in self._passages]
+        self.entailment = entailment or ByRule()
+
+    def mentions(self, form: str) -> bool:
+        return any(form.casefold() in text for text in self._texts)
 
     def stating(self, fact: Claimed) -> str | None:
         """The first passage that states a fact."""
-        return next((p.id for p in self._passages if self._entailment.states(p, fact)), None)
+        return next((p.id for p in self._passages if self.entailment.states(p, fact)), None)
+
+    def definition(self, title: str) -> tuple[str, str]:
+        """The verb of the first sentence that says what the page's entity is, and what follows it."""
+        for text in itertools.chain.from_iterable(sentences(p.text) for p in self._passages):
+            if being := _defines(text, title):
+                return being[0], text[being.end() :]
+        return "", ""
+
+    def tells_an_end(self, bearer: BearerPage) -> bool:
+        """Whether the page says that something was, or that its person died or was born too long ago to live."""
+        if self.definition(bearer.title)[0] in ("was", "were"):
+            return True
+        return bearer.person and any(
+            _DIED.search(p.text) or _LONG_AGO.search(p.text) for p in self._passages
+        )
+
+
+_DIED = re.compile(
+    r"\b(?:[Hh]e|[Ss]he) (?:died|drowned|was (?:killed|shot|hanged|murdered|executed|beheaded|put to death|buried))\b"
+    r"|(?:\band|\bwho|,) died\b|\buntil (?:his|her) death\b"
+    r"|\([^()]*\b\d{3,4}\s?[–-]\s?[^()]*\b\d{3,4}\)"
+)
+_LONG_AGO = re.compile(r"\b(?:born|baptised)\b[^.;]*\b(?:\d{3}|1[0-8]\d\d)\b")
+"""Born before 1900."""
+
+
+_LIST_ENDS = re.compile(
+    r"[;:.(]|\b(?:who|whose|born|baptised|from|of|known|in|with|by|that|at|during|for|on|turned|called|and (?:the|one|an?))\b"
+)
+_BETWEEN = re.compile(r",\s*(?:and\s+)?|\s+(?:and|or)\s+")
+_NOT_A_ROLE = re.compile(r"an?|the|one|first|second|third|.*(?:th|-first|-second|-third)")
+_KINSHIP = frozenset(
+    [
+        "son",
+        "daughter",
+        "brother",
+        "sister",
+        "wife",
+        "husband",
+        "father",
+        "mother",
+        "friend",
+        "member",
+        "one",
+    ]
+)
+
+
+def listed_roles(definition: str) -> list[str]:
+    """What somebody was ("an Australian soldier, farmer and politician"), without articles and nationalities."""
+    ends = _LIST_ENDS.search(definition)
+    roles = []
+    for item in _BETWEEN.split(definition[: ends.start() if ends else None]):
+        words = [w for w in item.split() if w.islower() and not _NOT_A_ROLE.fullmatch(w)]
+        if 0 < len(words) <= 3 and _KINSHIP.isdisjoint(words):
+            roles.append(" ".join(words))
+    return roles
+
+
+def stated_value(
+    bearer: BearerPage, prop: str, label: str | None, forms: Sequence[str], page: PagePassages
+) -> StatedValue | None:
+    """A value that the page states, in the form that it is stated in first."""
+    for form in forms:
+        if not page.mentions(form) and not _PUNCTUATED.search(form):
+            continue
+        passage = page.stating(Claimed(bearer.title, prop, label, form))
+        if passage is not None:
+            return StatedValue(tuple(dict.fromkeys((form, *forms))), passage)
+    return None
+
+
+_PUNCTUATED = re.compile(r"[^\w ]")
+"""Signs between words may be other ones in the text."""
+
+
+def part_of(form: str, whole: str) -> bool:
+    """Whether a value is in another one's words, as "Rome" is in "Rome Town"."""
+    pattern = answer_pattern(form)
+    return pattern is not None and pattern.search(whole) is not None
 
 
 def statement(
@@ -346,39 +446,63 @@ def statement(
     prop: str,
     facts: Iterable[Mapping[str, Any]],
     labels: Mapping[str, Sequence[str]],
-    page: PageText,
+    page: PagePassages,
     *,
     label: str | None = None,
     language: str = "en",
+    common: Sequence[tuple[str, ...]] = (),
+    past: bool = False,
 ) -> Statement | None:
     """A bearer's answer: its first value (preferred ones before others) that its page states.
 
-    It is written as the page has it; the value's other names and the other values are right too,
-    and become aliases.
+    It is written as the page has it. The value's other names, the other values, and whatever of the property's
+    `common` values the page states too, are right as well and become aliases.
     """
     ranked = sorted(facts, key=lambda fact: fact["rank"] != "preferred")
     values = [forms for fact in ranked if (forms := answer_forms(fact, labels, language))]
-    for form in itertools.chain.from_iterable(values):
-        passage = page.stating(Claimed(bearer.title, prop, label, form))
-        if passage is not None:
-            others = dict.fromkeys(f for value in values for f in value if f != form)
-            return Statement(bearer, form, tuple(others), passage)
-    return None
+    seen = [stated_value(bearer, prop, label, forms, page) for forms in values]
+    own = [value for value in seen if value is not None]
+    if not own:
+        return None
+    written = [form for value in own for form in value.forms]
+    also = [
+        value
+        for forms in common
+        if forms not in values
+        and not any(part_of(form, whole) for form in forms for whole in written)
+        and (value := stated_value(bearer, prop, label, forms, page)) is not None
+    ]
+    roles = listed_roles(page.definition(bearer.title)[1]) if common and prop == _OCCUPATION else []
+    first = own[0]
+    right = [*first.forms, *(f for forms in values for f in forms)]
+    answer, *aliases = dict.fromkeys([*right, *(f for value in also for f in value.forms), *roles])
+    return Statement(bearer, answer, tuple(aliases), first.passage, tuple(own), past)
 
 
 def page_statements(
     bearer: BearerPage,
     facts: Iterable[Mapping[str, Any]],
     labels: Mapping[str, Sequence[str]],
-    page: PageText,
+    page: PagePassages,
     *,
-    properties: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] = MappingProxyType({}),
     language: str = "en",
+    common: Common = MappingProxyType({}),
+    past: bool = False,
 ) -> Iterator[Stated]:
     """What a page states of its bearer's facts, which come ordered by name and property."""
     for (key, prop), values in itertools.groupby(facts, lambda f: (f["key"], f["property"])):
-        label = (properties or {}).get(prop)
-        stated = statement(bearer, prop, values, labels, page, label=label, language=language)
+        stated = statement(
+            bearer,
+            prop,
+            values,
+            labels,
+            page,
+            label=properties.get(prop),
+            language=language,
+            common=common.get(prop, ()),
+            past=past,
+        )
         if stated is not None:
             yield Stated(key, prop, stated)
 
@@ -406,50 +530,55 @@ def stated(
     properties: Mapping[str, str],
 ) -> Iterator[Stated]:
     """All statements on the bearers' pages; facts come ordered by page, name and property."""
-    asked = _asked(facts, bearers, labels, properties)
-    for seen in look_on_pages(tables.engine, tables.pages, "page", asked, looking):
+
+    def asked() -> Iterator[tuple[str, bytes]]:
+        for page, group in itertools.groupby(facts, lambda fact: fact["page"]):
+            own = [dict(fact) for fact in group]
+            named = {fact["value"] for fact in own} | {fact["unit"] for fact in own}
+            looked_for = _Asked(
+                bearers[page],
+                own,
+                {value: tuple(labels[value]) for value in sorted(named & labels.keys())},
+                {p: properties[p] for fact in own if (p := fact["property"]) in properties},
+            )
+            yield page, msgspec.msgpack.encode(looked_for)
+
+    for seen in look_on_pages(tables.engine, tables.pages, "page", asked(), looking):
         yield from _STATED.decode(seen)
 
 
-def _asked(
-    facts: Iterable[Mapping[str, Any]],
-    bearers: Mapping[str, BearerPage],
-    labels: Mapping[str, Sequence[str]],
-    properties: Mapping[str, str],
-) -> Iterator[tuple[str, bytes]]:
-    for page, group in itertools.groupby(facts, lambda fact: fact["page"]):
-        own = [dict(fact) for fact in group]
-        named = {fact["value"] for fact in own} | {fact["unit"] for fact in own}
-        asked = _Asked(
-            bearers[page],
-            own,
-            {value: tuple(labels[value]) for value in sorted(named & labels.keys())},
-            {p: properties[p] for fact in own if (p := fact["property"]) in properties},
-        )
-        yield page, msgspec.msgpack.encode(asked)
+class Look(msgspec.Struct, frozen=True):
+    """Looks for the facts of one page; a model that judges is opened where the pages are.
 
+    `common` are frequent values, which are right too where the page states them; `ended` are pages of those
+    who are known to be dead or dissolved.
+    """
 
-class Look:
-    """Looks for the facts of one page; a model that judges is opened where the pages are."""
-
-    def __init__(self, cut: Cut, entailment: str, language: str) -> None:
-        self._cut, self._method, self._language = cut, entailment, language
+    cut: Cut
+    entailment: str
+    language: str
+    common: Common = {}
+    ended: Container[str] = ()
 
     def __call__(self, page: PageRow) -> bytes | None:
         asked = _ASKED.decode(page.asked)
         passages = [
             Passage(id=passage_id(page.page, n), page=page.page, title=page.title, text=text)
-            for n, text in enumerate(cut_page(page.paragraphs or (), self._cut))
+            for n, text in enumerate(cut_page(page.paragraphs or (), self.cut))
         ]
         if not passages:
             return None
+        text = PagePassages(passages, _entailment(self.entailment, self.language))
+        judged = not isinstance(text.entailment, Contained)
         found = page_statements(
             asked.bearer,
             asked.facts,
             asked.labels,
-            PageText(passages, _entailment(self._method, self._language)),
+            text,
             properties=asked.properties,
-            language=self._language,
+            language=self.language,
+            common=self.common if judged else {},
+            past=page.page in self.ended or (judged and text.tells_an_end(asked.bearer)),
         )
         return msgspec.msgpack.encode(list(found))
 

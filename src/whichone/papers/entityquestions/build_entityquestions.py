@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -23,12 +23,15 @@ from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
 from whichone.files.lines import read_text_lines
 from whichone.files.tables import DEFAULT_MEMORY
-from whichone.knowledge.engines import PageRow, look_on_pages
-from whichone.knowledge.knowledge_tables import KIND
+from whichone.knowledge.engines import PageRow, look_on_pages, open_tables
+from whichone.knowledge.knowledge_tables import KIND, language_asked
 from whichone.names import name_key
+from whichone.options import Option, Seed
 from whichone.papers.entityquestions import facts as entityquestions_facts
 from whichone.papers.entityquestions.draw import (
     LEAST_FACTS,
+    NO_SHARED_TOKEN,
+    PUBLISHED_SIZES,
     TOKENISERS,
     Disjointness,
     Drawn,
@@ -43,15 +46,19 @@ from whichone.papers.entityquestions.draw import (
     read_seen,
     relation_counts,
 )
-from whichone.papers.entityquestions.entityquestions_files import QueryMaker, read_questions
+from whichone.papers.entityquestions.entityquestions_files import (
+    QueryMaker,
+    Resolvable,
+    read_questions,
+)
 from whichone.papers.entityquestions.facts import (
     EntityFact,
     Frequency,
     named_facts,
     read_triples,
-    stated_in_trex,
-    stated_on_page,
+    stated,
 )
+from whichone.progress import talk
 from whichone.records import Query
 from whichone.text.normalisers import decomposed, is_sublist, tokens
 from whichone.training.training_data import Corpus
@@ -62,20 +69,15 @@ if TYPE_CHECKING:
     from whichone.knowledge.engines import Tables
 
 
-# The card of a built EntityQuestions benchmark.
-
-
 CARD = """# EntityQuestions, built
 
 Simple questions about one fact of one entity, made by template from a knowledge base. Every valid
 answer is accepted, with its aliases; the ids of subject and objects are kept. {evidence}
 
 Queries: {splits}. `rand_ent` and `train_ent` mark the bucket sets of {bucketed}. Buckets are eight of
-equal summed {frequency} of the subjects, 0 the most frequent. Training facts ({train:,}, `train.jsonl`)
-share no token of their {scope} with the test set of their relation (tokeniser {tokeniser}, stop words:
-{stop_words}).
+equal summed {frequency} of the subjects, 0 the most frequent. {training}
 
-`resolvable` says whether anyone could have known whom the question means: {verdicts}.
+`resolvable` says whether anyone could have known whom the question means: {verdicts}. Asked are {asked}.
 
 | relation | facts | answers | commonest | kept |
 | --- | ---: | ---: | --- | --- |
@@ -87,8 +89,31 @@ share no token of their {scope} with the test set of their relation (tokeniser {
 """
 
 
+ASKED: dict[Resolvable, str] = {
+    "possible": "questions that are not known to fit several bearers of the name",
+    "strict": "questions that no other bearer of the name is known to fit or may fit",
+    "all": "all questions, those too that nobody can resolve",
+}
+
+
+def training_in_words(
+    options: EntityQuestionsOptions, steps: Sequence[Mapping[str, Any]], train: int
+) -> str:
+    """What there is to learn from, or why there is nothing."""
+    sharing = next(s for s in steps if s["step"] == NO_SHARED_TOKEN)
+    how = (
+        f"a token of their {options.train_scope} with the test set of their relation "
+        f"(tokeniser {options.tokeniser}, stop words: {options.stop_words or 'none'})"
+    )
+    if train:
+        return f"Training facts ({train:,}, `train.jsonl`) do not share {how}."
+    if sharing["removed"]:
+        return f"There are no training facts: all {sharing['removed']:,} candidates share {how}."
+    return "There are no training facts: every fact is asked (`--test`, `--dev`)."
+
+
 def card(
-    options: BuildOptions,
+    options: EntityQuestionsOptions,
     counts: Sequence[RelationCount],
     steps: Sequence[Mapping[str, Any]],
     queries: Sequence[Query],
@@ -105,10 +130,8 @@ def card(
         frequency={"links": "links", "views": "page views", "sitelinks": "sitelinks"}[
             options.frequency
         ],
-        train=train,
-        scope=options.train_scope,
-        tokeniser=options.tokeniser,
-        stop_words=options.stop_words or "none",
+        training=training_in_words(options, steps, train),
+        asked=ASKED[options.resolvable],
         verdicts=", ".join(f"{verdict} {n:,}" for verdict, n in sorted(verdicts.items())),
         relations="\n".join(_row(count) for count in counts),
         steps="\n".join(f"| {s['step']} | {s['kept']:,} | {s['removed']:,} |" for s in steps),
@@ -121,91 +144,105 @@ def _row(count: RelationCount) -> str:
     return f"| {count.relation} {count.label} | {count.facts:,} | {count.answers:,} | {common} | {kept} |"
 
 
-# Which passages of a subject's page contain an answer; each page is cut and tokenised once.
-
-
-class _Asked(msgspec.Struct, frozen=True):
-    key: str
-    answers: tuple[str, ...]
-
-
-class _Stated(msgspec.Struct, frozen=True):
-    key: str
-    passages: tuple[int, ...]
-
-
-_ASKED = msgspec.msgpack.Decoder(list[_Asked])
-_STATED = msgspec.msgpack.Decoder(list[_Stated])
+_ASKED = msgspec.msgpack.Decoder(dict[str, tuple[str, ...]])
+_STATED = msgspec.msgpack.Decoder(dict[str, tuple[int, ...]])
 
 
 def evidence(tables: Tables, facts: Sequence[EntityFact], cut: Cut) -> dict[str, tuple[int, ...]]:
     """By the facts' keys: the passages (from 0) of the subject's page that contain an answer."""
-    seen = look_on_pages(tables.engine, tables.pages, "page", _asked(facts), _Look(cut))
-    return {found.key: found.passages for stated in seen for found in _STATED.decode(stated)}
-
-
-def _asked(facts: Sequence[EntityFact]) -> Iterator[tuple[str, bytes]]:
-    by_page: dict[str, list[EntityFact]] = {}
+    by_page: dict[str, dict[str, tuple[str, ...]]] = {}
     for fact in facts:
-        by_page.setdefault(fact.page, []).append(fact)
-    for page, own in by_page.items():
-        yield page, msgspec.msgpack.encode([_Asked(fact.key, fact.answers()) for fact in own])
+        by_page.setdefault(fact.page, {})[fact.key] = fact.answers()
+    asked = ((page, msgspec.msgpack.encode(answers)) for page, answers in by_page.items())
+    seen = look_on_pages(tables.engine, tables.pages, "page", asked, _Look(cut))
+    return {key: passages for stated in seen for key, passages in _STATED.decode(stated).items()}
 
 
-class _Look:
-    """Looks for answers, token by token, on one page."""
+class _Look(msgspec.Struct, frozen=True):
+    """Looks for answers, token by token, on one page, which is cut and tokenised once."""
 
-    def __init__(self, cut: Cut) -> None:
-        self._cut = cut
+    cut: Cut
 
     def __call__(self, page: PageRow) -> bytes | None:
-        wanted = [
-            (asked.key, [own for answer in asked.answers if (own := tokens(decomposed(answer)))])
-            for asked in _ASKED.decode(page.asked)
-        ]
+        wanted = {
+            key: [own for answer in answers if (own := tokens(decomposed(answer)))]
+            for key, answers in _ASKED.decode(page.asked).items()
+        }
         seen: dict[str, list[int]] = {}
-        for place, text in enumerate(cut_page(page.paragraphs or (), self._cut)):
+        for place, text in enumerate(cut_page(page.paragraphs or (), self.cut)):
             words = tokens(decomposed(text))
             present = set(words)
-            for key, answers in wanted:
+            for key, answers in wanted.items():
                 if any(present.issuperset(a) and is_sublist(a, words) for a in answers):
                     seen.setdefault(key, []).append(place)
-        if not seen:
-            return None
-        return msgspec.msgpack.encode([_Stated(key, tuple(at)) for key, at in seen.items()])
-
-
-# A knowledge base in, EntityQuestions out: simple questions about facts of chosen relations.
+        return msgspec.msgpack.encode(seen) if seen else None
 
 
 SMALL_SHARE = 0.001
 
 
-class BuildOptions(msgspec.Struct, frozen=True, kw_only=True):
+class EntityQuestionsOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a build depends on, all of it in the manifest."""
 
-    relations: str | None = None
-    only: tuple[str, ...] = ()
-    language: str = "en"
-    frequency: Frequency = "links"
-    least_facts: float | None = None
-    least_answers: int = 10
+    relations: Annotated[
+        str | None,
+        Option(
+            "A TOML file of relations and questions instead of the published 24.", kind="exists"
+        ),
+    ] = None
+    only: Annotated[tuple[str, ...], Option("Only these relations: P19,P26.", kind="words")] = ()
+    language: Annotated[
+        str, Option("Language of names and answers; en, of a knowledge base in no other.")
+    ] = ""
+    frequency: Annotated[
+        Frequency,
+        Option("How often a subject is met: links to its page, page views, or sitelinks."),
+    ] = "links"
+    least_facts: Annotated[
+        float | None,
+        Option(
+            "A relation needs more facts than this; below 1 a share of all. Default: 2000, in a small "
+            "knowledge base one in a thousand of its pages."
+        ),
+    ] = None
+    least_answers: Annotated[int, Option("Different answers at least.")] = 10
     sizes: Sizes = Sizes()
-    train_scope: Scope = "triples"
-    tokeniser: str = "drqa"
-    stop_words: str | None = None
-    trex: tuple[str, ...] = ()
-    buckets: tuple[str, ...] = ()
-    train_entities: str | None = None
-    train_questions: str | None = None
-    reworded: bool = False
-    wording: Wording = "clean"
-    """Whether questions are asked of what they make sense of, or of all that have the relation, as published."""
-    words: int = 100
-    seed: int = 0
+    train_scope: Annotated[
+        Scope, Option("Whose tokens training facts must not share with the test set.")
+    ] = "triples"
+    tokeniser: Annotated[Literal["drqa", "blanks"], Option("What a token is.")] = "drqa"
+    stop_words: Annotated[str | None, Option("One a line.", kind="exists")] = None
+    trex: Annotated[tuple[str, ...], Option("Evidence from T-REx.", kind="exists")] = ()
+    buckets: Annotated[
+        tuple[str, ...], Option("Draw bucket sets of these: P19,P170.", kind="words")
+    ] = ()
+    train_entities: Annotated[
+        str | None, Option('Ids or names, one a line: the entities of "train ent".', kind="exists")
+    ] = None
+    train_questions: Annotated[
+        str | None,
+        Option(
+            'Questions in which the entities of "train ent" are looked for by name.', kind="exists"
+        ),
+    ] = None
+    reworded: Annotated[bool, Option("Ask in other words where the relation has some.")] = False
+    resolvable: Annotated[
+        Resolvable,
+        Option(
+            "Leave out questions known to fit several bearers of the name, also those that may, or none."
+        ),
+    ] = "possible"
+    wording: Annotated[
+        Wording,
+        Option(
+            "Ask only of types that the question fits, or of all that have the relation, as in the release."
+        ),
+    ] = "clean"
+    words: Annotated[int, Option("Words a passage.")] = 100
+    seed: Seed = 0
 
 
-class Built(msgspec.Struct, frozen=True):
+class BuiltQuestions(msgspec.Struct, frozen=True):
     """The benchmark, the relations' numbers, and what each step kept and removed."""
 
     benchmark: Benchmark
@@ -217,27 +254,28 @@ class Built(msgspec.Struct, frozen=True):
 def build_entityquestions(
     kb: str | Path,
     out: str | Path,
-    options: BuildOptions | None = None,
+    options: EntityQuestionsOptions | None = None,
     *,
     memory: str = DEFAULT_MEMORY,
     engine: str = "duckdb",
     master: str | None = None,
-) -> Built:
+) -> BuiltQuestions:
     """Facts with evidence, relations by the criteria, samples, queries, and the benchmark.
 
     With the engine `spark` the relations and the pages' texts are on the workers of `master`.
     """
-    options = options or BuildOptions()
+    options, folder = options or EntityQuestionsOptions(), Folder.open(kb, KIND)
+    language = language_asked(folder, options.language)
+    options = msgspec.structs.replace(options, language=language)
     relations = _relations(options)
     if options.tokeniser not in TOKENISERS:
         raise UsageError(
             f"there is no tokeniser {options.tokeniser!r}",
             hint=did_you_mean(options.tokeniser, TOKENISERS),
         )
-    folder = Folder.open(kb, KIND)
     account = Account()
     cut = Cut(way="words", size=options.words, keep_lists=True)
-    with _tables(folder, memory, engine, master) as tables:
+    with open_tables(folder, memory, engine, master) as tables:
         articles = int(
             tables.engine.value(tables.pages.filter(tables.pages.kind == ARTICLE).count())
         )
@@ -252,9 +290,14 @@ def build_entityquestions(
             facts = facts_that_fit(tables, facts, relations, account)
         triples = _triples(values, subjects)
         if options.trex:
-            facts = stated_in_trex(facts, read_triples(options.trex), account)
+            by, aligned = "T-REx aligns the fact with a sentence", read_triples(options.trex)
+            asked_of = ((f.key, (f.subject, f.relation, o.id)) for f in facts for o in f.objects)
+            seen: dict[str, tuple[int, ...]] = {key: () for key, t in asked_of if t in aligned}
         else:
-            facts = stated_on_page(facts, evidence(tables, facts, cut), account)
+            by, seen = "an answer stands on the subject's page", evidence(tables, facts, cut)
+        facts = stated(facts, by, seen, account)
+        maker = _maker(tables, relations, facts, options)
+        facts = maker.askable(facts, options.resolvable, account)
         least = options.least_facts or max(1, min(LEAST_FACTS, round(SMALL_SHARE * articles)))
         counts = relation_counts(
             facts,
@@ -265,14 +308,16 @@ def build_entityquestions(
         asked_names: dict[str, tuple[str, ...]] = {}
         if options.train_questions:
             bucketed = (fact.subject for fact in facts if fact.relation in options.buckets)
-            subject_table = entityquestions_facts.entity_table(tables, bucketed)
+            subject_table = tables.listed("entity", bucketed)
             asked_names = entityquestions_facts.names_of(tables, subject_table, options.language)
         drawn, train = _draw(facts, counts, options, account, asked_names, triples)
         if not drawn:
-            raise BadInput("no relation passes the criteria", file=kb, hint=_why(counts))
-        maker = _maker(tables, relations, all_facts, drawn, options)
+            why = "; ".join(f"{count.relation}: {count.reason}" for count in counts[:5])
+            raise BadInput("no relation passes the criteria", file=kb, hint=why)
         queries = maker.queries(drawn)
         tables.engine.release()
+        if not train:
+            talk(training_in_words(options, account.counts(), 0))
         benchmark = save_benchmark(
             out,
             name="EntityQuestions",
@@ -287,14 +332,17 @@ def build_entityquestions(
             counts={"train": len(train), "relations": sum(c.kept for c in counts)},
             files={"train.jsonl": training_lines(train, relations)},
         )
-        return Built(benchmark, counts, account.counts(), len(train))
+        return BuiltQuestions(benchmark, counts, account.counts(), len(train))
 
 
-def _relations(options: BuildOptions) -> dict[str, Relation]:
+def _known_relations(options: EntityQuestionsOptions) -> dict[str, Relation]:
     if options.relations is not None:
-        known = read_relations(options.relations)
-    else:
-        known = spoken_relations(options.language)
+        return read_relations(options.relations)
+    return spoken_relations(options.language)
+
+
+def _relations(options: EntityQuestionsOptions) -> dict[str, Relation]:
+    known = _known_relations(options)
     unknown = [r for r in (*options.only, *options.buckets) if r not in known]
     if unknown:
         raise UsageError(
@@ -304,14 +352,8 @@ def _relations(options: BuildOptions) -> dict[str, Relation]:
     return {key: r for key, r in known.items() if not options.only or key in options.only}
 
 
-def _tables(folder: Folder, memory: str, engine: str, master: str | None) -> Any:
-    from whichone.knowledge.engines import open_tables
-
-    return open_tables(folder, memory, engine, master)
-
-
 def _values(
-    tables: Tables, facts: Table, options: BuildOptions
+    tables: Tables, facts: Table, options: EntityQuestionsOptions
 ) -> tuple[dict[tuple[str, str], list[str]], dict[str, entityquestions_facts.Subject]]:
     """The values by (relation, subject) of the subjects that have an article, and these subjects."""
     values: dict[tuple[str, str], list[str]] = {}
@@ -338,7 +380,7 @@ def _triples(
 def _draw(
     facts: Sequence[EntityFact],
     counts: Sequence[RelationCount],
-    options: BuildOptions,
+    options: EntityQuestionsOptions,
     account: Account,
     names: Mapping[str, Sequence[str]],
     triples: Mapping[str, Triples],
@@ -349,9 +391,9 @@ def _draw(
         seen = read_listed(options.train_entities)
     elif options.train_questions:
         seen = read_seen(options.train_questions, names)
-    disjointness = Disjointness(
-        options.train_scope, TOKENISERS[options.tokeniser], _stop_words(options.stop_words)
-    )
+    lines = read_text_lines(options.stop_words) if options.stop_words is not None else ()
+    stop_words = frozenset(line.strip().lower() for _, line in lines) - {""}
+    disjointness = Disjointness(options.train_scope, TOKENISERS[options.tokeniser], stop_words)
     return draw(
         [fact for fact in facts if fact.relation in kept],
         options.sizes,
@@ -364,26 +406,24 @@ def _draw(
     )
 
 
-def _stop_words(path: str | None) -> frozenset[str]:
-    if path is None:
-        return frozenset()
-    return frozenset(line.strip().lower() for _, line in read_text_lines(path)) - {""}
-
-
 def _maker(
     tables: Tables,
-    relations: Mapping[str, Relation],
-    facts: Table,
-    drawn: Sequence[Drawn],
-    options: BuildOptions,
+    relations: Iterable[str],
+    facts: Sequence[EntityFact],
+    options: EntityQuestionsOptions,
 ) -> QueryMaker:
-    keys = (name_key(item.fact.name) for item in drawn)
+    """A relation's question is also one of every other relation that is asked for by the same words."""
+    known = _known_relations(options)
+    words = {known[key].question for key in relations}
+    alike = {key: relation for key, relation in known.items() if relation.question in words}
+    all_facts = entityquestions_facts.facts_of(tables, list(alike))
+    keys = (name_key(fact.name) for fact in facts)
     bearers = entityquestions_facts.bearers_of(tables, keys, options.language, options.frequency)
     return QueryMaker(
-        relations,
+        alike,
         bearers,
-        entityquestions_facts.having(tables, facts, bearers),
-        entityquestions_facts.types_with(tables, facts),
+        entityquestions_facts.having(tables, all_facts, bearers),
+        entityquestions_facts.types_with(tables, all_facts),
         reworded=options.reworded,
         language=options.language,
     )
@@ -409,20 +449,15 @@ def training_lines(train: Sequence[EntityFact], relations: Mapping[str, Relation
     return b"".join(lines)
 
 
-def _why(counts: Sequence[RelationCount]) -> str:
-    return "; ".join(f"{c.relation}: {c.reason}" for c in counts[:5])
-
-
 def build_builtin(kb: Path, out: Path) -> Benchmark:
-    """EntityQuestions of the built-in world: simple facts of 19 relations.
+    """EntityQuestions of the built-in world: simple facts of 19 relations, all of them test questions.
 
-    Every relation with two facts and two answers: a small world has few of each.
+    Every relation with two facts and two answers: a small world has few of each, too few to learn from.
     """
-    options = BuildOptions(least_facts=1, least_answers=2, frequency="views")
+    options = EntityQuestionsOptions(
+        least_facts=1, least_answers=2, frequency="views", sizes=PUBLISHED_SIZES
+    )
     return build_entityquestions(kb, out, options).benchmark
-
-
-# EntityQuestions' files as training data.
 
 
 class EntityQuestionsFiles:

@@ -2,131 +2,62 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import click
+from msgspec import Meta, to_builtins
+from msgspec.structs import replace
 
-from whichone.cli.options import (
-    Words,
-    corpus_option,
-    engine_options,
-    gold_outside_option,
-    json_option,
-    k_option,
-    memory_option,
-    per_query_option,
-    seed_option,
-)
+from whichone.cli.options import corpus_option, gold_outside_option, own_options
 from whichone.cli.printing import makes
-
-# `whichone build entityquestions`: simple questions about the facts of a knowledge base.
+from whichone.options import EngineName, Json, Master, Memory, Option, PerQuery
+from whichone.papers.entityquestions.build_entityquestions import (
+    EntityQuestionsOptions,
+    build_entityquestions,
+)
+from whichone.papers.entityquestions.draw import PUBLISHED_SIZES, Sizes
 
 
 @click.command()
 @makes("benchmark")
 @click.argument("kb", type=click.Path())
 @click.argument("benchmark", type=click.Path())
-@click.option(
-    "--relations",
-    type=click.Path(exists=True),
-    default=None,
-    help="A TOML file of relations and questions instead of the published 24.",
-)
-@click.option("--only", type=Words(), default="", help="Only these relations: P19,P26.")
-@click.option("--language", default="en", show_default=True, help="Language of names and answers.")
-@click.option(
-    "--frequency",
-    type=click.Choice(["links", "views", "sitelinks"]),
-    default="links",
-    show_default=True,
-    help="How often a subject is met: links to its page, page views, or sitelinks.",
-)
-@click.option(
-    "--least-facts",
-    type=float,
-    default=None,
-    help="A relation needs more facts than this; below 1 a share of all. Default: 2000, in a small "
-    "knowledge base one in a thousand of its pages.",
-)
-@click.option("--least-answers", default=10, show_default=True, help="Different answers at least.")
-@click.option("--test", default=1000, show_default=True, help="Test facts a relation at most.")
-@click.option("--dev", default=1000, show_default=True, help="Dev facts a relation at most.")
-@click.option("--train", default=8000, show_default=True, help="Training facts at most.")
-@click.option(
-    "--train-scope",
-    type=click.Choice(["triples", "subjects"]),
-    default="triples",
-    show_default=True,
-    help="Whose tokens training facts must not share with the test set.",
-)
-@click.option(
-    "--tokeniser",
-    type=click.Choice(["drqa", "blanks"]),
-    default="drqa",
-    show_default=True,
-    help="What a token is.",
-)
-@click.option("--stop-words", type=click.Path(exists=True), default=None, help="One a line.")
-@click.option("--trex", type=click.Path(exists=True), multiple=True, help="Evidence from T-REx.")
-@click.option("--buckets", type=Words(), default="", help="Draw bucket sets of these: P19,P170.")
-@click.option(
-    "--train-entities",
-    type=click.Path(exists=True),
-    default=None,
-    help='Ids or names, one a line: the entities of "train ent".',
-)
-@click.option(
-    "--train-questions",
-    type=click.Path(exists=True),
-    default=None,
-    help='Questions in which the entities of "train ent" are looked for by name.',
-)
-@click.option("--reworded", is_flag=True, help="Ask in other words where the relation has some.")
-@click.option(
-    "--wording",
-    type=click.Choice(["clean", "published"]),
-    default="clean",
-    show_default=True,
-    help="Ask only of types that the question fits, or of all that have the relation, as in the release.",
-)
-@click.option("--words", default=100, show_default=True, help="Words a passage.")
-@engine_options
-@memory_option
-@seed_option
-@json_option
+@own_options
 @corpus_option
 def build_entityquestions_command(
     kb: str,
     benchmark: str,
-    test: int,
-    dev: int,
-    train: int,
-    engine: str,
-    master: str | None,
-    memory: str,
-    as_json: bool,
-    **values: object,
+    *,
+    options: EntityQuestionsOptions,
+    sizes: Sizes,
+    rules: Annotated[
+        Literal["clean", "published"],
+        Option("published: --resolvable all --wording published --test 1000 --dev 1000."),
+    ] = "clean",
+    engine: EngineName = "duckdb",
+    master: Master = None,
+    memory: Memory = "2GB",
+    as_json: Json = False,
 ) -> None:
     """Make EntityQuestions from a knowledge base KB; the criteria's numbers are printed.
 
     \b
     whichone build entityquestions KB BENCH
     whichone build entityquestions KB BENCH --only P19,P106 --buckets P19 --seed 1
-    whichone build entityquestions KB BENCH --wording published
+    whichone build entityquestions KB BENCH --rules published
     whichone build entityquestions KB BENCH --engine spark --master spark://host:7077
     """
-    import msgspec
-
     from whichone.cli.printing import emit_json, emit_table
-    from whichone.papers.entityquestions.build_entityquestions import (
-        BuildOptions,
-        build_entityquestions,
-    )
 
-    sizes = {"test": test, "dev": dev, "train": train}
-    options = msgspec.convert({**values, "sizes": sizes}, BuildOptions)
+    if rules == "published":
+        test, dev = sizes.test or PUBLISHED_SIZES.test, sizes.dev or PUBLISHED_SIZES.dev
+        sizes = replace(sizes, test=test, dev=dev)
+        options = replace(options, resolvable="all", wording="published")
+    options = replace(options, sizes=sizes)
     built = build_entityquestions(
         kb, benchmark, options, memory=memory, engine=engine, master=master
     )
-    relations = [msgspec.to_builtins(count) for count in built.relations]
+    relations = [to_builtins(count) for count in built.relations]
     if as_json:
         emit_json(
             {
@@ -142,27 +73,23 @@ def build_entityquestions_command(
     emit_table(built.steps)
 
 
-# `whichone import entityquestions`: the published question files over your own passages.
-
-
 @click.command()
 @makes("benchmark")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True))
 @click.argument("benchmark", type=click.Path())
-@click.option(
-    "--passages",
-    default=None,
-    type=click.Path(exists=True),
-    help="Passages for a corpus of its own: .jsonl, .tsv, BEIR.",
-)
-@click.option(
-    "--called", default="entityquestions", show_default=True, help="The benchmark's name."
-)
+@own_options
 @gold_outside_option
-@json_option
 @corpus_option
 def import_entityquestions_command(
-    files: tuple[str, ...], benchmark: str, passages: str | None, called: str, as_json: bool
+    files: tuple[str, ...],
+    benchmark: str,
+    *,
+    passages: Annotated[
+        str | None,
+        Option("Passages for a corpus of its own: .jsonl, .tsv, BEIR.", kind="exists"),
+    ] = None,
+    called: Annotated[str, Option("The benchmark's name.")] = "entityquestions",
+    as_json: Json = False,
 ) -> None:
     """Make a benchmark of EntityQuestions FILES (or folders of them).
 
@@ -182,39 +109,31 @@ def import_entityquestions_command(
     emit_benchmark(created, as_json)
 
 
-# `whichone score entityquestions`: top-k accuracy of DPR results files.
-
-
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=click.Path())
-@k_option("1,5,20,100")
-@click.option(
-    "--match",
-    "matcher",
-    default="dpr",
-    show_default=True,
-    metavar="NAME",
-    help="How an answer is looked for: dpr, dpr-title, dpr-regex, dpr-kilt, entityquestions, "
-    "string-title, title, substring or has-answer.",
-)
-@click.option(
-    "--empty-answers",
-    type=click.Choice(["error", "match"]),
-    default="error",
-    show_default=True,
-    help="An answer without tokens: refuse it, or count every passage a hit as published.",
-)
-@click.option("--workers", type=click.IntRange(min=1), default=None, help="Default: every core.")
-@per_query_option
-@json_option
+@own_options
 def score_entityquestions_command(
     results: tuple[str, ...],
-    depths: tuple[int, ...],
-    matcher: str,
-    empty_answers: str,
-    workers: int | None,
-    per_query: str | None,
-    as_json: bool,
+    *,
+    depths: Annotated[
+        tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k",), kind="depths")
+    ] = (1, 5, 20, 100),
+    matcher: Annotated[
+        str,
+        Option(
+            "How an answer is looked for: dpr, dpr-title, dpr-regex, dpr-kilt, entityquestions, "
+            "string-title, title, substring or has-answer.",
+            flags=("--match",),
+            metavar="NAME",
+        ),
+    ] = "dpr",
+    empty_answers: Annotated[
+        Literal["error", "match"],
+        Option("An answer without tokens: refuse it, or count every passage a hit as published."),
+    ] = "error",
+    workers: Annotated[int | None, Option("Default: every core."), Meta(ge=1)] = None,
+    per_query: PerQuery = None,
+    as_json: Json = False,
 ) -> None:
     """Score retrieval RESULTS in DPR's format, one file (or a folder of files) a relation.
 

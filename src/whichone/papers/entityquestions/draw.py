@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -17,15 +18,12 @@ from whichone.corpus.passage_files import read_records
 from whichone.errors import BadInput
 from whichone.files.lines import read_text_lines
 from whichone.names import name_key
-from whichone.papers.entityquestions import facts as entityquestions_facts
+from whichone.options import Option
 from whichone.papers.entityquestions.facts import EntityFact
 from whichone.text.normalisers import decomposed, tokens
 
 if TYPE_CHECKING:
     from whichone.knowledge.engines import Tables
-
-
-# Drawing facts at random, the same ones on every machine and in whatever order they come.
 
 
 T = TypeVar("T")
@@ -134,6 +132,7 @@ def training_entities(
 
 
 DISJOINT_MOST = 8000
+NO_SHARED_TOKEN = "shares no token with the test set"
 Scope = Literal["triples", "subjects"]
 Tokenise = Callable[[str], Iterable[str]]
 
@@ -192,9 +191,6 @@ def disjoint_train(
     return DisjointTrain(drawn, len(candidates), len(candidates) - len(free))
 
 
-# From the facts of the kept relations to the sets of a benchmark: test, dev, train, buckets.
-
-
 class Drawn(msgspec.Struct):
     """One fact of the benchmark and the sets it was drawn for."""
 
@@ -206,12 +202,28 @@ class Drawn(msgspec.Struct):
 
 
 class Sizes(msgspec.Struct, frozen=True):
-    """How many facts of a relation at most."""
+    """How many facts of a relation at most; where `test` or `dev` is not given, it leaves some to learn from.
 
-    test: int = 1000
-    dev: int = 1000
-    train: int = 8000
+    Then a half is test and a tenth is dev, but never more than the published 1,000 of each.
+    """
+
+    test: Annotated[
+        int | None, Option("Test facts a relation at most. Default: half, up to 1000.")
+    ] = None
+    dev: Annotated[
+        int | None, Option("Dev facts a relation at most. Default: a tenth, up to 1000.")
+    ] = None
+    train: Annotated[int, Option("Training facts at most.")] = 8000
     bucket: int = 1000
+
+    def of(self, facts: int) -> tuple[int, int]:
+        """How many of a relation's facts are test and dev."""
+        test = min(MOST, math.ceil(facts / 2)) if self.test is None else self.test
+        dev = min(MOST, facts // 10) if self.dev is None else self.dev
+        return test, dev
+
+
+PUBLISHED_SIZES = Sizes(test=MOST, dev=MOST)
 
 
 class Disjointness(msgspec.Struct, frozen=True):
@@ -235,16 +247,17 @@ def draw(
     """The benchmark's facts in order of relation and subject, and the training facts."""
     drawn: dict[str, Drawn] = {}
     train: list[EntityFact] = []
-    step = account.step("shares no token with the test set", "training facts")
+    step = account.step(NO_SHARED_TOKEN, "training facts")
     asked = account.step("is not asked for a bucket", "training facts")
     for relation in sorted({fact.relation for fact in facts}):
         members = [fact for fact in facts if fact.relation == relation]
         order = shuffled(members, lambda fact: fact.key, seed, "test and dev")
-        test, dev = order[: sizes.test], order[sizes.test : sizes.test + sizes.dev]
+        until_test, of_dev = sizes.of(len(order))
+        test, dev = order[:until_test], order[until_test : until_test + of_dev]
         for split, chosen in (("test", test), ("dev", dev)):
             drawn.update({fact.key: Drawn(fact, split) for fact in chosen})
         disjoint = disjoint_train(
-            order[sizes.test + sizes.dev :],
+            order[until_test + of_dev :],
             test,
             scope=disjointness.scope,
             tokenise=disjointness.tokenise,
@@ -352,9 +365,6 @@ def _count(
     )
 
 
-# Which facts a relation's question fits: no music that a novel plays.
-
-
 Wording = Literal["clean", "published"]
 SUBCLASS_OF = "P279"
 
@@ -371,9 +381,8 @@ def facts_that_fit(
     """
     narrow = {key: r for key, r in relations.items() if r.types or r.values}
     asked = [fact for fact in facts if fact.relation in narrow]
-    types = _types_of(
-        tables, {e for fact in asked for e in (fact.subject, *(o.id for o in fact.objects))}
-    )
+    mentioned = (e for fact in asked for e in (fact.subject, *(o.id for o in fact.objects)))
+    types = tables.types_of(tables.listed("entity", mentioned))
     listed = {r.types for r in narrow.values()} | {r.values for r in narrow.values()}
     allowed = with_subclasses(tables, sorted(types for types in listed if types))
     step = account.step("the question fits the subject and the answer", "facts")
@@ -409,12 +418,6 @@ def _fitting(
     return msgspec.structs.replace(fact, objects=objects) if objects else None
 
 
-def _types_of(tables: Tables, ids: Iterable[str]) -> dict[str, frozenset[str]]:
-    known = tables.entities.semi_join(entityquestions_facts.entity_table(tables, ids), "entity")
-    rows = tables.rows(known.select("entity", "types"))
-    return {row["entity"]: frozenset(row["types"] or ()) for row in rows}
-
-
 def with_subclasses(
     tables: Tables, lists: Sequence[tuple[str, ...]]
 ) -> dict[tuple[str, ...], frozenset[str]]:
@@ -439,9 +442,6 @@ def with_subclasses(
         types: frozenset(value for of, value in reached if of == number)
         for number, types in enumerate(lists)
     }
-
-
-# "train ent": which entities occur in given training questions, or are listed in a file.
 
 
 _IDENTIFIER = re.compile(r"[QP]\d+")

@@ -11,18 +11,15 @@ from typing import Any, Literal
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.relations import Relation, published_relations
+from whichone.benchmarks.relations import Account, Relation, published_relations
 from whichone.errors import BadInput, Missing
 from whichone.files.json_records import array_records
 from whichone.files.lines import read_json_lines, write_atomic
 from whichone.measures.measure import Measure, Retrieved, needs_depth
 from whichone.names import name_key
 from whichone.papers.entityquestions.draw import Drawn
-from whichone.papers.entityquestions.facts import Bearers, EntityFact
+from whichone.papers.entityquestions.facts import EntityFact, NameBearers
 from whichone.records import Bearer, NameSet, Output, Provenance, Query, passage_id
-
-# EntityQuestions' question files and the folder layout of its release, read and written.
-
 
 TASK = "EntityQuestions"
 
@@ -40,7 +37,7 @@ class QuestionRecord(msgspec.Struct):
     answers: list[str]
 
 
-class Place(msgspec.Struct, frozen=True):
+class FilePlace(msgspec.Struct, frozen=True):
     """What the place of a file in the release says about its questions."""
 
     relation: str | None = None
@@ -58,16 +55,16 @@ class Place(msgspec.Struct, frozen=True):
         return ".".join(parts)
 
 
-def place_of(path: Path) -> Place:
+def place_of(path: Path) -> FilePlace:
     """`dev/P19.dev.json`, `one-off/nq-seen-buckets/P19/bucket3.test.json.gz` and their like."""
     match = _FILE.fullmatch(path.name)
     if match is None:
-        return Place(stem=path.name.partition(".")[0])
+        return FilePlace(stem=path.name.partition(".")[0])
     folders = path.absolute().parts[:-1]
     one_off = next((name for name in folders if name in ONE_OFF), None)
     kind = match["kind"] and match["kind"].replace("_", "-")
     above = folders[-1] if folders and re.fullmatch(r"P\d+", folders[-1]) else None
-    return Place(
+    return FilePlace(
         relation=match["relation"] or above,
         split=match["split"],
         set=one_off or kind or ("main" if match["bucket"] is None else "buckets"),
@@ -154,6 +151,8 @@ def write_questions(path: str | Path, queries: Iterable[Query]) -> int:
 
 
 Verdict = Literal["yes", "no", "unknown"]
+Resolvable = Literal["possible", "strict", "all"]
+"""Which questions are asked: without those that are known to fit several bearers, without those that may as well, all."""
 
 
 class OtherBearer(msgspec.Struct, frozen=True):
@@ -164,22 +163,24 @@ class OtherBearer(msgspec.Struct, frozen=True):
     has_relation: bool
 
 
-class Resolution(msgspec.Struct, frozen=True):
+class Resolvability(msgspec.Struct, frozen=True):
     """The verdict; `candidates` are the bearers, the asked one included, that the question fits."""
 
     verdict: Verdict
     candidates: int
 
 
-def resolution(others: Iterable[OtherBearer], types_with_relation: Collection[str]) -> Resolution:
+def resolution(
+    others: Iterable[OtherBearer], types_with_relation: Collection[str]
+) -> Resolvability:
     """The verdict on one question from the other bearers of its name."""
     held = list(others)
     having = sum(other.has_relation for other in held)
     if having:
-        return Resolution("no", 1 + having)
+        return Resolvability("no", 1 + having)
     if any(not other.types or not other.types.isdisjoint(types_with_relation) for other in held):
-        return Resolution("unknown", 1)
-    return Resolution("yes", 1)
+        return Resolvability("unknown", 1)
+    return Resolvability("yes", 1)
 
 
 def best_expected(verdict: Verdict, candidates: int, k: int) -> float:
@@ -204,17 +205,14 @@ def best_possible(k: int | None) -> Measure:
             return None
         return best_expected(verdict, int(r.query.attributes["candidates"]), depth)
 
-    return Measure("best_possible", value, k)
-
-
-# Drawn facts as queries, with their namesakes and whether anyone could have known.
+    return Measure("best_possible", value, k, direction="neither")
 
 
 Having = Mapping[str, Collection[str]]
 """For each relation the entities that have it."""
 
 
-def name_sets(bearers: Bearers) -> dict[str, NameSet]:
+def name_sets(bearers: NameBearers) -> dict[str, NameSet]:
     """Names with two or more bearers that have an article, by name key; the most frequent is head."""
     sets = {}
     for key, entities in sorted(bearers.by_key.items()):
@@ -249,7 +247,7 @@ class QueryMaker:
     def __init__(
         self,
         relations: Mapping[str, Relation],
-        bearers: Bearers,
+        bearers: NameBearers,
         having: Having,
         types_with_relation: Mapping[str, frozenset[str]],
         *,
@@ -259,10 +257,59 @@ class QueryMaker:
         self.language = language
         self.relations = relations
         self.bearers = bearers
-        self.having = having
-        self.types_with_relation = types_with_relation
         self.reworded = reworded
         self.sets = name_sets(bearers)
+        by_words: dict[str, list[str]] = {}
+        for key, relation in relations.items():
+            by_words.setdefault(relation.ask("", reworded=reworded), []).append(key)
+        same = {key: alike for alike in by_words.values() for key in alike}
+        self._having = {
+            key: frozenset[str]().union(*(having.get(r, ()) for r in alike))
+            for key, alike in same.items()
+        }
+        self._types = {
+            key: frozenset[str]().union(*(types_with_relation.get(r, ()) for r in alike))
+            for key, alike in same.items()
+        }
+
+    def text(self, fact: EntityFact) -> str:
+        return self.relations[fact.relation].ask(fact.name, reworded=self.reworded)
+
+    def resolution(self, fact: EntityFact) -> Resolvability:
+        """Whether anyone could know whom the question means, from all other bearers of its name."""
+        having = self._having[fact.relation]
+        others = (
+            OtherBearer(entity, self.bearers.types.get(entity, frozenset()), entity in having)
+            for entity in self.bearers.by_key.get(name_key(fact.name), ())
+            if entity != fact.subject
+        )
+        return resolution(others, self._types[fact.relation])
+
+    def askable(
+        self, facts: Sequence[EntityFact], wanted: Resolvable, account: Account
+    ) -> list[EntityFact]:
+        """Facts whose question means one bearer, as far as is wanted; equal questions are one or none."""
+        if wanted == "all":
+            return list(facts)
+        verdicts = {"yes"} if wanted == "strict" else {"yes", "unknown"}
+        step = account.step(f"it can be known who is meant ({wanted})", "facts")
+        known: dict[str, list[EntityFact]] = {}
+        for fact in facts:
+            if self.resolution(fact).verdict in verdicts:
+                known.setdefault(self.text(fact).casefold(), []).append(fact)
+                step.kept += 1
+            else:
+                step.remove(f"{fact.key} {self.text(fact)}")
+        alone = account.step("no other question has the same words", "facts")
+        kept = []
+        for same in known.values():
+            if len({fact.subject for fact in same}) == 1:
+                kept.append(_joined(same))
+            removed = same if len({fact.subject for fact in same}) > 1 else same[1:]
+            for fact in removed:
+                alone.remove(f"{fact.key} {self.text(fact)}")
+        alone.kept = len(kept)
+        return sorted(kept, key=lambda fact: (fact.relation, fact.subject))
 
     def queries(self, drawn: Sequence[Drawn]) -> list[Query]:
         return [self._query(item) for item in drawn]
@@ -276,11 +323,11 @@ class QueryMaker:
         fact = drawn.fact
         name_set = self.sets.get(name_key(fact.name))
         roles = {b.entity: b.role for b in name_set.bearers} if name_set else {}
-        known = resolution(self._others(fact), self.types_with_relation.get(fact.relation, ()))
+        known = self.resolution(fact)
         return Query(
             id=f"{fact.relation}-{fact.subject}",
             task=TASK,
-            input=self.relations[fact.relation].ask(fact.name, reworded=self.reworded),
+            input=self.text(fact),
             outputs=_outputs(fact),
             language=self.language,
             name=fact.name,
@@ -301,14 +348,14 @@ class QueryMaker:
             },
         )
 
-    def _others(self, fact: EntityFact) -> list[OtherBearer]:
-        """Every other entity of the name, with an article or without."""
-        having = self.having.get(fact.relation, ())
-        return [
-            OtherBearer(entity, self.bearers.types.get(entity, frozenset()), entity in having)
-            for entity in self.bearers.by_key.get(name_key(fact.name), ())
-            if entity != fact.subject
-        ]
+
+def _joined(same: Sequence[EntityFact]) -> EntityFact:
+    """Facts of one subject that one question asks for: the answers of all are right."""
+    objects = {o.id: o for fact in same for o in fact.objects}
+    evidence = {place for fact in same for place in fact.evidence}
+    return msgspec.structs.replace(
+        same[0], objects=tuple(objects.values()), evidence=tuple(sorted(evidence))
+    )
 
 
 def _outputs(fact: EntityFact) -> tuple[Output, ...]:
@@ -324,9 +371,6 @@ def _outputs(fact: EntityFact) -> tuple[Output, ...]:
         )
         for o in fact.objects
     )
-
-
-# A benchmark as the folders of EntityQuestions' release: splits, buckets and reworded questions.
 
 
 TRAIN = "train.jsonl"

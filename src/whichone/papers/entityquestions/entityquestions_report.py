@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -32,13 +33,10 @@ from whichone.measures.scores import (
     subset,
 )
 from whichone.papers.entityquestions.draw import BUCKETS, buckets_of
-from whichone.papers.entityquestions.entityquestions_files import best_possible
+from whichone.papers.entityquestions.entityquestions_files import TASK, best_possible
 from whichone.records import Passage, Query, page_of
 from whichone.report.page import PALETTE, Cell, Figure, Section, Table, drawing, finish
 from whichone.runs.run import Run
-
-# EntityQuestions' tables for any runs: 1, 5, 6 and 7, the luck in the hits, and what can be known.
-
 
 K = 20
 IN_TABLE_1 = ("P36", "P26", "P159", "P19", "P69", "P170", "P40")
@@ -103,9 +101,12 @@ def _dataset(query: Query) -> str:
 
 def macro_average(scores: Scores, measure: str) -> Cell:
     """The mean over relations of each relation's mean, as the paper averages."""
-    all_values = [estimates[measure].value for _, estimates in slice_scores(scores, ["relation"])]
-    values = [value for value in all_values if value is not None]
-    return f"{100 * sum(values) / len(values):.1f}" if values else None
+    return _mean_of(estimates[measure].value for _, estimates in slice_scores(scores, ["relation"]))
+
+
+def _mean_of(values: Iterable[float | None]) -> Cell:
+    known = [value for value in values if value is not None]
+    return f"{100 * sum(known) / len(known):.1f}" if known else None
 
 
 def relation_table(systems: Sequence[Scores], measure: str, number: int, note: str) -> Table:
@@ -122,7 +123,10 @@ def relation_table(systems: Sequence[Scores], measure: str, number: int, note: s
     rows: list[Sequence[Cell]] = [
         (row, *(cells[row].get((s.system, names)) for s, names in columns)) for row in sorted(cells)
     ]
-    macro = [_macro(cells, s.system, names) for s, names in columns]
+    macro = [
+        _mean_of(e.value for row in cells.values() if isinstance(e := row.get(column), Estimate))
+        for column in ((s.system, names) for s, names in columns)
+    ]
     micro = [_micro(_only(s, names), measure) for s, names in columns]
     rows += [("macro average", *macro), ("micro average", *micro)]
     return Table(
@@ -152,14 +156,6 @@ def _only(scores: Scores, names: str) -> Scores:
             and names in ("all", "shared" if q.attributes.get("shared_name") else "unique")
         ),
     )
-
-
-def _macro(cells: dict[str, dict[tuple[str, str], Cell]], system: str, names: str) -> Cell:
-    from whichone.measures.intervals import Estimate
-
-    all_values = [row.get((system, names)) for row in cells.values()]
-    values = [e.value for e in all_values if isinstance(e, Estimate) and e.value is not None]
-    return f"{100 * sum(values) / len(values):.1f}" if values else None
 
 
 def _micro(scores: Scores, measure: str) -> Cell:
@@ -250,9 +246,6 @@ def _first_passages(run: Run, questions: set[str]) -> dict[str, list[str]]:
 def _opening(texts: Mapping[str, Passage], passage: str) -> str:
     words = texts[passage].text.split() if passage in texts else []
     return " ".join(words[:WORDS]) + (" ..." if len(words) > WORDS else "")
-
-
-# EntityQuestions' Figure 1: accuracy by how often the entity is met, in buckets of equal frequency.
 
 
 LEAST_QUERIES = 100
@@ -388,9 +381,6 @@ def _draw(
     )
 
 
-# EntityQuestions' Tables 2 and 3: systems that were fine-tuned on one relation, named `FT [P19]`.
-
-
 _TUNED = re.compile(r"^(?P<name>.+?)\s*\[(?P<relation>[^\[\]]+)\](?P<marks>.*)$")
 
 
@@ -443,7 +433,7 @@ def table_3(systems: Sequence[Scores], measure: str, relations: Sequence[str]) -
                 (
                     question_of(relation),
                     name,
-                    *(_on_benchmark(scores, measure, other) for other in others),
+                    *(_micro(of_benchmark(scores, other), measure) for other in others),
                     _on_relation(asked, measure, relation),
                     macro_average(asked, measure),
                 )
@@ -457,22 +447,12 @@ def table_3(systems: Sequence[Scores], measure: str, relations: Sequence[str]) -
     )
 
 
+def of_benchmark(scores: Scores, name: str) -> Scores:
+    return subset(scores, lambda query: benchmark_of(query) == name)
+
+
 def _on_relation(scores: Scores, measure: str, relation: str) -> Cell:
-    return _mean(subset(scores, lambda query: query.relation == relation), measure)
-
-
-def _on_benchmark(scores: Scores, measure: str, name: str) -> Cell:
-    def of(query: Query) -> bool:
-        return benchmark_of(query) == name
-
-    return _mean(subset(scores, of), measure)
-
-
-def _mean(scores: Scores, measure: str) -> Cell:
-    return slice_scores(scores)[0][1][measure] if scores.queries else None
-
-
-# The section of a report that shows EntityQuestions' tables and figure for any runs.
+    return _micro(subset(scores, lambda query: query.relation == relation), measure)
 
 
 TASKS = {"EntityQuestions", "PopQA"}
@@ -542,4 +522,21 @@ def entityquestions_section(
     drawn = None
     if importlib.util.find_spec("matplotlib") is not None:
         drawn = figure_1(systems, answer_in_top(K))
-    return Section("Simple questions (EntityQuestions)", tables, [drawn] if drawn else [])
+    leads = all(query.task == TASK for query in benchmark.queries)
+    return Section(
+        "Simple questions (EntityQuestions)",
+        tables,
+        [drawn] if drawn else [],
+        html=_headline(asked) if leads else "",
+        leads=leads,
+    )
+
+
+def _headline(systems: Sequence[Scores]) -> str:
+    """The paper's figure in a sentence, best system first."""
+    measure = f"answer_in_top@{K}"
+    values = {s.system: float(str(macro_average(s, measure) or 0.0)) for s in systems}
+    ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
+    said = ", ".join(f"{system} {value:.1f}" for system, value in ordered)
+    sentence = f"Top-{K} retrieval accuracy (percent, the mean over relations): {said}."
+    return f'<p class="verdict">{html.escape(sentence)}</p>'

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-import pyarrow as pa
 
 from whichone.benchmarks.relations import EXAMPLES, Account
 from whichone.files.json_records import array_records
@@ -31,7 +30,7 @@ class Subject(msgspec.Struct, frozen=True):
     frequency: float | None
 
 
-class Bearers(msgspec.Struct, frozen=True):
+class NameBearers(msgspec.Struct, frozen=True):
     """Who bears which name, and what is known of each bearer."""
 
     by_key: dict[str, tuple[str, ...]]
@@ -116,9 +115,9 @@ def names_of(tables: Tables, entities: Table, language: str) -> dict[str, tuple[
     return {entity: tuple(spellings) for entity, spellings in all_names.items()}
 
 
-def having(tables: Tables, facts: Table, bearers: Bearers) -> dict[str, set[str]]:
+def having(tables: Tables, facts: Table, bearers: NameBearers) -> dict[str, set[str]]:
     """For each relation those of the bearers that have it, with an article or without."""
-    wanted = entity_table(tables, bearers.types)
+    wanted = tables.listed("entity", bearers.types)
     pairs = facts.semi_join(wanted, "entity").select("property", "entity").distinct()
     by_relation: dict[str, set[str]] = {}
     for row in tables.rows(pairs):
@@ -126,20 +125,23 @@ def having(tables: Tables, facts: Table, bearers: Bearers) -> dict[str, set[str]
     return by_relation
 
 
-def bearers_of(tables: Tables, keys: Iterable[str], language: str, frequency: Frequency) -> Bearers:
-    """All entities that bear one of the names (by `name_key`) as label or alias."""
-    wanted = tables.engine.table(pa.table({"key": pa.array(sorted(set(keys)), pa.string())}))
+def bearers_of(
+    tables: Tables, keys: Iterable[str], language: str, frequency: Frequency
+) -> NameBearers:
+    """The entities that share one of the names (by `name_key`) as label or alias with another."""
+    wanted = tables.listed("key", keys)
     names = tables.names
     names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
     borne = names.semi_join(wanted, "key").select("key", "entity").distinct()
+    several = borne.group_by("key").agg(bearers=borne.count())
+    borne = borne.semi_join(several.filter(several.bearers > 1), "key")
     by_key: dict[str, set[str]] = {}
     for row in tables.rows(borne):
         by_key.setdefault(row["key"], set()).add(row["entity"])
     entities = borne.select("entity").distinct()
-    types = tables.entities.semi_join(entities, "entity").select("entity", "types")
-    return Bearers(
+    return NameBearers(
         {key: tuple(sorted(members)) for key, members in by_key.items()},
-        {row["entity"]: frozenset(row["types"] or ()) for row in tables.rows(types)},
+        tables.types_of(entities),
         subjects(tables, entities, frequency),
     )
 
@@ -153,14 +155,6 @@ def types_with(tables: Tables, facts: Table) -> dict[str, frozenset[str]]:
     for row in tables.rows(spread):
         all_types.setdefault(row["property"], set()).add(row["type"])
     return {relation: frozenset(types) for relation, types in all_types.items()}
-
-
-def entity_table(tables: Tables, ids: Iterable[str]) -> Table:
-    """Entities that were chosen here as a relation."""
-    return tables.engine.table(pa.table({"entity": pa.array(sorted(set(ids)), pa.string())}))
-
-
-# A fact as EntityQuestions asks for it: one subject, one relation, every valid object.
 
 
 class Object(msgspec.Struct, frozen=True):
@@ -199,9 +193,6 @@ class EntityFact(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(names))
 
 
-# T-REx files: which facts are stated by a sentence of Wikipedia.
-
-
 Triple = tuple[str, str, str]
 
 
@@ -221,28 +212,21 @@ class _Document(msgspec.Struct):
 
 def read_triples(paths: Iterable[str | Path]) -> set[Triple]:
     """Subject, property and object ids of every triple that is aligned with a sentence."""
-    return {
-        triple
-        for path in paths
-        for document in array_records(path, _Document)
-        for aligned in document.triples
-        if (triple := _triple(aligned))
-    }
-
-
-def _triple(aligned: _Aligned) -> Triple | None:
-    ids = [_identifier(m.uri) for m in (aligned.subject, aligned.predicate, aligned.object)]
-    subject, predicate, value = ids
-    return (subject, predicate, value) if subject and predicate and value else None
+    triples = set()
+    for path in paths:
+        for document in array_records(path, _Document):
+            for aligned in document.triples:
+                mentions = (aligned.subject, aligned.predicate, aligned.object)
+                subject, predicate, value = (_identifier(mention.uri) for mention in mentions)
+                if subject and predicate and value:
+                    triples.add((subject, predicate, value))
+    return triples
 
 
 def _identifier(uri: str | None) -> str | None:
     """`Q42` of `http://www.wikidata.org/entity/Q42`; dates and numbers have none."""
     last = uri.rpartition("/")[2] if uri else ""
     return last if last[:1] in ("Q", "P") and last[1:].isdigit() else None
-
-
-# The facts a benchmark may ask for: named objects, a subject with an article, evidence in it.
 
 
 def named_facts(
@@ -285,30 +269,15 @@ def named_facts(
     return facts
 
 
-def stated_on_page(
-    facts: Sequence[EntityFact], evidence: Mapping[str, Sequence[int]], account: Account
+def stated(
+    facts: Sequence[EntityFact], by: str, seen: Mapping[str, tuple[int, ...]], account: Account
 ) -> list[EntityFact]:
-    """Facts of which an answer appears in a passage of the subject's page, with those passages."""
-    step = account.step("an answer stands on the subject's page", "facts")
+    """The facts whose keys were `seen`, with their passages; `by` is what the filter is called."""
+    step = account.step(by, "facts")
     kept = []
     for fact in facts:
-        if fact.key in evidence:
-            kept.append(msgspec.structs.replace(fact, evidence=tuple(evidence[fact.key])))
-        else:
-            step.remove(f"{fact.key} {fact.name}")
-    step.kept = len(kept)
-    return kept
-
-
-def stated_in_trex(
-    facts: Sequence[EntityFact], triples: Collection[Triple], account: Account
-) -> list[EntityFact]:
-    """Facts that T-REx aligns with a sentence, for at least one of their objects."""
-    step = account.step("T-REx aligns the fact with a sentence", "facts")
-    kept = []
-    for fact in facts:
-        if any((fact.subject, fact.relation, o.id) in triples for o in fact.objects):
-            kept.append(fact)
+        if fact.key in seen:
+            kept.append(msgspec.structs.replace(fact, evidence=seen[fact.key]))
         else:
             step.remove(f"{fact.key} {fact.name}")
     step.kept = len(kept)

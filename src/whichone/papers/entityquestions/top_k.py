@@ -49,20 +49,20 @@ _LONGEST_ESCAPE = 6
 _SHORT = 5
 
 
-class Lines(msgspec.Struct, frozen=True):
+class RawLines(msgspec.Struct, frozen=True):
     """Raw JSON strings, lower-cased, one a line; `ends` are the places after each line's end."""
 
     text: bytes
     ends: list[int]
 
 
-def as_lines(strings: Sequence[msgspec.Raw]) -> Lines | None:
+def as_lines(strings: Sequence[msgspec.Raw]) -> RawLines | None:
     """None when not all are strings (a title may be null)."""
     views = [memoryview(string) for string in strings]
     if {view[0] for view in views} - {_QUOTE}:
         return None
     ends = list(accumulate([view.nbytes + 1 for view in views]))
-    return Lines(b"\n".join(views).lower(), ends)
+    return RawLines(b"\n".join(views).lower(), ends)
 
 
 class Needle(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class Needle(msgspec.Struct, frozen=True):
     verbatim: bytes | None
     offset: int
 
-    def found_in(self, lines: Lines) -> tuple[set[int], set[int]]:
+    def found_in(self, lines: RawLines) -> tuple[set[int], set[int]]:
         """Numbers of the lines that contain the answer, and of those that must be looked at."""
         certain: set[int] = set()
         possible: set[int] = set()
@@ -155,16 +155,13 @@ def needle(answer: str) -> Needle | None:
     )
 
 
-def hidden_lines(lines: Lines) -> set[int]:
+def hidden_lines(lines: RawLines) -> set[int]:
     """Numbers of the lines in which a byte search may overlook a piece."""
     text = lines.text
     places = [match.start() for match in _HIDDEN.finditer(text)]
     if not text.isascii():
         places += [match.start() for match in _KELVIN_SIGN.finditer(text)]
     return {bisect(lines.ends, at) for at in places}
-
-
-# Passages of a DPR results file, decoded only where an answer may appear in them.
 
 
 _NO_TITLE = msgspec.Raw(b'""')
@@ -216,7 +213,7 @@ def ranks_with_answer(answers: TokenAnswers, passages: list[RawPassage]) -> list
 
 
 def _search(
-    answer: AnswerTokens, columns: list[Lines | None], passages: int
+    answer: AnswerTokens, columns: list[RawLines | None], passages: int
 ) -> tuple[set[int], set[int]]:
     """The passages that contain the answer, and those that must be looked at."""
     sought = needle(answer.text)
@@ -229,9 +226,6 @@ def _search(
         certain |= matches
         possible |= perhaps
     return certain, possible
-
-
-# Which passages of a DPR results file hold an answer: every passage, every question, every core.
 
 
 class StoredPassage(msgspec.Struct):
@@ -407,9 +401,6 @@ def refuse_empty_answers(matcher: Matcher, answers: Sequence[str]) -> None:
                 f"answer {answer!r} has no tokens and would be found in every passage",
                 hint="remove it, or give --empty-answers match for the published behaviour",
             )
-
-
-# Top-k retrieval accuracy: the share of questions with an answer among their first k passages.
 
 
 _COMPRESSED = re.compile(r"\.(gz|bz2|zst)$")

@@ -9,21 +9,11 @@ COMMANDS = {
     "score kilt": "whichone.papers.kilt.commands:score_kilt_command",
     "score kilt-tables": "whichone.papers.kilt.commands:score_kilt_tables_command",
 }
-EXPORTS = {
-    "kilt": "whichone.papers.kilt.kilt_files:export_kilt",
-}
-KNOWLEDGE_EXPORTS = {
-    "kilt-el": "whichone.papers.kilt.convert_links:export_hyperlinks",
-}
-ANSWER_TABLES = {
-    "kilt": "whichone.papers.kilt.kilt_report:answers_section",
-}
-BOARD_MEASURES = {
-    "kilt": "whichone.papers.kilt.kilt_report:board_measures",
-}
-DATASETS = {
-    "kilt": "whichone.papers.kilt.kilt_record:published_files",
-}
+EXPORTS = {"kilt": "whichone.papers.kilt.kilt_files:export_kilt"}
+KNOWLEDGE_EXPORTS = {"kilt-el": "whichone.papers.kilt.convert_links:export_hyperlinks"}
+ANSWER_TABLES = {"kilt": "whichone.papers.kilt.kilt_report:answers_section"}
+BOARD_MEASURES = {"kilt": "whichone.papers.kilt.kilt_report:board_measures"}
+DATASETS = {"kilt": "whichone.papers.kilt.kilt_record:published_files"}
 MEASURES = {
     "kilt_accuracy": "whichone.papers.kilt.kilt_measures:kilt_accuracy",
     "kilt_em": "whichone.papers.kilt.kilt_measures:kilt_exact_match",
@@ -31,12 +21,8 @@ MEASURES = {
     "kilt_recall": "whichone.papers.kilt.kilt_measures:kilt_recall",
     "kilt_rouge_l": "whichone.papers.kilt.kilt_measures:kilt_rouge_l",
 }
-SOURCES = {
-    "kilt": "whichone.papers.kilt.import_kilt:KiltFiles",
-}
-STATISTICS = {
-    "kilt": "whichone.papers.kilt.kilt_report:kilt_statistics",
-}
+SOURCES = {"kilt": "whichone.papers.kilt.import_kilt:KiltFiles"}
+STATISTICS = {"kilt": "whichone.papers.kilt.kilt_report:kilt_statistics"}
 TABLES = {
     "kilt": "whichone.papers.kilt.kilt_report:runs_section",
     "kilt-names": "whichone.papers.kilt.kilt_report:namesake_section",

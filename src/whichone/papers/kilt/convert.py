@@ -1,11 +1,11 @@
-"""FEVER 1 and 2 as one dataset: supported and refuted claims, a set of sentences each."""
+"""The original files of KILT's datasets as tasks whose evidence is text."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from whichone.errors import BadInput, Missing, WhichoneError
 from whichone.files.arrow_records import KeyedSpool, Seen, Selection, Spool, blocks
 from whichone.files.json_records import array_records, records_under
-from whichone.files.lines import read_json_lines
+from whichone.files.lines import ODD_RECORD, read_json_lines
 from whichone.papers.kilt.convert_links import convert_aida, convert_elevant, convert_wned
 from whichone.papers.kilt.convert_relations import convert_trex, convert_zsre
 from whichone.papers.kilt.evidence_text import Original, TaskOutput, TaskRecord, made_id, sentence
@@ -43,7 +43,7 @@ class _Claim(msgspec.Struct, array_like=True):
 
 
 def convert_fever(original: Original) -> Iterator[TaskRecord]:
-    """Claims of both versions; those without enough information are left out."""
+    """Claims of FEVER 1 and 2 with their sets of sentences; those without enough information are left out."""
     claims = _claims(original)
     pages = _pages(original, claims)
     for block in blocks(claims, BLOCK):
@@ -177,14 +177,14 @@ def _page_files(path: Path) -> list[Path]:
     return sorted(path.glob("*.jsonl*")) if path.is_dir() else [path]
 
 
-# Natural Questions, the open version: questions with short answers of at most five tokens.
-
-
 MOST_TOKENS = 5
 
 
 def convert_nq(original: Original) -> Iterator[TaskRecord]:
-    """Both the released forms: `document_tokens`, or `document_text` cut at blanks."""
+    """The open version of Natural Questions: questions with short answers of at most five tokens.
+
+    Both the released forms: `document_tokens`, or `document_text` cut at blanks.
+    """
     for file in original.files:
         for line, record in read_json_lines(file):
             try:
@@ -241,28 +241,28 @@ def _words(tokens: list[tuple[str, bool]], span: Mapping[str, int]) -> list[str]
     return [token for token, markup in tokens[start:end] if not markup]
 
 
-# HotpotQA, TriviaQA and ELI5.
+class _HotpotQa(msgspec.Struct):
+    identity: str | int = msgspec.field(name="_id")
+    question: str
+    answer: str
+    context: list[tuple[str, list[str]]]
+    supporting_facts: list[tuple[str, Annotated[int, msgspec.Meta(ge=0)]]]
 
 
 def convert_hotpotqa(original: Original) -> Iterator[TaskRecord]:
     """All supporting sentences of a question together are its evidence."""
     for file in original.files:
-        for number, record in enumerate(array_records(file, dict[str, Any]), 1):
-            try:
-                context = dict(record["context"])
-                evidence, lost = [], 0
-                for title, place in dict.fromkeys(map(tuple, record["supporting_facts"])):
-                    lines = context.get(title, ())
-                    lost += place >= len(lines)
-                    if place < len(lines):
-                        evidence.append(sentence(title, lines[place].strip()))
-                original.left_out["supporting facts outside the context"] += lost
-                output = TaskOutput(record["answer"], tuple(evidence))
-                yield TaskRecord(str(record["_id"]), record["question"], (output,), number)
-            except (KeyError, TypeError, ValueError) as error:
-                raise BadInput(
-                    f"not a record of HotpotQA: {error!r}", file=file, line=number
-                ) from None
+        for number, record in enumerate(array_records(file, _HotpotQa), 1):
+            context = dict(record.context)
+            evidence, lost = [], 0
+            for title, place in dict.fromkeys(record.supporting_facts):
+                lines = context.get(title, ())
+                lost += place >= len(lines)
+                if place < len(lines):
+                    evidence.append(sentence(title, lines[place].strip()))
+            original.left_out["supporting facts outside the context"] += lost
+            output = TaskOutput(record.answer, tuple(evidence))
+            yield TaskRecord(str(record.identity), record.question, (output,), number)
 
 
 def convert_triviaqa(original: Original) -> Iterator[TaskRecord]:
@@ -280,8 +280,25 @@ def convert_triviaqa(original: Original) -> Iterator[TaskRecord]:
                     TaskOutput(name, (sentence(page, name),)) for name in names for page in pages
                 )
                 yield TaskRecord(record["QuestionId"], record["Question"], outputs, number)
-        except (KeyError, TypeError) as error:
+        except ODD_RECORD as error:
             raise BadInput(f"not a file of TriviaQA: {error!r}", file=file) from None
+
+
+class _Eli5Answers(msgspec.Struct):
+    text: list[str]
+    score: list[int]
+
+
+class _Eli5Evidence(msgspec.Struct):
+    title: str
+    text: str
+
+
+class _Eli5(msgspec.Struct):
+    q_id: str | int
+    title: str
+    answers: _Eli5Answers
+    evidence: list[_Eli5Evidence] = []
 
 
 def convert_eli5(original: Original) -> Iterator[TaskRecord]:
@@ -291,57 +308,54 @@ def convert_eli5(original: Original) -> Iterator[TaskRecord]:
     of {title, text}, where people have annotated it.
     """
     for file in original.files:
-        for line, record in read_json_lines(file):
-            try:
-                answers = record["answers"]
-                outputs = [
-                    TaskOutput(text, None, {"meta": {"score": score}})
-                    for text, score in zip(answers["text"], answers["score"], strict=True)
-                ]
-                evidence = record.get("evidence", ())
-                outputs += [TaskOutput(None, (sentence(e["title"], e["text"]),)) for e in evidence]
-                if not evidence:
-                    original.left_out["questions without annotated evidence"] += (
-                        original.split != "train"
-                    )
-                yield TaskRecord(str(record["q_id"]), record["title"], tuple(outputs), line)
-            except (KeyError, TypeError, ValueError) as error:
-                raise BadInput(f"not a record of ELI5: {error!r}", file=file, line=line) from None
-
-
-# Wizard of Wikipedia: each grounded turn of the wizard, with the conversation before it.
+        for line, record in read_json_lines(file, _Eli5):
+            texts, scores = record.answers.text, record.answers.score
+            if len(texts) != len(scores):
+                problem = f"{len(texts)} answers, but {len(scores)} scores"
+                raise BadInput(problem, file=file, line=line)
+            outputs = [
+                TaskOutput(text, None, {"meta": {"score": score}})
+                for text, score in zip(texts, scores, strict=True)
+            ]
+            outputs += [TaskOutput(None, (sentence(e.title, e.text),)) for e in record.evidence]
+            if not record.evidence:
+                original.left_out["questions without annotated evidence"] += (
+                    original.split != "train"
+                )
+            yield TaskRecord(str(record.q_id), record.title, tuple(outputs), line)
 
 
 NOTHING = "no_passages_used"
 
 
 def convert_wow(original: Original) -> Iterator[TaskRecord]:
-    """Turns without a chosen sentence are left out; no topic is given. Dev and test are the unseen
-    splits (`valid_topic_split.json`, `test_topic_split.json`)."""
+    """Wizard of Wikipedia: each grounded turn of the wizard, with the conversation before it.
+
+    Turns without a chosen sentence are left out; no topic is given. Dev and test are the unseen
+    splits (`valid_topic_split.json`, `test_topic_split.json`).
+    """
     for file in original.files:
         for number, dialog in enumerate(array_records(file, dict[str, Any]), 1):
             try:
-                yield from _turns(dialog, number, original)
-            except (KeyError, TypeError, AttributeError) as error:
+                history: list[str] = []
+                whole = made_id("wow", *(turn["text"] for turn in dialog["dialog"]))
+                for place, turn in enumerate(dialog["dialog"]):
+                    if turn["speaker"].endswith("Wizard"):
+                        chosen = _chosen(turn)
+                        if not history:
+                            original.left_out["turns that open a conversation"] += 1
+                        elif chosen is None:
+                            original.left_out["turns without provenance"] += 1
+                        else:
+                            output = TaskOutput(turn["text"], (sentence(*chosen),))
+                            yield TaskRecord(
+                                f"{whole}_{place}", "\n".join(history), (output,), number
+                            )
+                    history.append(turn["text"])
+            except ODD_RECORD as error:
                 raise BadInput(
                     f"not a dialogue of Wizard of Wikipedia: {error!r}", file=file, line=number
                 ) from None
-
-
-def _turns(dialog: Mapping[str, Any], number: int, original: Original) -> Iterator[TaskRecord]:
-    history: list[str] = []
-    whole = made_id("wow", *(turn["text"] for turn in dialog["dialog"]))
-    for place, turn in enumerate(dialog["dialog"]):
-        if turn["speaker"].endswith("Wizard"):
-            chosen = _chosen(turn)
-            if not history:
-                original.left_out["turns that open a conversation"] += 1
-            elif chosen is None:
-                original.left_out["turns without provenance"] += 1
-            else:
-                output = TaskOutput(turn["text"], (sentence(*chosen),))
-                yield TaskRecord(f"{whole}_{place}", "\n".join(history), (output,), number)
-        history.append(turn["text"])
 
 
 def _chosen(turn: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -353,9 +367,6 @@ def _chosen(turn: Mapping[str, Any]) -> tuple[str, str] | None:
     passage = turn.get("checked_passage") or {}
     title = next(iter(passage.values()), None) or next(iter(checked), "")
     return str(title).replace("_", " "), text
-
-
-# The converters by the name of their dataset.
 
 
 CONVERTERS: dict[str, Callable[[Original], Iterator[TaskRecord]]] = {

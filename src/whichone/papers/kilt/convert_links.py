@@ -1,4 +1,4 @@
-"""Entity linking: mentions marked in at most 256 tokens, the answer is the title of the page."""
+"""Entity linking from annotated texts and from a knowledge base's links: mentions marked in at most 256 tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from whichone.files.lines import open_binary, read_json_lines, read_text_lines, 
 from whichone.files.tables import DEFAULT_MEMORY, connect, read_batches, tables_sql
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.knowledge.lookup import read_address
-from whichone.papers.kilt.evidence_text import Evidence, Original, TaskOutput, TaskRecord, made_id
+from whichone.papers.kilt.evidence_text import (
+    Original,
+    OriginalEvidence,
+    TaskOutput,
+    TaskRecord,
+    made_id,
+)
 from whichone.papers.kilt.kilt_record import END, START
 
 MOST_TOKENS = 256
@@ -43,7 +49,7 @@ def linked(
     before, after = cut_context(left, mention, right)
     text = f"{before} {START} {mention} {END} {after}".strip()
     title = read_address(page).title if "/wiki/" in page else unquote(page).replace("_", " ")
-    output = TaskOutput(title, (Evidence(page, None),))
+    output = TaskOutput(title, (OriginalEvidence(page, None),))
     meta = {"left_context": before, "mention": mention, "right_context": after}
     identity = f"{made_id('el', document, str(number))}_{document}:{number}"
     return TaskRecord(identity, text, (output,), line, {"meta": meta})
@@ -95,7 +101,9 @@ def convert_wned(original: Original) -> Iterator[TaskRecord]:
         for place, document in enumerate(_documents(file)):
             if place in chosen:
                 name = document.get("docName") or ""
-                yield from _wned_document(document, name, _text(folder / name), original)
+                with open_binary(folder / name) as raw:
+                    text = raw.read().decode("utf-8", "replace")
+                yield from _wned_document(document, name, text, original)
 
 
 def _documents(file: Path) -> Iterator[ET.Element]:
@@ -116,11 +124,6 @@ def _half(names: Sequence[str], original: Original) -> set[int]:
     random.Random(original.seed).shuffle(drawn)
     middle = (len(drawn) + 1) // 2
     return set(drawn[:middle] if original.split == "dev" else drawn[middle:])
-
-
-def _text(path: Path) -> str:
-    with open_binary(path) as file:
-        return file.read().decode("utf-8", "replace")
 
 
 def _wned_document(
@@ -157,9 +160,6 @@ def convert_elevant(original: Original) -> Iterator[TaskRecord]:
                 ) from None
 
 
-# Entity-linking training data from the hyperlinks of a knowledge base, one page at a time.
-
-
 DEV = 10_000
 DEV_SHARE = 0.05
 
@@ -177,13 +177,11 @@ def export_hyperlinks(base: str | Path, out: str | Path) -> dict[str, int]:
     dev = dev_pages(base)
     counts: dict[str, int] = {}
     for name, chosen in (("blink-train-kilt.jsonl", False), ("blink-dev-kilt.jsonl", True)):
-        records = (r for r in hyperlink_records(base) if (_page_of(r) in dev) == chosen)
+        records = (
+            r for r in hyperlink_records(base) if (str(r["id"]).rpartition(":")[0] in dev) == chosen
+        )
         counts[name] = write_json_lines(path / name, records)
     return counts
-
-
-def _page_of(record: Mapping[str, Any]) -> str:
-    return str(record["id"]).rpartition(":")[0]
 
 
 def dev_pages(base: str | Path, most: int = DEV, share: float = DEV_SHARE) -> frozenset[str]:
@@ -212,7 +210,8 @@ def hyperlink_records(base: str | Path, memory: str = DEFAULT_MEMORY) -> Iterato
     Pages and links come sorted by page, so both are read once, side by side, and never held.
     """
     folder = Folder.open(base, KIND)
-    pages = _pages(folder.parts("pages"))
+    batches = read_batches(folder.parts("pages"), 1000, ["page", "paragraphs"])
+    pages = (row for batch in batches for row in batch.to_pylist())
     page: Mapping[str, Any] = {"page": ""}
     for source, group in groupby(_links(folder, memory), key=lambda link: str(link["page"])):
         while page["page"] < source:
@@ -234,11 +233,6 @@ def _links(folder: Folder, memory: str) -> Iterator[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as spill, connect(memory, Path(spill)) as connection:
         for batch in connection.sql(query).to_arrow_reader(10_000):
             yield from batch.to_pylist()
-
-
-def _pages(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    for batch in read_batches(files, 1000, ["page", "paragraphs"]):
-        yield from batch.to_pylist()
 
 
 def _record(page: Mapping[str, Any], link: Mapping[str, Any], number: int) -> dict[str, Any] | None:

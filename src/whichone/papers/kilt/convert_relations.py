@@ -1,20 +1,26 @@
-"""T-REx: facts of one subject and relation together, with the sentences that state them."""
+"""Slot filling from T-REx and Zero Shot RE: what is said of one subject and relation, with its sentences."""
 
 from __future__ import annotations
 
 import random
+import tempfile
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import compress, groupby
 from operator import itemgetter
+from pathlib import Path
+from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from whichone.errors import BadInput
-from whichone.files.arrow_records import KeyedSpool, SortedRows, Spool, blocks
+from whichone.files.arrow_records import KeyedSpool, Spool, blocks, existing
 from whichone.files.json_records import decode_whole, parts
 from whichone.files.lines import NOT_JSON, read_text_lines
+from whichone.files.mapped import MappedTable, write_mapped
+from whichone.files.tables import TableSchema, in_key_order
 from whichone.papers.kilt.evidence_text import Original, TaskOutput, TaskRecord, made_id, sentence
 
 MOST_PROVENANCES = 20
@@ -63,8 +69,40 @@ class _Group(msgspec.Struct, array_like=True):
 
 _Triple = tuple[str, str, str, int, str, str, str, str, str | None]
 """Subject, relation, object, place among all triples, the three surface forms, title, sentence."""
-_Surface = tuple[str, int, str]
-"""An object, the place of a triple, and how the object is written there."""
+_text, _texts = pa.string(), pa.list_(pa.string())
+_TRIPLES = TableSchema(
+    "triples",
+    pa.schema(
+        [
+            ("subject", _text),
+            ("relation", _text),
+            ("object", _text),
+            ("place", pa.int64()),
+            ("subject_surface", _text),
+            ("relation_surface", _text),
+            ("object_surface", _text),
+            ("title", _text),
+            ("sentence", _text),
+        ]
+    ),
+    ("subject", "relation", "object", "place"),
+)
+_SURFACES = TableSchema(
+    "surfaces",
+    pa.schema([("object", _text), ("place", pa.int64()), ("object_surface", _text)]),
+    ("object", "place"),
+)
+
+
+def _batches(rows: Iterable[tuple[Any, ...]], schema: TableSchema) -> Iterator[pa.RecordBatch]:
+    for block in blocks(rows, BLOCK):
+        columns = dict(zip(schema.schema.names, zip(*block, strict=True), strict=True))
+        yield from schema.from_columns(columns).to_batches()
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def convert_trex(original: Original) -> Iterator[TaskRecord]:
@@ -74,17 +112,14 @@ def convert_trex(original: Original) -> Iterator[TaskRecord]:
     `original.names` gives labels and aliases of ids; else surface forms name things. The limits can
     be set in `original.options`.
     """
-    triples: SortedRows[_Triple] = SortedRows(_Triple, original.near)
-    objects: SortedRows[_Surface] = SortedRows(_Surface, original.near)
-    relations: dict[str, dict[str, None]] = {}
-    for triple in _triples(original):
-        _, relation, value, place, _, relation_surface, value_surface, _, _ = triple
-        triples.append(triple)
-        if relation_surface:
-            relations.setdefault(relation, {}).setdefault(relation_surface)
-        if value_surface:
-            objects.append((value, place, value_surface))
-    surfaces = KeyedSpool(list[str], _distinct(objects), original.near)
+    near, relations = existing(original.near), dict[str, dict[str, None]]()
+    with tempfile.TemporaryDirectory(dir=near, prefix=".triples-") as folder:
+        file = Path(folder) / "triples.arrow"
+        write_mapped(file, _batches(_triples(original, relations), _TRIPLES), _TRIPLES.schema)
+        table = MappedTable.open(file).table()  # mapped: the file may go
+    objects = in_key_order(table.select(_SURFACES.schema.names), _SURFACES, near)
+    surfaces = KeyedSpool(list[str], _distinct(_rows(objects)), near)
+    triples = _rows(in_key_order(table, _TRIPLES, near))
     chosen = enumerate(_of_split(triples, original), 1)
     for block in blocks(chosen, BLOCK):
         values = list({fact.value for _, group in block for fact in group.facts})
@@ -96,10 +131,10 @@ def convert_trex(original: Original) -> Iterator[TaskRecord]:
             yield _record(group, number, labels, aliases, listed, written)
 
 
-def _distinct(objects: Iterable[_Surface]) -> Iterator[tuple[str, list[str]]]:
+def _distinct(objects: Iterable[tuple[str, int, str]]) -> Iterator[tuple[str, list[str]]]:
     """Each object with its surface forms, in the order of their first places."""
     for value, rows in groupby(objects, itemgetter(0)):
-        yield value, list(dict.fromkeys(surface for _, _, surface in rows))
+        yield value, list(dict.fromkeys(surface for _, _, surface in rows if surface))
 
 
 def _of_split(triples: Iterable[_Triple], original: Original) -> Iterator[_Group]:
@@ -116,6 +151,13 @@ def _of_split(triples: Iterable[_Triple], original: Original) -> Iterator[_Group
     frequent = {relation for relation, number in facts.items() if number >= least}
     rare = sum(number for relation, number in facts.items() if relation not in frequent)
     original.left_out["facts of rare relations"] += rare
+    if facts and not frequent:
+        relation, most = facts.most_common(1)[0]
+        raise BadInput(
+            f"no relation has the {least:,} facts that KILT wants of each: {relation} has the most, {most:,}",
+            file=original.files[0],
+            hint="a part of T-REx is too small: name more of its files",
+        )
     drawn = _drawn(sum(sizes[relation] for relation in frequent), original)
     return compress((group for group in groups if group.relation in frequent), drawn)
 
@@ -198,7 +240,8 @@ def _record(
     return TaskRecord(identity, asked, tuple(outputs), number, {"meta": meta})
 
 
-def _triples(original: Original) -> Iterator[_Triple]:
+def _triples(original: Original, surfaces: dict[str, dict[str, None]]) -> Iterator[_Triple]:
+    """All triples with ids; how each relation is written is added to `surfaces`."""
     place = 0
     for document in _documents(original):
         for triple in document.triples:
@@ -208,6 +251,8 @@ def _triples(original: Original) -> Iterator[_Triple]:
                 continue
             subject, relation, value = (_last(mention.uri) for mention in mentions)
             one, link, other = (mention.surfaceform or "" for mention in mentions)
+            if link:
+                surfaces.setdefault(relation, {}).setdefault(link)
             text = None
             if triple.sentence_id < len(document.sentences_boundaries):
                 start, end = document.sentences_boundaries[triple.sentence_id]
@@ -234,16 +279,39 @@ def _documents(original: Original) -> Iterator[_Document]:
             yield from documents
 
 
-# Zero Shot RE: positive examples by subject and relation, relations split 84, 12 and 24.
-
-
 SLOT = "XXX"
 SHARES = {"train": 84, "dev": 12, "test": 24}
 
 _Example = tuple[str, str, int, int, str, str, list[str]]
-"""Subject, relation, place among all examples, line, question, sentence and answers."""
-_ZsreGroup = tuple[int, int, str, str, list[str], list[tuple[str, str]]]
-"""First place, line, subject, relation, questions, and answers with their sentences."""
+_EXAMPLES = TableSchema(
+    "examples",
+    pa.schema(
+        [
+            ("subject", _text),
+            ("relation", _text),
+            ("place", pa.int64()),  # among all examples
+            ("line", pa.int64()),
+            ("question", _text),
+            ("sentence", _text),
+            ("answers", _texts),
+        ]
+    ),
+    ("subject", "relation", "place"),
+)
+_GROUPS = TableSchema(
+    "groups",
+    pa.schema(
+        [
+            ("place", pa.int64()),  # of its first example
+            ("line", pa.int64()),
+            ("subject", _text),
+            ("relation", _text),
+            ("questions", _texts),
+            ("answers", pa.list_(_texts)),  # each with its sentence
+        ]
+    ),
+    ("place",),
+)
 
 
 def relation_splits(relations: list[str], seed: int) -> dict[str, str]:
@@ -261,15 +329,13 @@ def relation_splits(relations: list[str], seed: int) -> dict[str, str]:
 
 def convert_zsre(original: Original) -> Iterator[TaskRecord]:
     """One record a subject and relation: all its questions, answers and sentences together."""
-    examples, relations = _examples(original)
-    splits = relation_splits(sorted(relations), original.seed)
-    groups: SortedRows[_ZsreGroup] = SortedRows(_ZsreGroup, original.near)
-    for (subject, relation), rows in groupby(examples, itemgetter(0, 1)):
-        if splits[relation] == original.split:
-            groups.append(_group(subject, relation, list(rows)))
-        else:
-            original.left_out["relations of other splits"] += 1
-    for _, line, subject, relation, questions, answers in groups:
+    near, relations = existing(original.near), set[str]()
+    examples = in_key_order(_batches(_examples(original, relations), _EXAMPLES), _EXAMPLES, near)
+    grouped = groupby(_rows(examples), itemgetter(0, 1))
+    groups = in_key_order(
+        _batches(_of_relations(grouped, relations, original), _GROUPS), _GROUPS, near
+    )
+    for _, line, subject, relation, questions, answers in _rows(groups):
         yield TaskRecord(
             made_id("zsre", subject, relation),
             f"{subject} [SEP] {relation}",
@@ -279,16 +345,26 @@ def convert_zsre(original: Original) -> Iterator[TaskRecord]:
         )
 
 
-def _group(subject: str, relation: str, rows: list[_Example]) -> _ZsreGroup:
-    questions = dict.fromkeys(row[4] for row in rows)
-    answers = dict.fromkeys((answer, row[5]) for row in rows for answer in row[6])
-    return rows[0][2], rows[0][3], subject, relation, list(questions), list(answers)
+def _of_relations(
+    groups: Iterable[tuple[tuple[str, str], Iterator[_Example]]],
+    relations: Set[str],
+    original: Original,
+) -> Iterator[tuple[Any, ...]]:
+    """Rows of `_GROUPS`; all `relations` are known when the first group comes."""
+    splits: dict[str, str] = {}
+    for (subject, relation), examples in groups:
+        splits = splits or relation_splits(sorted(relations), original.seed)
+        if splits[relation] != original.split:
+            original.left_out["relations of other splits"] += 1
+            continue
+        rows = list(examples)
+        questions = dict.fromkeys(row[4] for row in rows)
+        answers = dict.fromkeys((answer, row[5]) for row in rows for answer in row[6])
+        yield *rows[0][2:4], subject, relation, list(questions), list(answers)
 
 
-def _examples(original: Original) -> tuple[SortedRows[_Example], set[str]]:
-    """The positive examples by subject and relation, and the relations of all examples."""
-    examples: SortedRows[_Example] = SortedRows(_Example, original.near)
-    relations: set[str] = set()
+def _examples(original: Original, relations: set[str]) -> Iterator[_Example]:
+    """The positive examples; the relations of all examples are added to `relations`."""
     place = 0
     for file in original.files:
         for line, text_line in read_text_lines(file):
@@ -306,6 +382,5 @@ def _examples(original: Original) -> tuple[SortedRows[_Example], set[str]]:
                 continue
             asked = question.replace(SLOT, subject)
             given = list(filter(None, answers))
-            examples.append((subject, relation, place, line, asked, text, given))
+            yield subject, relation, place, line, asked, text, given
             place += 1
-    return examples, relations

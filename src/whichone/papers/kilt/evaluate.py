@@ -1,4 +1,4 @@
-"""Scores a prediction file against a gold file: aligned by id, summed in gold order."""
+"""The official KILT scores of a prediction file against a gold file: aligned by id, summed in gold order."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import io
 import operator
 import os
 import re
+import select
 import shutil
 import sys
 import tempfile
+import time
 from array import array
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -33,17 +35,13 @@ from whichone.papers.kilt.kilt_scoring import (
     PARTS,
     Flaw,
     Headline,
+    KiltSettings,
     Part,
     RecordScorer,
     RecordScores,
-    Settings,
     headline,
-    headline_of_file,
 )
-from whichone.papers.kilt.submission import Finding, PredictionInspector, SubmissionCheck
-
-# The lines of a gold or prediction file by record id, without keeping them in memory.
-
+from whichone.papers.kilt.submission import PredictionInspector, SubmissionCheck, SubmissionFinding
 
 _LEADING_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]*)"\s*[,}]')
 
@@ -67,23 +65,6 @@ class LineIndex:
         self.number: dict[str, int] = {}
         """Line number, from 0, of each id."""
         self.bad: list[BadLine] = []
-        self._scan()
-
-    def __len__(self) -> int:
-        return len(self.number)
-
-    @property
-    def size(self) -> int:
-        return self._starts[-1]
-
-    def line(self, number: int) -> bytes:
-        start, end = self._starts[number : number + 2]
-        return os.pread(self._file.fileno(), end - start, start)
-
-    def close(self) -> None:
-        self._file.close()
-
-    def _scan(self) -> None:
         end = 0
         starts, number = self._starts, self.number
         try:
@@ -105,6 +86,20 @@ class LineIndex:
             line_number = len(starts)
             raise BadInput(f"cannot be read: {error}", file=self.path, line=line_number) from error
 
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def size(self) -> int:
+        return self._starts[-1]
+
+    def line(self, number: int) -> bytes:
+        start, end = self._starts[number : number + 2]
+        return os.pread(self._file.fileno(), end - start, start)
+
+    def close(self) -> None:
+        self._file.close()
+
     def _slow_id(self, line: bytes, count: int) -> str | None:
         try:
             record = self._reader.read(line)
@@ -120,10 +115,33 @@ class LineIndex:
         self.bad.append(BadLine(count + 1, record, reason))
 
 
+_MOST_PIPED, _SILENCE, _LONGEST_PIPED = 8 << 30, 60.0, 3600.0
+"""Bytes that a pipe may give, seconds between two of them, and seconds for all."""
+
+
+def _copy_pipe(path: Path, copy: IO[bytes]) -> None:
+    """All that comes through a pipe, whose writer may be late, but not silent or endless."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        ready = select.poll()
+        ready.register(handle, select.POLLIN)
+        size, end = 0, time.monotonic() + _LONGEST_PIPED
+        while ready.poll(_SILENCE * 1000):
+            if not (piece := os.read(handle, 1 << 20)):
+                return
+            copy.write(piece)
+            size += len(piece)
+            if size > _MOST_PIPED or time.monotonic() > end:
+                raise BadInput(f"no end after {size:,} bytes of this pipe", file=path)
+        raise BadInput(f"nothing came through this pipe for {_SILENCE:g} seconds", file=path)
+    finally:
+        os.close(handle)
+
+
 def _seekable(path: str | Path) -> IO[bytes]:
     if Path(path).is_fifo():
-        with tempfile.NamedTemporaryFile() as copy, Path(path).open("rb") as pipe:
-            shutil.copyfileobj(pipe, copy, 1 << 20)
+        with tempfile.NamedTemporaryFile() as copy:
+            _copy_pipe(Path(path), copy)
             copy.flush()
             return _seekable(copy.name)
     stream = open_binary(path)
@@ -143,9 +161,6 @@ def _seekable(path: str | Path) -> IO[bytes]:
         raise
     unpacked.seek(0)
     return unpacked
-
-
-# Scores stretches of the gold file, side by side in forked processes where that is safe.
 
 
 BLOCK = 2_000
@@ -221,7 +236,14 @@ class BlockScorer:
         for side in ("gold", "guess"):
             if flaws := [flaw for flaw in scores.flaws if flaw.side == side]:
                 problems.append(self._problem(flaws, record, line, guess_line))
-        return self._without_bad_gold(scores.row, scores.flaws)
+        if not scores.row:
+            return self._left_out()
+        if any(
+            flaw.side == "gold" for flaw in scores.flaws
+        ):  # it has no answer, but perhaps evidence
+            split = len(DOWNSTREAM + KILT)
+            return [*self._left_out()[:split], *scores.row[split:]]
+        return scores.row
 
     def _read_guess(self, record: str, line: int, problems: list[Problem]) -> Any | None:
         try:
@@ -246,15 +268,6 @@ class BlockScorer:
             layout = all(flaw.layout for flaw in flaws)
             return Problem(self._guess.path, guess_line + 1, record, reason, layout)
         return Problem(self._gold.path, line + 1, record, reason)
-
-    def _without_bad_gold(self, row: Sequence[float], flaws: Sequence[Flaw]) -> Sequence[float]:
-        """Bad gold is left out of the means; a bad prediction keeps its zeros."""
-        if not row:
-            return self._left_out()
-        if any(flaw.side == "gold" for flaw in flaws):  # it has no answer, but perhaps evidence
-            split = len(DOWNSTREAM + KILT)
-            return [*self._left_out()[:split], *row[split:]]
-        return row
 
     def _left_out(self) -> list[float]:
         return [NAN] * self._width
@@ -304,9 +317,6 @@ def _score_inherited(number: int) -> BlockResult:
     return scorer.score(stretches[number])
 
 
-# Scores a prediction file against a gold file: aligned by id, summed in gold order.
-
-
 Rules = Literal["default", "published"]
 LISTED = 1_000
 
@@ -329,7 +339,7 @@ class Evaluation(Struct, frozen=True):
     kilt: dict[str, float] | None
     retrieval: dict[str, float] | None
     records: dict[str, int]
-    findings: list[Finding]
+    findings: list[SubmissionFinding]
     problems: list[Problem]
     ids: list[str]
     columns: dict[str, array[float]]
@@ -337,10 +347,11 @@ class Evaluation(Struct, frozen=True):
 
     def rows(self) -> list[dict[str, str | float | None]]:
         """One row a record of the gold file, in its order."""
-        columns = list(self.columns.values())
+        rows = zip(self.ids, *self.columns.values(), strict=True)
+        names = list(self.columns)
         return [
-            {"id": record, **_named(self.columns, values)}
-            for record, values in zip(self.ids, zip(*columns, strict=True), strict=True)
+            {"id": own, **{n: v if v == v else None for n, v in zip(names, values, strict=True)}}
+            for own, *values in rows
         ]
 
     def document(self, headline: Headline | None = None) -> dict[str, Any]:
@@ -360,14 +371,10 @@ class Evaluation(Struct, frozen=True):
         }
 
 
-def _named(names: Iterable[str], values: Iterable[float]) -> dict[str, float | None]:
-    return {name: v if v == v else None for name, v in zip(names, values, strict=True)}
-
-
 def evaluate(
     gold: str | Path,
     guess: str | Path,
-    settings: Settings | None = None,
+    settings: KiltSettings | None = None,
     *,
     rules: Rules = "default",
     on_error: Literal["fail", "skip"] = "fail",
@@ -378,14 +385,18 @@ def evaluate(
     With `on_error="skip"` a gold record that cannot be scored is left out, and a prediction that is
     missing or cannot be scored counts as wrong; both are listed.
     """
-    settings = structs.replace(settings or Settings(), needs_input=rules == "published")
+    settings = structs.replace(settings or KiltSettings(), needs_input=rules == "published")
     scorer = RecordScorer(settings)
     with (
         closing(LineIndex(gold, scorer.gold_reader)) as gold_index,
         closing(LineIndex(guess, scorer.guess_reader)) as guess_index,
     ):
         check = SubmissionCheck()
-        problems = _bad_lines(gold_index, guess_index)
+        problems = [
+            Problem(index.path, bad.line, bad.id, bad.reason)
+            for index in (gold_index, guess_index)
+            for bad in index.bad
+        ]
         problems += _extra_predictions(gold_index, guess_index, scorer.guess_reader, check)
         if problems and on_error == "fail":
             raise _error(problems[0])
@@ -403,15 +414,31 @@ def evaluate(
         ids = list(gold_index.number)
     answered = _has_answers(problems, len(ids), on_error)
     problems = [p for p in problems if not p.layout] if not answered else problems
-    return _summary(settings, rules, ids, blocks, check, problems, answered)
-
-
-def _bad_lines(gold: LineIndex, guess: LineIndex) -> list[Problem]:
-    return [
-        Problem(index.path, bad.line, bad.id, bad.reason)
-        for index in (gold, guess)
-        for bad in index.bad
-    ]
+    columns = {
+        name: reduce(operator.iadd, (block.columns[n] for block in blocks), array("d"))
+        for n, name in enumerate(settings.names)
+    }
+    means = Means(columns, settings.ks if rules == "published" else settings.cuts)
+    downstream = answered and "downstream" in settings.parts and means.count("accuracy") > 0
+    retrieval = "retrieval" in settings.parts and means.count("Rprec") > 0
+    return Evaluation(
+        downstream=means.of(DOWNSTREAM) if downstream else None,
+        kilt=means.of(KILT) if downstream else None,
+        retrieval=means.of_retrieval() if retrieval else None,
+        records={
+            "gold": len(ids),
+            "downstream": means.count("accuracy") if downstream else 0,
+            "retrieval": means.count("Rprec") if retrieval else 0,
+        },
+        findings=check.findings(),
+        problems=problems,
+        ids=ids,
+        columns={
+            name: column
+            for name, column in columns.items()
+            if (downstream if name in DOWNSTREAM + KILT else retrieval)
+        },
+    )
 
 
 def _extra_predictions(
@@ -454,42 +481,6 @@ def _has_answers(problems: Sequence[Problem], records: int, on_error: str) -> bo
     return True
 
 
-def _summary(
-    settings: Settings,
-    rules: Rules,
-    ids: list[str],
-    blocks: Sequence[BlockResult],
-    check: SubmissionCheck,
-    problems: list[Problem],
-    answered: bool,
-) -> Evaluation:
-    columns = {
-        name: reduce(operator.iadd, (block.columns[n] for block in blocks), array("d"))
-        for n, name in enumerate(settings.names)
-    }
-    means = Means(columns, settings.ks if rules == "published" else settings.cuts)
-    downstream = answered and "downstream" in settings.parts and means.count("accuracy") > 0
-    retrieval = "retrieval" in settings.parts and means.count("Rprec") > 0
-    return Evaluation(
-        downstream=means.of(DOWNSTREAM) if downstream else None,
-        kilt=means.of(KILT) if downstream else None,
-        retrieval=means.of_retrieval() if retrieval else None,
-        records={
-            "gold": len(ids),
-            "downstream": means.count("accuracy") if downstream else 0,
-            "retrieval": means.count("Rprec") if retrieval else 0,
-        },
-        findings=check.findings(),
-        problems=problems,
-        ids=ids,
-        columns={
-            name: column
-            for name, column in columns.items()
-            if (downstream if name in DOWNSTREAM + KILT else retrieval)
-        },
-    )
-
-
 class Means:
     """Means of columns, added up in the order of the gold file as the official programs do."""
 
@@ -523,9 +514,6 @@ class Means:
         for _ in range(times):
             total /= len(values) // times
         return total
-
-
-# Which of two KILT files is the gold: the official programs score swapped files without a word.
 
 
 _LOOKED_AT = 200
@@ -588,9 +576,6 @@ def _first(path: str | Path) -> Iterable[Any]:
             continue
 
 
-# `whichone.score_kilt`: the official KILT scores from Python.
-
-
 Records = str | Path | Iterable[Mapping[str, Any]]
 
 
@@ -615,7 +600,7 @@ def score_kilt(
     with tempfile.TemporaryDirectory() as folder:
         predictions = _file(guess, Path(folder) / "guess")
         wanted = _file(gold, Path(folder) / "gold")
-        settings = Settings(tuple(ks), tuple(rank_keys), (only,) if only else PARTS)
+        settings = KiltSettings(tuple(ks), tuple(rank_keys), (only,) if only else PARTS)
         try:
             if not any_order:
                 check_order(predictions, wanted)
@@ -624,8 +609,7 @@ def score_kilt(
             error.message = error.message.replace(f"{folder}/", "the records of ")
             error.where = (error.where or "").replace(f"{folder}/", "the records of ") or None
             raise
-        known = headline(dataset) if dataset else headline_of_file(wanted)
-        return result.document(known)
+        return result.document(headline(dataset or None, wanted))
 
 
 def _file(records: Records, place: Path) -> Path:

@@ -15,8 +15,9 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -26,11 +27,11 @@ from whichone.files.lines import decode_line, read_lines
 
 PAGE_FIELDS = ("wikipedia_id", "title", "url", "page")
 SPAN_FIELDS = ("start_paragraph_id", "start_character", "end_paragraph_id", "end_character")
-BLOCK = 1_024
+BLOCK = 2_048
 _KNOWN = {"id", "input", "answer", "evidence", "question"}
 
 
-class Evidence(msgspec.Struct, frozen=True):
+class OriginalEvidence(msgspec.Struct, frozen=True):
     """One piece of original evidence: the page that the dataset names, its text, all else."""
 
     page: str | None
@@ -44,7 +45,7 @@ class TaskOutput(msgspec.Struct, frozen=True):
     """An answer (or none) with its evidence; `evidence` None where the output has no provenance."""
 
     answer: Any = None
-    evidence: tuple[Evidence, ...] | None = None
+    evidence: tuple[OriginalEvidence, ...] | None = None
     rest: Mapping[str, Any] = {}
 
 
@@ -61,46 +62,65 @@ class TaskRecord(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder()
 
 
+class _Identified(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+_Record = TypeVar("_Record", bound=_Identified)
+
+
+def distinct_records(
+    path: str | Path,
+    read: Callable[[Any, int], _Record],
+    *,
+    stops: bool,
+    near: str | Path | None = None,
+) -> Iterator[tuple[int, _Record | BadInput]]:
+    """What `read` makes of each line's JSON, or what is wrong with the line, such as an id that occurs twice.
+
+    It `stops` after the first line that `read` refuses.
+    """
+
+    def lines() -> Iterator[tuple[int, _Record | BadInput]]:
+        for line, text in read_lines(path):
+            try:
+                if not text.strip():
+                    raise BadInput("a blank line", file=path, line=line)
+                yield line, read(decode_line(_decoder, text, path, line), line)
+            except BadInput as error:
+                yield line, error
+                if stops:
+                    return
+
+    seen = Seen(near)
+    for block in blocks(lines(), BLOCK):
+        ids = {line: item.id for line, item in block if not isinstance(item, BadInput)}
+        before = dict(zip(ids, seen.add(list(ids.values()), list(ids)), strict=True))
+        for line, item in block:
+            first = before.get(line)
+            if first is not None:
+                text = f"the id occurs twice, first in line {first}"
+                yield line, BadInput(text, file=path, line=line, ids=[ids[line]])
+            else:
+                yield line, item
+
+
 def read_task(
     path: str | Path, on_error: str = "fail", bad: list[BadInput] | None = None
 ) -> Iterator[TaskRecord]:
     """The records of a task; those that cannot be used raise an error or are added to `bad`."""
-    seen = Seen()
-    for block in blocks(_lines(path, on_error == "fail" or bad is None), BLOCK):
-        records = [item for item in block if isinstance(item, TaskRecord)]
-        ids = [record.id for record in records]
-        before = iter(seen.add(ids, [record.line for record in records]))
-        for item in block:
-            error = item if isinstance(item, BadInput) else _twice(item, next(before), path)
-            if error is None:
-                yield item  # type: ignore[misc]
-            elif on_error == "fail" or bad is None:
-                raise error
-            else:
-                bad.append(error)
+    stops = on_error == "fail" or bad is None
+    for _, item in distinct_records(path, partial(_record, path), stops=stops):
+        if not isinstance(item, BadInput):
+            yield item
+        elif stops or bad is None:
+            raise item
+        else:
+            bad.append(item)
 
 
-def _lines(path: str | Path, stops: bool) -> Iterator[TaskRecord | BadInput]:
-    """Every line as a record, or what is wrong with it; `stops` after the first that is wrong."""
-    for line, text in read_lines(path):
-        try:
-            if not text.strip():
-                raise BadInput("a blank line", file=path, line=line)
-            yield _record(decode_line(_decoder, text, path, line), path, line)
-        except BadInput as error:
-            yield error
-            if stops:
-                return
-
-
-def _twice(record: TaskRecord, first: int | None, path: str | Path) -> BadInput | None:
-    if first is None:
-        return None
-    text = f"the id occurs twice, first in line {first}"
-    return BadInput(text, file=path, line=record.line, ids=[record.id])
-
-
-def _record(record: Any, path: str | Path, line: int) -> TaskRecord:
+def _record(path: str | Path, record: Any, line: int) -> TaskRecord:
     if not isinstance(record, dict):
         raise BadInput("the line is no JSON object", file=path, line=line)
     identity = str(record.get("id", f"{Path(path).name.split('.')[0]}-{line}")).strip()
@@ -112,7 +132,12 @@ def _record(record: Any, path: str | Path, line: int) -> TaskRecord:
             outputs = tuple(_output(entry) for entry in record["output"])
             rest = {k: v for k, v in record.items() if k not in ("id", "input", "output")}
         else:
-            outputs = _own_outputs(record)
+            given, answer = record.get("evidence"), record.get("answer")
+            listed = given if isinstance(given, list) else ([] if given is None else [given])
+            evidence = tuple(_evidence(piece) for piece in listed) or None
+            answers = answer if isinstance(answer, list) else [answer]
+            outputs = tuple(TaskOutput(answer, evidence) for answer in answers)
+            outputs = () if answers == [None] and evidence is None else outputs
             rest = {k: v for k, v in record.items() if k not in _KNOWN}
             rest = {"meta": rest} if rest else {}
     except (TypeError, AttributeError, ValueError) as error:
@@ -133,20 +158,9 @@ def _output(entry: Any) -> TaskOutput:
     return TaskOutput(entry.get("answer"), evidence, rest)
 
 
-def _own_outputs(record: Mapping[str, Any]) -> tuple[TaskOutput, ...]:
-    given = record.get("evidence")
-    listed = given if isinstance(given, list) else ([] if given is None else [given])
-    evidence = tuple(_evidence(piece) for piece in listed) or None
-    answer = record.get("answer")
-    answers = answer if isinstance(answer, list) else [answer]
-    if answers == [None] and evidence is None:
-        return ()
-    return tuple(TaskOutput(text, evidence) for text in answers)
-
-
-def _evidence(piece: Any) -> Evidence:
+def _evidence(piece: Any) -> OriginalEvidence:
     if isinstance(piece, str):
-        return Evidence(None, piece)
+        return OriginalEvidence(None, piece)
     if not isinstance(piece, dict):
         raise TypeError("a piece of evidence is neither a text nor a JSON object")
     key = next((k for k in PAGE_FIELDS if piece.get(k) is not None), None)
@@ -159,10 +173,7 @@ def _evidence(piece: Any) -> Evidence:
     span = tuple(places) if all(isinstance(n, int) and n >= 0 for n in places) else None
     gone = {"text", "section", "bleu_score", *PAGE_FIELDS, *SPAN_FIELDS}
     rest = {k: v for k, v in piece.items() if k not in gone}
-    return Evidence(str(piece[key]).strip() if key else None, text, span, rest)  # type: ignore[arg-type]
-
-
-# What all converters share: where the files are, what was left out, and how ids are made.
+    return OriginalEvidence(str(piece[key]).strip() if key else None, text, span, rest)  # type: ignore[arg-type]
 
 
 _SPACE = uuid.UUID("5e4a1c5c-9d1b-4a8e-8c8e-5f1f2f0d9b11")
@@ -192,6 +203,6 @@ def made_id(*parts: str) -> str:
     return str(uuid.uuid5(_SPACE, "\0".join(parts)))
 
 
-def sentence(title: str | None, text: str, **meta: Any) -> Evidence:
+def sentence(title: str | None, text: str, **meta: Any) -> OriginalEvidence:
     """A piece of evidence, with what only its dataset knows in `meta`."""
-    return Evidence(title, text, None, {"meta": meta} if meta else {})
+    return OriginalEvidence(title, text, None, {"meta": meta} if meta else {})

@@ -6,7 +6,7 @@ import contextlib
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any
 
 import msgspec
 import numpy as np
@@ -16,12 +16,13 @@ import pyarrow as pa
 from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
 from whichone.benchmarks.benchmark_tables import UsedSets
 from whichone.benchmarks.gold import GoldCheck, gold_titles, move_gold, titles_asked
-from whichone.corpus.corpus import Corpus as GivenCorpus
+from whichone.corpus.corpus import Corpus
 from whichone.corpus.cut import ARTICLE, Cut, cut_corpus
 from whichone.corpus.make import corpus_beside
 from whichone.corpus.page_names import names_of_pages
 from whichone.corpus.passage_files import (
     PassageFields,
+    pages_by_title,
     plain_title,
     sets_from_titles,
 )
@@ -30,22 +31,21 @@ from whichone.errors import BadInput, UsageError, sample
 from whichone.files.arrow_records import Seen, Spool, blocks, existing
 from whichone.files.folder import file_hash
 from whichone.names import title_key
+from whichone.options import OnError, Option
 from whichone.papers.kilt.kilt_files import Originals, ReadFile, read_file, unique_ids
 from whichone.papers.kilt.kilt_record import (
     PAPER,
     SOURCE,
-    Dataset,
+    Split,
+    Task,
     dataset_and_split,
     page_problems,
 )
-from whichone.papers.kilt.snapshot_pages import Namesakes, Snapshot
+from whichone.papers.kilt.snapshot_pages import GoldNamesakes, Snapshot
 from whichone.progress import talk
 from whichone.records import NameSet, Passage, Query
 from whichone.training.held_out import TRAIN, split_mark
 from whichone.training.training_data import Corpus as TrainingDataCorpus
-
-# The lengths of the paragraphs of gold pages, on disk, by one reading of a knowledge base.
-
 
 _BLOCK = 4_096
 
@@ -95,9 +95,6 @@ class PageLengths:
         return known
 
 
-# KILT's files as a benchmark: over a knowledge base, over anybody's passages, or for scoring only.
-
-
 SKIPPED = "skipped.jsonl"
 SHOWN = 100
 """So many queries with problems are described."""
@@ -106,11 +103,11 @@ GOLD_AT_ONCE = 50_000
 """So many queries are looked up in a knowledge base together: each time its tables of names are read."""
 
 
-class Corpus(msgspec.Struct):
+class KiltCorpus(msgspec.Struct):
     """What the queries are asked of: passages, name sets, and what could not be found there."""
 
     queries: Sequence[Query]
-    passages: pa.RecordBatchReader | GivenCorpus | list[Passage]
+    passages: pa.RecordBatchReader | Corpus | list[Passage]
     names: PageNames = ()
     sets: Iterable[NameSet] = ()
     problems: dict[str, list[str]] = {}
@@ -125,27 +122,32 @@ class Corpus(msgspec.Struct):
                 self.problems[query.id] = problems
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class KiltPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How to read the files."""
 
-    dataset: str | None = None
-    task: str | None = None
-    split: str | None = None
-    originals: tuple[str, ...] = ()
-    knowledge: str | None = None
-    passages: str | None = None
-    passage_fields: PassageFields = PassageFields()
-    words: int = 100
+    dataset: Annotated[str | None, Option("Of all files; else recognised by their names.")] = None
+    task: Annotated[Task | None, Option("Of files that are none of the eleven datasets.")] = None
+    split: Annotated[Split | None, Option()] = None
+    knowledge: Annotated[str | None, Option("A knowledge base.", kind="exists")] = None
+    passages: Annotated[str | None, Option("A file of your own passages.", kind="exists")] = None
+    page_field: Annotated[
+        str | None, Option("Field of the passages that contains the page id.")
+    ] = None
+    words: Annotated[int, Option("Words a passage; 0 keeps pages whole.")] = 100
+    originals: Annotated[
+        tuple[str, ...],
+        Option("TriviaQA's own files or archive, for its questions.", kind="exists"),
+    ] = ()
+    on_error: OnError = "fail"
     source: str = SOURCE
-    on_error: str = "fail"
 
 
 def read_kilt(
     files: Sequence[str | Path],
-    plan: Plan,
-    held: GivenCorpus | None = None,
+    plan: KiltPlan,
+    held: Corpus | None = None,
     near: str | Path | None = None,
-) -> tuple[list[ReadFile], Corpus]:
+) -> tuple[list[ReadFile], KiltCorpus]:
     """Everything but the writing: what `--dry-run` does. `held` is the plan's passages as a corpus.
 
     Queries are on the disk of `near`.
@@ -171,30 +173,46 @@ def read_kilt(
     )
     if not queries:
         raise BadInput("there are no records", file=files[0] if files else None)
-    _report_inputs(read)
+    for part in read:
+        if part.without_input:
+            talk(
+                f"{part.path.name}: {part.without_input} of {len(part.queries)} records have no input; "
+                "KILT publishes ids only, join TriviaQA's own questions with --originals FILE"
+            )
     if plan.knowledge:
         return read, _over_knowledge(queries, plan, near)
-    if plan.passages and held is not None:
-        return read, _over_passages(queries, plan, held, near)
     if plan.passages:
-        with (
-            tempfile.TemporaryDirectory() as place,
-            _passages(Path(place) / "kilt", plan) as created,
-        ):
-            return read, _over_passages(queries, plan, created, near)
+        origin = f"Asked of the passages of `{Path(plan.passages).name}`."
+        with contextlib.ExitStack() as stack:
+            if held is None:
+                place = stack.enter_context(tempfile.TemporaryDirectory())
+                held = stack.enter_context(_passages(Path(place) / "kilt", plan))
+            return read, _over_titles(queries, held, held, origin, plan.passages, near)
     if (given := given_corpus()) is not None:
-        return read, _over_corpus(queries, given, near)
-    return read, Corpus(queries=queries, passages=[])
+        origin = f"Asked of the corpus {given.id}."
+        where = str(given.folder.root) if given.folder is not None else given.id
+        return read, _over_titles(queries, given, [], origin, where, near)
+    return read, KiltCorpus(queries=queries, passages=[])
 
 
-def import_kilt(files: Sequence[str | Path], out: str | Path, plan: Plan) -> Benchmark:
+def import_kilt(files: Sequence[str | Path], out: str | Path, plan: KiltPlan) -> Benchmark:
     """Write the benchmark."""
     with contextlib.ExitStack() as stack:
         held = stack.enter_context(_passages(out, plan)) if plan.passages else None
         read, corpus = read_kilt(files, plan, held, out)
         bad = [error for part in read for error in part.bad]
         counts = summary(read, corpus)
-        datasets = _datasets(read)
+        datasets = [part.dataset for part in read if part.dataset]
+        lines = ["# KILT", "", corpus.origin, ""]
+        for part in read:
+            title = part.dataset.title if part.dataset else part.path.name
+            lines.append(f"- {title}, {part.split}: {len(part.queries):,} records")
+            if part.dataset:
+                lines.append(f"  metric {part.dataset.metric}; licence: {part.dataset.licence}")
+                lines.append(f"  {part.dataset.citation}")
+        counts_text = ", ".join(
+            f"{key.replace('_', ' ')} {value:,}" for key, value in counts.items() if value
+        )
         return save_benchmark(
             out,
             name="-".join(dict.fromkeys(d.name for d in datasets))
@@ -204,10 +222,11 @@ def import_kilt(files: Sequence[str | Path], out: str | Path, plan: Plan) -> Ben
             passages=corpus.passages,
             names=corpus.names,
             sets=corpus.sets,
-            card=_card(read, corpus, counts),
+            card="\n".join([*lines, "", f"Counts: {counts_text}.", "", PAPER, ""]),
             parameters={"format": "kilt", **msgspec.to_builtins(plan)},
             sources=[
-                {"file": part.path.name, "sha256": file_hash(part.path), **_licence(part.dataset)}
+                {"file": part.path.name, "sha256": file_hash(part.path)}
+                | ({"licence": d.licence, "citation": d.citation} if (d := part.dataset) else {})
                 for part in read
             ],
             counts=counts,
@@ -216,7 +235,7 @@ def import_kilt(files: Sequence[str | Path], out: str | Path, plan: Plan) -> Ben
         )
 
 
-def summary(read: Sequence[ReadFile], corpus: Corpus) -> dict[str, int]:
+def summary(read: Sequence[ReadFile], corpus: KiltCorpus) -> dict[str, int]:
     counts = {
         "queries": len(corpus.queries),
         "without_output": 0,
@@ -232,14 +251,16 @@ def summary(read: Sequence[ReadFile], corpus: Corpus) -> dict[str, int]:
         counts["without_provenance"] += bool(query.outputs) and not gold
         placed = placed or (gold and "shared_name" in query.attributes)
         shared_names += bool(gold and query.attributes.get("shared_name"))
-    return {**counts, "shared_names": shared_names} if placed else counts
+    return {**counts, "about_shared_names": shared_names} if placed else counts
 
 
-def _over_knowledge(queries: Sequence[Query], plan: Plan, near: str | Path | None) -> Corpus:
+def _over_knowledge(
+    queries: Sequence[Query], plan: KiltPlan, near: str | Path | None
+) -> KiltCorpus:
     base = plan.knowledge or ""
     snapshot = Snapshot(base)
     placed, sets, check = Spool(Query, near), UsedSets(near), GoldCheck()
-    corpus = Corpus(
+    corpus = KiltCorpus(
         queries=placed,
         passages=corpus_of(snapshot, plan.words),
         names=names_of_pages(snapshot.folder),
@@ -254,7 +275,7 @@ def _over_knowledge(queries: Sequence[Query], plan: Plan, near: str | Path | Non
         for query in block:
             corpus.note(query, page_problems(query, known))
         check.add(block, known)
-        namesakes = Namesakes(base, gold)
+        namesakes = GoldNamesakes(base, gold)
         results = [namesakes.place(query) for query in block]
         used = {query.name_set for query in results}
         sets.add(s for s in namesakes.sets.values() if s.id in used)
@@ -270,43 +291,29 @@ def corpus_of(snapshot: Snapshot, words: int) -> pa.RecordBatchReader:
     return cut_corpus(snapshot.folder, cut, kind=ARTICLE)
 
 
-def _over_corpus(queries: Sequence[Query], corpus: GivenCorpus, near: str | Path | None) -> Corpus:
-    place = str(corpus.folder.root) if corpus.folder is not None else corpus.id
-    result = Corpus(
-        queries=(), passages=[], problems={}, origin=f"Asked of the corpus {corpus.id}."
-    )
-    return _over_titles(queries, corpus, result, place, near)
-
-
-def _passages(out: str | Path, plan: Plan) -> contextlib.AbstractContextManager[GivenCorpus]:
+def _passages(out: str | Path, plan: KiltPlan) -> contextlib.AbstractContextManager[Corpus]:
     """The passages of the plan's file, as a corpus beside the benchmark."""
     file = plan.passages or ""
-    return corpus_beside(out, file, plan.passage_fields, plan.source, name=Path(file).name)
-
-
-def _over_passages(
-    queries: Sequence[Query], plan: Plan, held: GivenCorpus, near: str | Path | None
-) -> Corpus:
-    file = plan.passages or ""
-    text = f"Asked of the passages of `{Path(file).name}`."
-    result = Corpus(queries=(), passages=held, problems={}, origin=text)
-    return _over_titles(queries, held, result, file, near)
+    return corpus_beside(
+        out, file, PassageFields(page=plan.page_field), plan.source, name=Path(file).name
+    )
 
 
 def _over_titles(
     queries: Sequence[Query],
-    asked: GivenCorpus,
-    result: Corpus,
+    asked: Corpus,
+    passages: Corpus | list[Passage],
+    origin: str,
     place: str,
     near: str | Path | None,
-) -> Corpus:
-    """The result with its queries placed in the corpus by page id or title."""
+) -> KiltCorpus:
+    """The queries placed in the corpus by page id or title."""
     placed, used, check = Spool(Query, near), UsedSets(near), GoldCheck()
-    result.queries, result.sets = placed, used
+    result = KiltCorpus(queries=placed, passages=passages, sets=used, problems={}, origin=origin)
     for block in blocks(queries, BLOCK):
         gold = {page for query in block for page in query.gold_pages()}
         titles = titles_asked(asked, gold, gold_titles(block))
-        by_title = {plain_title(title): page for page, title in titles.items()}
+        by_title = pages_by_title((page, plain_title(title)) for page, title in titles.items())
         sets = sets_from_titles(titles)
         results = []
         for query in block:
@@ -351,50 +358,16 @@ def _with_title_set(query: Query, titles: Mapping[str, str], sets: Mapping[str, 
     )
 
 
-def _report_problems(corpus: Corpus) -> None:
+def _report_problems(corpus: KiltCorpus) -> None:
     if corpus.problems:
         first = [f"{query}: {problem_list[0]}" for query, problem_list in corpus.problems.items()]
         shown = sample(first, 3, count=corpus.problem_count)
         talk(f"{corpus.problem_count} records have gold that the corpus does not hold: {shown}")
 
 
-def _report_inputs(read: Sequence[ReadFile]) -> None:
-    for part in read:
-        if part.without_input:
-            talk(
-                f"{part.path.name}: {part.without_input} of {len(part.queries)} records have no input; "
-                "KILT publishes ids only, join TriviaQA's own questions with --originals FILE"
-            )
-
-
-def _datasets(read: Sequence[ReadFile]) -> list[Dataset]:
-    return [part.dataset for part in read if part.dataset]
-
-
-def _licence(known: Dataset | None) -> dict[str, str]:
-    return {"licence": known.licence, "citation": known.citation} if known else {}
-
-
 def _line(error: BadInput) -> bytes:
     problem = {"file": error.file, "line": error.line, "ids": error.ids, "error": error.message}
     return msgspec.json.encode(problem) + b"\n"
-
-
-def _card(read: Sequence[ReadFile], corpus: Corpus, counts: Mapping[str, int]) -> str:
-    lines = ["# KILT", "", corpus.origin, ""]
-    for part in read:
-        title = part.dataset.title if part.dataset else part.path.name
-        lines.append(f"- {title}, {part.split}: {len(part.queries):,} records")
-        if part.dataset:
-            lines.append(f"  metric {part.dataset.metric}; licence: {part.dataset.licence}")
-            lines.append(f"  {part.dataset.citation}")
-    counts_text = ", ".join(
-        f"{key.replace('_', ' ')} {value:,}" for key, value in counts.items() if value
-    )
-    return "\n".join([*lines, "", f"Counts: {counts_text}.", "", PAPER, ""])
-
-
-# KILT's files as training data.
 
 
 class KiltFiles:
@@ -419,7 +392,7 @@ class KiltFiles:
         return import_kilt(
             files,
             place,
-            Plan(knowledge=corpus.knowledge, split=_split(files)),
+            msgspec.convert({"knowledge": corpus.knowledge, "split": _split(files)}, KiltPlan),
         )
 
 

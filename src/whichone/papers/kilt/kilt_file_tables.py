@@ -1,9 +1,8 @@
-"""Systems scored on KILT's files: a folder of gold, a folder of predictions for each system."""
+"""The KILT paper's tables over folders of prediction files, and tasks mapped in one go with its Figure 5."""
 
 from __future__ import annotations
 
 import html
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,9 +10,9 @@ import msgspec
 import numpy as np
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.files.lines import read_json_lines, write_atomic
+from whichone.files.lines import read_json_lines, read_toml, write_atomic
 from whichone.measures.intervals import Estimate, interval, interval_note
-from whichone.papers.kilt.evaluate import Evaluation, evaluate
+from whichone.papers.kilt.evaluate import evaluate
 from whichone.papers.kilt.evidence_text import Original
 from whichone.papers.kilt.kilt_record import (
     END,
@@ -25,8 +24,8 @@ from whichone.papers.kilt.kilt_record import (
     datasets,
     mention_of,
 )
-from whichone.papers.kilt.kilt_scoring import PARTS, Part, Settings
-from whichone.papers.kilt.map_task import BINS, Account, MapPlan, map_original, map_task
+from whichone.papers.kilt.kilt_scoring import PARTS, KiltSettings, Part
+from whichone.papers.kilt.map_task import BINS, MappingAccount, MapPlan, map_original, map_task
 from whichone.progress import talk
 from whichone.report.page import PALETTE, Cell, Figure, Page, Section, Table, drawing, finish
 
@@ -63,10 +62,7 @@ def open_system(folder: str | Path) -> System:
         raise Missing("no such folder of predictions", where=str(path))
     described: dict[str, str] = {}
     if (path / DESCRIPTION).exists():
-        try:
-            described = tomllib.loads((path / DESCRIPTION).read_text("utf-8"))
-        except tomllib.TOMLDecodeError as error:
-            raise BadInput(f"no TOML: {error}", file=path / DESCRIPTION) from None
+        described = read_toml(path / DESCRIPTION, dict)
     known = {f: str(described[f]) for f in ("kind", "parameters", "index") if f in described}
     return System(str(described.get("name", path.resolve().name)), path, **known)
 
@@ -108,18 +104,27 @@ def _values(gold: Path, guess: Path) -> dict[str, Estimate]:
     if not part:
         talk(f"{guess}: its predictions have neither an answer nor a ranking")
         return {}
-    scored = evaluate(gold, guess, Settings(DEPTHS, ("wikipedia_id",), part), on_error="skip")
+    scored = evaluate(gold, guess, KiltSettings(DEPTHS, ("wikipedia_id",), part), on_error="skip")
     if scored.problems:
         first = scored.problems[0]
         talk(f"{guess}: {len(scored.problems)} records are odd, the first: {first.reason}")
-    clusters = _clusters(gold, scored)
-    values = {}
-    for name, column in scored.columns.items():
-        numbers = np.asarray(column, dtype=np.float64)
-        values[name] = interval(numbers, clusters)
-    if not ranked:
-        values = {n: v for n, v in values.items() if not n.startswith(("KILT-", "Rprec", "recall"))}
-    return values
+    # What resampling draws together: the first gold page, else the record itself.
+    pages: dict[str, str] = {}
+    for _, record in read_json_lines(gold):
+        own = str(record.get("id")).strip()
+        named = [
+            str(entry.get("wikipedia_id"))
+            for output in record.get("output", ())
+            for entry in output.get("provenance") or ()
+        ]
+        pages[own] = min(named, default=f"id {own}")
+    clusters = [pages.get(identity, identity) for identity in scored.ids]
+    unranked = ("KILT-", "Rprec", "recall")
+    return {
+        name: interval(np.asarray(column, dtype=np.float64), clusters)
+        for name, column in scored.columns.items()
+        if ranked or not name.startswith(unranked)
+    }
 
 
 def _predicted(guess: Path) -> tuple[bool, bool]:
@@ -141,44 +146,32 @@ def _predicted(guess: Path) -> tuple[bool, bool]:
     return answered, ranked
 
 
-def _clusters(gold: Path, scored: Evaluation) -> list[str]:
-    """What resampling draws together: the first gold page, else the record itself."""
-    pages: dict[str, str] = {}
-    for _, record in read_json_lines(gold):
-        own = str(record.get("id")).strip()
-        named = [
-            str(entry.get("wikipedia_id"))
-            for output in record.get("output", ())
-            for entry in output.get("provenance") or ()
-        ]
-        pages[own] = min(named, default=f"id {own}")
-    return [pages.get(identity, identity) for identity in scored.ids]
-
-
-# Several tasks mapped in one go, and the paper's Figure 5 drawn from their accounts.
-
-
 def map_tasks(
     tasks: Sequence[str],
     base: str,
     out: str,
     plan: MapPlan,
     figure: str | None = None,
-    original: tuple[str, Original] | None = None,
-) -> list[Account]:
+) -> list[MappingAccount]:
     """Map each task to a file of the same name in `out`, or the only one to `out` itself.
 
-    `original` is a dataset with its files, to be converted first; all of them are one task.
+    The original files of a dataset are converted first; all of them are one task.
     """
     one_file = out.endswith((".jsonl", ".jsonl.gz"))
-    if one_file and len(tasks) > 1 and not original:
+    if one_file and len(tasks) > 1 and not plan.original:
         raise UsageError("several tasks need a folder, not one file", where=out)
     if figure and Path(figure).suffix not in (".svg", ".pdf", ".png"):
         raise UsageError("a figure is .svg, .pdf or .png", where=figure)
-    if original:
+    if plan.original:
         if not one_file:
             raise UsageError("the files of one dataset become one .jsonl file", where=out)
-        accounts = [map_original(original[0], original[1], base, out, plan)]
+        files = Original(
+            files=[Path(task) for task in tasks],
+            extra=[Path(path) for path in plan.extra],
+            split=plan.split or "dev",
+            seed=plan.seed,
+        )
+        accounts = [map_original(plan.original, files, base, out, plan)]
     else:
         accounts = [
             map_task(task, base, out if one_file else Path(out) / _name(task), plan)
@@ -195,7 +188,7 @@ def _name(task: str) -> str:
     return f"{Path(task).name.split('.')[0]}.jsonl"
 
 
-def bleu_figure(accounts: Sequence[Account]) -> Figure:
+def bleu_figure(accounts: Sequence[MappingAccount]) -> Figure:
     """Figure 5: how the BLEU of the evidence is distributed, one panel a task."""
     rows = (len(accounts) + 1) // 2
     columns = min(2, len(accounts))
@@ -213,13 +206,10 @@ def bleu_figure(accounts: Sequence[Account]) -> Figure:
         return finish(figure, "bleu", "BLEU of mapped evidence (KILT, Figure 5)")
 
 
-# KILT's Figure 4: all mentions of a document at once, with prediction and gold.
-
-
 DOCUMENTS = 5
 
 
-class Mention(msgspec.Struct, frozen=True):
+class LinkedMention(msgspec.Struct, frozen=True):
     """A marked mention: its words, the page it means, and the page that was predicted."""
 
     id: str
@@ -232,12 +222,12 @@ class Mention(msgspec.Struct, frozen=True):
         return self.gold == self.guess
 
 
-class Document(msgspec.Struct, frozen=True):
+class LinkedDocument(msgspec.Struct, frozen=True):
     """A document of an entity-linking dataset."""
 
     name: str
     text: str
-    mentions: list[Mention]
+    mentions: list[LinkedMention]
 
 
 def document_name(identity: str) -> str:
@@ -245,18 +235,18 @@ def document_name(identity: str) -> str:
     return identity.rpartition(":")[0].partition("_")[2] or identity
 
 
-def documents(gold: str | Path, guess: str | Path) -> Iterator[Document]:
+def documents(gold: str | Path, guess: str | Path) -> Iterator[LinkedDocument]:
     """The documents of a gold file in its order, with the answers of a prediction file."""
     answers: dict[str, str] = {}
     for _, record in read_json_lines(guess):
         outputs = [o["answer"] for o in record.get("output", ()) if o.get("answer") is not None]
         answers[str(record["id"]).strip()] = str(outputs[0]).strip() if outputs else ""
-    grouped: dict[str, list[tuple[str, Mention]]] = {}
+    grouped: dict[str, list[tuple[str, LinkedMention]]] = {}
     for _, record in read_json_lines(gold):
         identity = str(record["id"]).strip()
         right = [o["answer"] for o in record.get("output", ()) if o.get("answer")]
         text = str(record.get("input", ""))
-        mention = Mention(
+        mention = LinkedMention(
             identity,
             mention_of(text) or "",
             str(right[0]) if right else "",
@@ -265,7 +255,7 @@ def documents(gold: str | Path, guess: str | Path) -> Iterator[Document]:
         grouped.setdefault(document_name(identity), []).append((text, mention))
     for name, listed in grouped.items():
         text = listed[0][0].replace(f"{START} ", "").replace(f" {END}", "")
-        yield Document(name, text, [mention for _, mention in listed])
+        yield LinkedDocument(name, text, [mention for _, mention in listed])
 
 
 def mentions_section(scored: Sequence[Scored], most: int = DOCUMENTS) -> Section | None:
@@ -278,31 +268,24 @@ def mentions_section(scored: Sequence[Scored], most: int = DOCUMENTS) -> Section
             if number == most:
                 break
             where = f"{score.system.name}, {score.dataset.title}, {score.split}"
-            parts.append(document_html(document, where))
+            right = sum(mention.right for mention in document.mentions)
+            rows = "".join(
+                f"<tr><td>{'✓' if m.right else '✗'}</td><td>{html.escape(m.mention)}</td>"
+                f"<td>{html.escape(m.guess) or '–'}</td>"
+                f"<td>{'' if m.right else html.escape(m.gold)}</td></tr>"
+                for m in document.mentions
+            )
+            head = "".join(f"<th scope=col>{c}</th>" for c in ("", "mention", "prediction", "gold"))
+            parts.append(
+                f"<details><summary>{html.escape(document.name)} ({html.escape(where)}): "
+                f"{right} of {len(document.mentions)}</summary>"
+                f"<p>{html.escape(document.text)}</p>"
+                f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+                "</details>"
+            )
     if not parts:
         return None
     return Section("All mentions of a document (KILT, Figure 4)", html="".join(parts))
-
-
-def document_html(document: Document, where: str) -> str:
-    right = sum(mention.right for mention in document.mentions)
-    rows = "".join(
-        f"<tr><td>{'✓' if m.right else '✗'}</td><td>{html.escape(m.mention)}</td>"
-        f"<td>{html.escape(m.guess) or '–'}</td>"
-        f"<td>{'' if m.right else html.escape(m.gold)}</td></tr>"
-        for m in document.mentions
-    )
-    head = "".join(f"<th scope=col>{c}</th>" for c in ("", "mention", "prediction", "gold"))
-    return (
-        f"<details><summary>{html.escape(document.name)} ({html.escape(where)}): "
-        f"{right} of {len(document.mentions)}</summary>"
-        f"<p>{html.escape(document.text)}</p>"
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-        "</details>"
-    )
-
-
-# KILT's Tables 2 to 5 and 7 to 17 over prediction files, on one page.
 
 
 SHORT = {"accuracy": "Accuracy", "em": "EM", "f1": "F1", "rougel": "Rouge-L"}

@@ -1,4 +1,4 @@
-"""Reading KILT's published files: every line a query on disk, every bad line named."""
+"""KILT's files read as queries on disk, every bad line named; benchmarks and answers written as such files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tarfile
 from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
@@ -15,7 +15,8 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.arrow_records import Seen, Spool, blocks
 from whichone.files.compressed import is_tar
 from whichone.files.json_records import entries
-from whichone.files.lines import NOT_JSON, decode_line, open_binary, read_lines, write_lines
+from whichone.files.lines import NOT_JSON, open_binary, write_lines
+from whichone.papers.kilt.evidence_text import distinct_records
 from whichone.papers.kilt.kilt_record import (
     KEPT,
     SOURCE,
@@ -29,11 +30,10 @@ from whichone.papers.kilt.kilt_record import (
     record_of,
 )
 from whichone.records import Query, without_collector
+from whichone.runs.predictions import kilt_predictions
+from whichone.runs.run import Answers
 
-# TriviaQA's own questions: KILT publishes their ids only.
-
-
-_BLOCK = 4_096
+BLOCK = 2_048
 
 
 class _Question(msgspec.Struct):
@@ -49,7 +49,7 @@ class Originals:
         self._places = Seen()
         for path in paths:
             for name, file in _documents(Path(path)):
-                for block in blocks(_questions(name, file), _BLOCK):
+                for block in blocks(_questions(name, file), BLOCK):
                     first = len(self._texts)
                     self._places.add([q.id for q in block], range(first, first + len(block)))
                     self._texts.extend(q.text for q in block)
@@ -84,12 +84,6 @@ def _documents(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
                 held = archive.extractfile(member)
                 if held is not None:
                     yield f"{path}:{member.name}", held
-
-
-# Reading KILT's published files: every line a query on disk, every bad line named.
-
-
-BLOCK = 2_048
 
 
 class ReadFile(msgspec.Struct):
@@ -129,95 +123,48 @@ def read_file(
     )
     if dataset_split and name and known is not dataset_split[0]:
         raise UsageError(f"the file is of {dataset_split[0].name}, not of {name}", where=str(path))
-    _Reading(read, originals, source, on_error, near).run(dataset_split is not None or bool(split))
-    return read
+    queries = Spool(Query, near)
+    without = array("q")  # place and line of each query without outputs
+    silent = 0
 
-
-class _Reading:
-    """The lines of one file, block by block."""
-
-    def __init__(
-        self,
-        read: ReadFile,
-        originals: Originals | None,
-        source: str,
-        on_error: str,
-        near: str | Path | None,
-    ) -> None:
-        self._read, self._originals, self._source = read, originals, source
-        self._skips, self._near = on_error != "fail", near
-        self._seen = Seen(near)
-        self._queries = Spool(Query, near)
-        self._without = array("q")  # place and line of each query without outputs
-        self._silent = 0
-
-    @without_collector()
-    def run(self, is_given: bool) -> None:
-        read = self._read
-        for block in blocks(self._lines(), BLOCK):
-            queries = [item for _, item in block if isinstance(item, Query)]
-            lines = [line for line, item in block if isinstance(item, Query)]
-            before = iter(self._seen.add([query.id for query in queries], lines))
-            for line, item in block:
-                if isinstance(item, BadInput):
-                    self._refuse(item)
-                elif (first := next(before)) is not None:
-                    text = f"the id occurs twice, first in line {first}"
-                    self._refuse(BadInput(text, file=read.path, line=line, ids=[item.id]))
-                else:
-                    self._keep(item, line)
-        read.queries = self._queries
-        self._check_gold(is_given)
-
-    def _lines(self) -> Iterator[tuple[int, Query | BadInput]]:
-        for line, text in read_lines(self._read.path):
-            try:
-                yield line, _query(self._read, text, line, self._originals, self._source)
-            except BadInput as error:
-                yield line, error
-                if not self._skips:
-                    return
-
-    def _refuse(self, error: BadInput) -> None:
-        if not self._skips:
+    def refuse(error: BadInput) -> None:
+        if on_error == "fail":
             raise error
-        self._read.bad.append(error)
+        read.bad.append(error)
 
-    def _keep(self, query: Query, line: int) -> None:
-        if not query.outputs:
-            self._without.extend((len(self._queries), line))
-            self._silent += "output" not in query.attributes[KEPT]
-        self._queries.append(query)
-        self._read.without_input += not query.input
+    def query(record: Any, line: int) -> Query:
+        return _query(read, record, line, originals, source)
 
-    def _check_gold(self, is_given: bool) -> None:
-        """Only test files may lack outputs; a file of another name that never says `output` is one."""
-        read, queries = self._read, self._queries
-        if not is_given and self._silent == len(queries):
-            read.split = "test"
-            read.queries = Spool(Query, self._near).extend(map(_as_test, queries))
-        if read.split == "test" or not self._without:
-            return
-        for place, line in zip(self._without[::2], self._without[1::2], strict=True):
+    with without_collector():
+        for line, item in distinct_records(path, query, stops=on_error == "fail", near=near):
+            if isinstance(item, BadInput):
+                refuse(item)
+                continue
+            if not item.outputs:
+                without.extend((len(queries), line))
+                silent += "output" not in item.attributes[KEPT]
+            queries.append(item)
+            read.without_input += not item.input
+    read.queries = queries
+    # Only test files may lack outputs; a file of another name that never says `output` is one.
+    if not dataset_split and not split and silent == len(queries):
+        read.split = "test"
+        read.queries = Spool(Query, near).extend(map(_as_test, queries))
+    elif read.split != "test" and without:
+        for place, line in zip(without[::2], without[1::2], strict=True):
             ids = [queries[place].id]
-            self._refuse(BadInput("gold with no outputs", file=read.path, line=line, ids=ids))
-        kept = (query for query in queries if query.outputs)
-        read.queries = Spool(Query, self._near).extend(kept)
+            refuse(BadInput("gold with no outputs", file=read.path, line=line, ids=ids))
+        read.queries = Spool(Query, near).extend(kept for kept in queries if kept.outputs)
+    return read
 
 
 def _as_test(query: Query) -> Query:
     return msgspec.structs.replace(query, attributes={**query.attributes, "split": "test"})
 
 
-_decoder = msgspec.json.Decoder()
-
-
 def _query(
-    read: ReadFile, text: bytes, line: int, originals: Originals | None, source: str
+    read: ReadFile, record: Any, line: int, originals: Originals | None, source: str
 ) -> Query:
-    if not text.strip():
-        raise BadInput("a blank line", file=read.path, line=line)
-    record = decode_line(_decoder, text, read.path, line)
     where = {"dataset": read.dataset.name if read.dataset else read.path.name.split(".")[0]}
     try:
         own = str(record.get("id")).strip() if isinstance(record, dict) else ""
@@ -262,9 +209,6 @@ def _labelled(query: Query, read: ReadFile, taken: Seen) -> Query:
     return msgspec.structs.replace(query, id=label, attributes={**query.attributes, KEPT: kept})
 
 
-# A benchmark as KILT's files: one a dataset and split, or one file of that name.
-
-
 def export_kilt(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     """Write `out`: one .jsonl (or .jsonl.gz) file, or a folder with the published names."""
     out = Path(out)
@@ -280,6 +224,27 @@ def export_kilt(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         return {out.name: _write(out, benchmark.queries)}
     out.mkdir(parents=True, exist_ok=True)
     return {name: _write(out / name, queries) for name, queries in files.items()}
+
+
+def export_kilt_answers(
+    folder: str | Path, out: str | Path, benchmark: str | None = None
+) -> dict[str, int]:
+    """Answers as KILT's predictions: one .jsonl file, or a folder with a file a dataset, named as its gold.
+
+    In a folder a record is called as in its published file, as the official programs compare them.
+    """
+    answers, out = Answers.open(folder), Path(out)
+    base = answers.benchmark(benchmark)
+    alone = out.name.endswith((".jsonl", ".jsonl.gz"))
+    files: dict[Path, list[bytes]] = {}
+    for query, output in kilt_predictions(answers, base):
+        place = out if alone else out / _file(query, base.name)
+        identity = query.id if alone else query.attributes.get(KEPT, {}).get("id", query.id)
+        record = {"id": identity, "input": query.input, "output": [output]}
+        files.setdefault(place, []).append(msgspec.json.encode(record))
+    if not alone:
+        out.mkdir(parents=True, exist_ok=True)
+    return {str(place): write_lines(place, lines) for place, lines in files.items()}
 
 
 def _file(query: Query, otherwise: str) -> str:

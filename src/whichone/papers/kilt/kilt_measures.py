@@ -1,4 +1,4 @@
-"""R-precision and KILT's rank list, in which a whole evidence set counts as one result."""
+"""The scores of KILT's programs on their records, and the same as measures of runs and answers."""
 
 from __future__ import annotations
 
@@ -25,12 +25,7 @@ from whichone.measures.answer_measures import (
 from whichone.measures.measure import Answered, Measure, Retrieved, needs_depth, no_depth
 from whichone.papers.kilt.kilt_record import UNKNOWN_PAGE
 
-# The parts of KILT's gold and prediction records that the scores look at.
-
-
 PAGE_KEY = "wikipedia_id"
-UNSET_TYPE = UnsetType
-
 GetKeys = Callable[[Any], Any]
 
 
@@ -77,20 +72,17 @@ class RecordReader:
         except UnicodeDecodeError as error:
             raise Unreadable(f"not UTF-8 (byte {error.start + 1} of the line)") from None
         except NOT_JSON:
-            return self._read_as_python_does(line)
-
-    def _read_as_python_does(self, line: bytes) -> Any:
-        """Python's own JSON reader takes NaN and lone surrogates, and so does the official program."""
-        try:
-            return msgspec.convert(json.loads(line.decode()), self._type)
-        except json.JSONDecodeError as error:
-            if not line.strip():
-                raise Unreadable("a blank line") from None
-            raise Unreadable(f"not JSON: {error}") from None
-        except RecursionError:
-            raise Unreadable("not JSON: nested too deeply") from None
-        except (msgspec.ValidationError, UnicodeEncodeError) as error:
-            raise Unreadable(f"not a KILT record: {error}") from None
+            # Python's own JSON reader takes NaN and lone surrogates, and so does the official program.
+            try:
+                return msgspec.convert(json.loads(line.decode()), self._type)
+            except json.JSONDecodeError as error:
+                if not line.strip():
+                    raise Unreadable("a blank line") from None
+                raise Unreadable(f"not JSON: {error}") from None
+            except RecursionError:
+                raise Unreadable("not JSON: nested too deeply") from None
+            except (msgspec.ValidationError, UnicodeEncodeError) as error:
+                raise Unreadable(f"not a KILT record: {error}") from None
 
 
 def gold_reader(rank_keys: Sequence[str]) -> RecordReader:
@@ -104,9 +96,6 @@ def guess_reader(rank_keys: Sequence[str]) -> RecordReader:
 def as_id(value: object) -> str:
     """How the official programs compare ids: as stripped text, so 1, "1" and " 1" are the same."""
     return str(value).strip()
-
-
-# R-precision and KILT's rank list, in which a whole evidence set counts as one result.
 
 
 JOINT = "+"
@@ -221,9 +210,6 @@ def completed_sets(ranked: dict[str, None], evidence: Sequence[frozenset[str]]) 
     return [place for place, content in enumerate(places) if content == 1]
 
 
-# KILT's own measures: answers that count only where their provenance is right, recall of evidence.
-
-
 LINKING = "el"
 
 
@@ -236,11 +222,11 @@ def _gated(name: str, value: Value) -> Maker:
 
     def measure(k: int | None) -> Measure:
         no_depth(name, k)
-        return Measure(name, gated, of="answers")
+        label = (
+            f"{name.removeprefix('kilt_')}, where the answer's first R pages are an evidence set's"
+        )
+        return Measure(name, gated, label=label, of="answers")
 
-    measure.__doc__ = (
-        f"{name.removeprefix('kilt_')}, where the answer's first pages are gold (KILT)."
-    )
     return measure
 
 
@@ -295,10 +281,6 @@ def kilt_recall(k: int | None) -> Measure:
 
 
 kilt_accuracy = _gated("kilt_accuracy", accuracy_value)
-"""KILT: accuracy, if the answer's first R pages are the R pages of an evidence set."""
 kilt_exact_match = _gated("kilt_em", exact_value)
-"""KILT: em, if the answer's first R pages are the R pages of an evidence set."""
 kilt_f1 = _gated("kilt_f1", f1_value)
-"""KILT: f1, if the answer's first R pages are the R pages of an evidence set."""
 kilt_rouge_l = _gated("kilt_rouge_l", rouge_l_value)
-"""KILT: rouge_l, if the answer's first R pages are the R pages of an evidence set."""

@@ -1,4 +1,4 @@
-"""One KILT record as a query, and a query as the record it came from, nothing lost on either way.
+"""KILT's eleven datasets, and one of their records as a query and back, nothing lost on either way.
 
 Our fields hold what the whole house understands: answers, pages, spans. Everything else of a record
 stays in `attributes` and is laid over our own fields on the way out, so that an output without an
@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -20,6 +20,8 @@ from whichone.benchmarks.by_name import PublishedFile, listed_files
 from whichone.errors import UsageError, did_you_mean
 from whichone.records import Output, Provenance, Query, page_id
 
+Task: TypeAlias = Literal["fc", "el", "sf", "qa", "dialogue"]
+Split: TypeAlias = Literal["train", "dev", "test"]
 SOURCE = "enwiki"
 START, END, SEPARATOR = "[START_ENT]", "[END_ENT]", "[SEP]"
 KEPT = "kilt"
@@ -60,37 +62,31 @@ def query_of(
     outputs = record.get("output")
     if outputs is not None and not isinstance(outputs, list):
         raise NotKilt("output is no list")
+    mention = mention_of(asked) if task == "el" else None
+    subject, mark, relation = asked.partition(SEPARATOR) if task == "sf" else ("", "", "")
     plain = Query(
         id=str(record["id"]).strip(),
         task=task,
         input=asked,
         outputs=tuple(_output(entry, source) for entry in outputs or ()),
-        mention=mention_of(asked) if task == "el" else None,
-        name=_name(asked, task),
-        relation=asked.partition(SEPARATOR)[2].strip() or None if task == "sf" else None,
+        mention=mention,
+        name=subject.strip() if mark else mention,
+        relation=relation.strip() or None,
     )
     said: dict[str, Any] = {"id": plain.id, "input": asked}
     kept = _remainder(record, {**said, "output": outputs} if outputs else said)
     if text and given is None:  # a question that was joined stays when the record goes out
-        kept = _with_input(kept)
+        absent = [key for key in kept.get(ABSENT, ()) if key != "input"]
+        others = {key: value for key, value in kept.items() if key not in (ABSENT, "input")}
+        kept = {**others, ABSENT: absent} if absent else others
     return msgspec.structs.replace(plain, attributes={**(attributes or {}), KEPT: kept})
-
-
-def _with_input(kept: dict[str, Any]) -> dict[str, Any]:
-    absent = [key for key in kept.get(ABSENT, ()) if key != "input"]
-    others = {key: value for key, value in kept.items() if key not in (ABSENT, "input")}
-    return {**others, ABSENT: absent} if absent else others
 
 
 def record_of(query: Query) -> dict[str, Any]:
     """The record of a query, as it came in where it came from KILT."""
     if KEPT in query.attributes:
         return _overlaid(_plain_record(query), query.attributes[KEPT])
-    return _foreign_record(query)
-
-
-def _foreign_record(query: Query) -> dict[str, Any]:
-    """A query of another benchmark: what KILT has no field for goes into `meta`."""
+    # A query of another benchmark: what KILT has no field for goes into `meta`.
     kept_fields = ("name", "role", "relation", "entity", "name_set")
     meta = {key: value for key in kept_fields if (value := getattr(query, key)) is not None}
     outputs = tuple(
@@ -108,13 +104,6 @@ def mention_of(text: str) -> str | None:
     _, start, rest = text.partition(START)
     mention, end, _ = rest.partition(END)
     return mention.strip() if start and end else None
-
-
-def _name(text: str, task: str) -> str | None:
-    if task == "el":
-        return mention_of(text)
-    subject, mark, _ = text.partition(SEPARATOR)
-    return subject.strip() if task == "sf" and mark else None
 
 
 def _output(entry: Any, source: str) -> Output:
@@ -181,14 +170,15 @@ def _plain_output(output: Output) -> dict[str, Any]:
         record["answer"] = output.answer
     if output.provenance:
         record["provenance"] = [
-            _overlaid(_plain_evidence(entry), entry.attributes) for entry in output.provenance[0]
+            _overlaid(
+                _entry(
+                    e.page.partition(":")[2], e.title, tuple(getattr(e, ours) for ours in _SPAN)
+                ),
+                e.attributes,
+            )
+            for e in output.provenance[0]
         ]
     return record
-
-
-def _plain_evidence(entry: Provenance) -> dict[str, Any]:
-    span = (entry.start_paragraph, entry.start_character, entry.end_paragraph, entry.end_character)
-    return _entry(entry.page.partition(":")[2], entry.title, span)
 
 
 def _entry(key: str, title: str | None, span: tuple[int | None, ...]) -> dict[str, Any]:
@@ -225,9 +215,6 @@ def _overlaid(plain: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, An
     absent = kept.get(ABSENT, ())
     fields = {**plain, **{key: value for key, value in kept.items() if key != ABSENT}}
     return {key: value for key, value in fields.items() if key not in absent}
-
-
-# What a record of each task must look like: a file of another dataset is recognised by its first line.
 
 
 CLAIM_ANSWERS = frozenset(("SUPPORTS", "REFUTES"))
@@ -270,9 +257,6 @@ def page_problems(query: Query, pages: Mapping[str, Sequence[int]]) -> list[str]
             elif problem := span_problem(entry, pages[entry.page]):
                 problems.append(f"{entry.page}: {problem}")
     return problems
-
-
-# The eleven datasets: task, metric, splits, file names, licence and citation, from `datasets.toml`.
 
 
 PAPER = "Petroni and others. KILT: a benchmark for knowledge intensive language tasks. NAACL 2021."
@@ -341,12 +325,10 @@ def dataset_and_split(path: str | Path) -> tuple[Dataset, str] | None:
 
 def published_files() -> list[PublishedFile]:
     """KILT's files for `whichone fetch`; each dataset has a licence and authors of its own."""
-    return [_licensed(file) for file in listed_files(__package__ or "", "published_files.toml")]
-
-
-def _licensed(file: PublishedFile) -> PublishedFile:
-    known = dataset_and_split(file.file)
-    if known is None:
-        return file
-    citation = f"{known[0].citation} {PAPER}"
-    return msgspec.structs.replace(file, licence=known[0].licence, citation=citation)
+    files = []
+    for file in listed_files(__package__ or "", "published_files.toml"):
+        if known := dataset_and_split(file.file):
+            licence, citation = known[0].licence, f"{known[0].citation} {PAPER}"
+            file = msgspec.structs.replace(file, licence=licence, citation=citation)
+        files.append(file)
+    return files

@@ -1,11 +1,10 @@
-"""What KILT's datasets are made of: the paper's Table 6, and how many datasets use a page (Figure 2)."""
+"""What reports and statistics say of a benchmark of KILT's kind: the paper's tables and figures over it."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,7 @@ from whichone.measures.scores import (
     slice_scores,
 )
 from whichone.papers.kilt.kilt_record import KEPT, datasets
-from whichone.papers.kilt.kilt_scoring import METRIC
-from whichone.records import Output, Query
+from whichone.records import Query
 from whichone.report.name_set_tables import TASKS as NAME_SET_TABLES_TASKS
 from whichone.report.name_set_tables import PaperStatistics
 from whichone.report.page import PALETTE, Cell, Figure, Section, Table, drawing, finish
@@ -56,69 +54,49 @@ def table_6(queries: Iterable[Query]) -> list[dict[str, Any]]:
     return [counted[name].figures(name) for name in names]
 
 
-class _Mean:
-    """A mean of whole numbers, counted as they come."""
-
-    def __init__(self) -> None:
-        self.total = self.count = 0
-
-    def add(self, value: int) -> None:
-        self.total += value
-        self.count += 1
-
-    def value(self) -> float | None:
-        return self.total / self.count if self.count else None
-
-
 class _Row:
     """What is counted of one dataset."""
 
     def __init__(self) -> None:
-        self.spans, self.sets, self.pages, self.answers = (_Mean() for _ in range(4))
+        self.totals: Counter[str] = Counter()
+        self.counts: Counter[str] = Counter()
         self.hops = 0
         self.sizes: Counter[str] = Counter()
 
     def add(self, query: Query) -> None:
-        listed = _sets(query.outputs)
         self.sizes[str(query.attributes.get("split", ""))] += 1
-        if count := len(query.answers()):
-            self.answers.add(count)
-        if not listed:
-            return
-        self.sets.add(len(listed))
-        self.pages.add(len({span[0] for group in listed for span in group}))
-        for group in listed:
-            self.spans.add(len(group))
-            self.hops += len({page for page, *_ in group}) > 1
+        sets = {  # the different ones, each a set of spans; empty ones are none
+            frozenset(
+                (e.page, e.start_paragraph, e.start_character, e.end_paragraph, e.end_character)
+                for e in group
+            )
+            for output in query.outputs
+            for group in output.provenance
+            if group
+        }
+        self._count("AAN", len(query.answers()))
+        self._count("APN", len(sets))
+        self._count("APP", len({page for spans in sets for page, *_ in spans}))
+        for spans in sets:
+            self._count("APS", len(spans))
+            self.hops += len({page for page, *_ in spans}) > 1
+
+    def _count(self, name: str, value: int) -> None:
+        self.totals[name] += value
+        self.counts[name] += value > 0
 
     def figures(self, name: str) -> dict[str, Any]:
         known = datasets().get(name)
+        means = {
+            average: self.totals[average] / self.counts[average] if self.counts[average] else None
+            for average in ("APS", "APN", "APP", "AAN")
+        }
         return {
             "dataset": known.label if known else name,
             "multi-hop": known.multi_hop if known else self.hops > 0,
-            "APS": self.spans.value(),
-            "APN": self.sets.value(),
-            "APP": self.pages.value(),
-            "AAN": self.answers.value(),
+            **means,
             **{split: self.sizes.get(split, 0) for split in ("train", "dev", "test")},
         }
-
-
-Span = tuple[str, int | None, int | None, int | None, int | None]
-
-
-def _sets(outputs: Sequence[Output]) -> list[frozenset[Span]]:
-    """The different provenance sets of a query, each a set of spans; empty ones are none."""
-    sets = {
-        frozenset(
-            (e.page, e.start_paragraph, e.start_character, e.end_paragraph, e.end_character)
-            for e in group
-        )
-        for output in outputs
-        for group in output.provenance
-        if group
-    }
-    return list(sets)
 
 
 class PagesInDatasets:
@@ -159,17 +137,17 @@ def datasets_per_page(queries: Iterable[Query]) -> dict[int, int]:
 
 
 def board_measures(benchmark: Benchmark, of: str) -> list[str]:
-    """What KILT's tables show beside the usual: Recall@5 of runs, ROUGE-L where a dataset asks for it."""
+    """What KILT's tables show: R-precision and Recall@5 of runs, of answers each dataset's own measure."""
     if not is_kilt(benchmark.queries):
         return []
     if of == "rankings":
-        return ["kilt_recall@5"]
-    asked = {str(query.attributes.get("dataset", "")) for query in benchmark.queries}
-    long = any(d.metric == "rougel" for name, d in datasets().items() if name in asked)
-    return ["rouge_l"] if long else []
-
-
-# KILT's Tables 3 to 5 of runs and answers over any benchmark, by dataset or task.
+        return ["rprec", "kilt_recall@5"]
+    asked = {str(query.attributes.get("dataset", "")): query.task for query in benchmark.queries}
+    own = [
+        KILT_MEASURES[datasets()[name].metric] if name in datasets() else OTHER_DATASETS.get(task)
+        for name, task in asked.items()
+    ]
+    return [name for name in dict.fromkeys(own) if name]
 
 
 KILT_MEASURES = {"accuracy": "accuracy", "em": "em", "f1": "f1", "rougel": "rouge_l"}
@@ -189,7 +167,7 @@ def answers_section(
 def downstream_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
     """KILT's Table 3: each dataset's own measure."""
     return _by_dataset(
-        [_scores(answer_run, benchmark, gated=False) for answer_run in answers],
+        answers,
         benchmark,
         key="kilt-downstream",
         title="Downstream performance (KILT, Table 3)",
@@ -201,7 +179,7 @@ def downstream_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
 def kilt_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
     """KILT's Table 5: the same, with points only where the provenance is found."""
     return _by_dataset(
-        [_scores(answer_run, benchmark, gated=True) for answer_run in answers],
+        answers,
         benchmark,
         key="kilt-scores",
         title="KILT scores (KILT, Table 5)",
@@ -233,16 +211,10 @@ def retrieval_table(runs: Sequence[Run], benchmark: Benchmark) -> Table:
     )
 
 
-def _scores(answers: Answers, benchmark: Benchmark, *, gated: bool) -> Scores:
-    names = {_measure(q, gated) for q in benchmark.queries}
-    scores = score_answers(answers, benchmark, parse_measures(sorted(names)))
-    return replace(scores, system=scores.marked)
-
-
 def _measure(query: Query, gated: bool) -> str:
     """The measure that the KILT paper names for a query's dataset, else its task's usual one."""
-    named = METRIC.get(str(query.attributes.get("dataset", "")).lower())
-    name = KILT_MEASURES[named] if named else OTHER_DATASETS.get(query.task, "f1")
+    known = datasets().get(str(query.attributes.get("dataset", "")).lower())
+    name = KILT_MEASURES[known.metric] if known else OTHER_DATASETS.get(query.task, "f1")
     return f"kilt_{name}" if gated else name
 
 
@@ -259,10 +231,18 @@ def _datasets(benchmark: Benchmark) -> dict[str, npt.NDArray[np.int64]]:
 
 
 def _by_dataset(
-    systems: Sequence[Scores], benchmark: Benchmark, *, key: str, title: str, note: str, gated: bool
+    answers: Sequence[Answers],
+    benchmark: Benchmark,
+    *,
+    key: str,
+    title: str,
+    note: str,
+    gated: bool,
 ) -> Table:
-    if not systems:
+    if not answers:
         raise BadInput("a table needs at least one folder of answers")
+    names = sorted({_measure(query, gated) for query in benchmark.queries})
+    systems = [score_answers(given, benchmark, parse_measures(names)) for given in answers]
     groups = _datasets(benchmark)
     heads = {
         name: _measure(benchmark.queries[int(members[0])], gated)
@@ -270,7 +250,7 @@ def _by_dataset(
     }
     rows: list[Sequence[Cell]] = [
         (
-            s.system,
+            s.marked,
             *(estimate(s, parse_measure(heads[name]), members) for name, members in groups.items()),
         )
         for s in systems
@@ -282,9 +262,6 @@ def _by_dataset(
         rows=rows,
         note=f"{note} {cluster_note(benchmark.queries)}.",
     )
-
-
-# KILT's Table 4 split where the paper does not: unique and shared names, and popularity.
 
 
 NAMES = {True: "shared", False: "unique", None: "no gold page"}
@@ -325,32 +302,25 @@ def _table(systems: Sequence[Scores], column: str, head: str, title: str) -> Tab
     )
 
 
-# KILT's Table 6 and Figure 2 for a benchmark, to print and to put on a page.
-
-
 def kilt_statistics(benchmark: Benchmark) -> PaperStatistics | None:
     """Both as a document and as text, and Table 6 for a page; None for a benchmark that is not of KILT's kind."""
     if not is_kilt(benchmark.queries):
         return None
-    table = statistics_table(benchmark)
-    pages = datasets_per_page(benchmark.queries)
-    counts_text = [f"{count:,} in {number}" for number, count in pages.items()]
-    text = f"{table.to_markdown()}\nGold pages by number of datasets (Figure 2): {', '.join(counts_text)}"
-    document = {"table_6": table_6(benchmark.queries), "datasets_per_page": pages}
-    return PaperStatistics(document, text, (table,))
-
-
-def statistics_table(benchmark: Benchmark) -> Table:
     rows = table_6(benchmark.queries)
     columns = tuple(rows[0]) if rows else ()
     shown = [["x" if c is True else "" if c is False else c for c in row.values()] for row in rows]
-    return Table(
+    table = Table(
         key="kilt-statistics",
         title="Dataset statistics (KILT, Table 6)",
         columns=columns,
         rows=shown,
         note=LEGEND,
     )
+    pages = datasets_per_page(benchmark.queries)
+    counts_text = [f"{count:,} in {number}" for number, count in pages.items()]
+    text = f"{table.to_markdown()}\nGold pages by number of datasets (Figure 2): {', '.join(counts_text)}"
+    document = {"table_6": table_6(benchmark.queries), "datasets_per_page": pages}
+    return PaperStatistics(document, text, (table,))
 
 
 def datasets_per_page_figure(benchmark: Benchmark) -> Figure:
@@ -366,9 +336,6 @@ def datasets_per_page_figure(benchmark: Benchmark) -> Figure:
         return finish(figure, "datasets-per-page", "Pages and datasets (KILT, Figure 2)", note)
 
 
-# What a report of runs says of a benchmark of KILT's: Tables 1 and 4, Figures 1 and 2.
-
-
 TASKS = {
     "fc": "Fact Checking",
     "el": "Entity Linking",
@@ -380,7 +347,6 @@ INPUTS = {"fc": "Claim", "el": "Text Chunk", "sf": "Structured", "qa": "Question
 OUTPUTS = {"fc": "Classification", "el": "Entity", "sf": "Entity", "qa": "Extractive"}
 ABSTRACTIVE = {"hotpotqa": "Short Abstractive", "eli5": "Long Abstractive"}
 _SHOWN = 200
-_RUNS_BLOCK = 4_096
 
 
 def runs_section(
@@ -420,7 +386,7 @@ def instances_table(benchmark: Benchmark, most: int = 8) -> Table:
     """Figure 1 as a table: an instance of each dataset, those that share a page beside each other."""
     pages = PagesInDatasets(benchmark.queries)
     best: dict[str, tuple[tuple[int, str], Query]] = {}
-    for block in blocks(benchmark.queries, _RUNS_BLOCK):
+    for block in blocks(benchmark.queries, _BLOCK):
         needed = [(page, query) for query in block for page in sorted(query.gold_pages())]
         for (page, query), number in zip(needed, pages.of([p for p, _ in needed]), strict=True):
             name = str(query.attributes.get("dataset", ""))
@@ -432,18 +398,14 @@ def instances_table(benchmark: Benchmark, most: int = 8) -> Table:
         :most
     ]:
         answer = next(iter(query.answers()), "")
-        source = _title(query, page) or titles.get(page, page)
-        rows.append((name, query.input[:_SHOWN], answer[:_SHOWN], source))
+        sources = (s for output in query.outputs for group in output.provenance for s in group)
+        title = next((source.title for source in sources if source.page == page), None)
+        title = title or titles.get(page, page)
+        rows.append((name, query.input[:_SHOWN], answer[:_SHOWN], title))
     return Table(
         key="kilt-instances",
         title="One interface: input, output, provenance (KILT, Figure 1)",
         columns=("dataset", "input", "output", "provenance"),
         rows=rows,
         note="One instance a dataset; pages that several datasets need come first. Long texts are cut.",
-    )
-
-
-def _title(query: Query, page: str) -> str | None:
-    return next(
-        (s.title for o in query.outputs for g in o.provenance for s in g if s.page == page), None
     )

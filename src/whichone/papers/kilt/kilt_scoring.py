@@ -1,4 +1,4 @@
-"""All KILT scores of one record: a row of numbers under the official names."""
+"""All KILT scores of one record, a row of numbers under the official names, and the metric of each dataset."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct
 
-from whichone.errors import UsageError, did_you_mean
 from whichone.measures.answer_measures import WRONG, AnswerScores, answer_scores
 from whichone.papers.kilt.kilt_measures import (
     PAGE_KEY,
@@ -22,10 +21,8 @@ from whichone.papers.kilt.kilt_measures import (
     guess_reader,
     r_precision,
 )
+from whichone.papers.kilt.kilt_record import dataset, datasets
 from whichone.text.normalisers import ARTICLES, normalize, normalize_for_mapping
-
-# Whether gold answers and gold titles can be read in the retrieved texts or in the input.
-
 
 NEVER = 1 << 62
 
@@ -105,9 +102,6 @@ def _with_longest_words(phrases: Iterable[str]) -> list[tuple[str, str]]:
     return [(phrase, max(phrase.split(), key=len, default="")) for phrase in normal]
 
 
-# All KILT scores of one record: a row of numbers under the official names.
-
-
 DOWNSTREAM = ("accuracy", "em", "f1", "rougel")
 KILT = tuple(f"KILT-{name}" for name in DOWNSTREAM)
 AT_K = (
@@ -124,7 +118,7 @@ PARTS: tuple[Part, ...] = ("downstream", "retrieval")
 _NOWHERE = (NEVER, NEVER, NEVER)
 
 
-class Settings(Struct, frozen=True):
+class KiltSettings(Struct, frozen=True):
     """What to score: which cut-offs, which provenance keys make an id, which of the two parts."""
 
     ks: tuple[int, ...] = (1, 5, 10, 20)
@@ -187,7 +181,7 @@ def gold_answers(outputs: Iterable[Any]) -> set[str]:
 class RecordScorer:
     """Scores gold and guess records of one pair of files."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: KiltSettings) -> None:
         self.settings = settings
         self.gold_reader = gold_reader(settings.rank_keys)
         self.guess_reader = guess_reader(settings.rank_keys)
@@ -236,7 +230,8 @@ class RecordScorer:
                 )
                 precision = r_precision(ranked.ids, wanted.complete)
             row.append(precision)
-            row.append(_title_asked_for(titles, gold.input))
+            asked = gold.input  # TriviaQA's files have none
+            row.append(float("nan") if asked is UNSET else float(title_in_input(titles, asked)))
             self._add_cuts(row, ranked, wanted, mentions)
         else:
             row += self._no_retrieval
@@ -309,11 +304,6 @@ class RecordScorer:
             )
 
 
-def _title_asked_for(titles: set[str], text: Any) -> float:
-    """Whether a gold title is in the input; not a number where there is none, as in TriviaQA's files."""
-    return float("nan") if text is UNSET else float(title_in_input(titles, text))
-
-
 def _the_ranking(outputs: Sequence[Any], flaws: list[Flaw]) -> Sequence[Any]:
     """The one provenance list; none at all is an empty one, as in the official downstream program."""
     ranked = [output.provenance for output in outputs if output.provenance is not UNSET]
@@ -335,32 +325,6 @@ def _no_single_answer(outputs: Sequence[Any]) -> Flaw:
     return Flaw("guess", ("downstream",), reason, layout)
 
 
-# The one downstream metric that the KILT paper names for each of its eleven datasets (Table 3).
-
-
-METRIC = {
-    "fever": "accuracy",
-    "aidayago2": "accuracy",
-    "wned": "accuracy",
-    "cweb": "accuracy",
-    "trex": "accuracy",
-    "structured_zeroshot": "accuracy",
-    "nq": "em",
-    "hotpotqa": "em",
-    "triviaqa": "em",
-    "eli5": "rougel",
-    "wow": "f1",
-}
-"""By the name that the published files begin with."""
-
-OTHER_NAMES = {
-    "aida": "aidayago2",
-    "wned-wiki": "wned",
-    "wned-cweb": "cweb",
-    "zsre": "structured_zeroshot",
-}
-
-
 class Headline(Struct, frozen=True):
     """The names of the metrics that the paper's tables show for a dataset."""
 
@@ -370,19 +334,12 @@ class Headline(Struct, frozen=True):
     retrieval: str = "Rprec"
 
 
-def headline(dataset: str) -> Headline:
-    name = dataset.lower()
-    name = OTHER_NAMES.get(name, name)
-    if name not in METRIC:
-        raise UsageError(
-            f"KILT has no dataset called {dataset!r}",
-            hint=did_you_mean(name, [*METRIC, *OTHER_NAMES]),
-        )
-    return Headline(name, METRIC[name], f"KILT-{METRIC[name]}")
-
-
-def headline_of_file(path: str | Path) -> Headline | None:
-    """Told by a published file's name, such as nq-dev-kilt.jsonl; None for other names."""
-    stem = Path(path).name.lower().split(".")[0]
-    first = stem.split("-")[0]
-    return headline(first) if first in METRIC and "kilt" in stem.split("-") else None
+def headline(name: str | None, gold: str | Path) -> Headline | None:
+    """The headline of a dataset by its name, else by a published gold file's, such as nq-dev-kilt.jsonl."""
+    if name is None:
+        words = Path(gold).name.lower().split(".")[0].split("-")
+        if words[0] not in datasets() or "kilt" not in words:
+            return None
+        name = words[0]
+    known = dataset(name)
+    return Headline(known.name, known.metric, f"KILT-{known.metric}")

@@ -1,24 +1,41 @@
-"""A whole task onto a snapshot: pages first, then spans page by page, then what is kept."""
+"""A task's evidence onto a snapshot: pages first, then spans page by page, then what is kept."""
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.arrow_records import Spool, blocks
 from whichone.files.lines import write_atomic, write_json_lines
+from whichone.options import OnError, Option, Seed
 from whichone.papers.kilt.convert import CONVERTERS
-from whichone.papers.kilt.evidence_text import Evidence, Original, TaskOutput, TaskRecord, read_task
-from whichone.papers.kilt.kilt_record import OTHER_NAMES, dataset, dataset_and_split, datasets
+from whichone.papers.kilt.evidence_text import (
+    Original,
+    OriginalEvidence,
+    TaskOutput,
+    TaskRecord,
+    read_task,
+)
+from whichone.papers.kilt.kilt_record import (
+    OTHER_NAMES,
+    Dataset,
+    Split,
+    Task,
+    dataset,
+    dataset_and_split,
+    datasets,
+)
 from whichone.papers.kilt.snapshot_pages import Snapshot, SnapshotPage
 from whichone.papers.kilt.spans import (
     THRESHOLD,
+    EvidenceSpan,
+    PublishedMatch,
     Tokenizer,
     best_span,
     match_answer,
@@ -30,13 +47,11 @@ from whichone.papers.kilt.spans import (
 )
 from whichone.progress import progress
 
-# Mapped evidence as KILT records: what an evaluation set keeps, what it drops, and why.
-
 
 class Mapped(msgspec.Struct, frozen=True):
     """Where a piece of evidence came to lie; `page` None where the snapshot has no such page."""
 
-    evidence: Evidence
+    evidence: OriginalEvidence
     page: str | None = None
     title: str | None = None
     section: str | None = None
@@ -134,27 +149,42 @@ def section_of(paragraphs: Sequence[str], number: int) -> str:
     return next(above, "Section::::Abstract.").strip()
 
 
-# How a task is to be mapped.
-
-
 Rules = Literal["paper", "published"]
 
 
 class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How to map; dataset and split are recognised by a published file's name when not given."""
 
-    dataset: str | None = None
-    task: str | None = None
-    split: str | None = None
-    rules: Rules = "paper"
-    tokenizer: str = "words"
-    threshold: float = THRESHOLD
-    on_error: str = "fail"
-    old: str | None = None
-    """The snapshot whose spans a KILT file without texts names."""
-
-
-# Evidence to spans, a page at a time: first all pages, then the spans of each.
+    dataset: Annotated[
+        str | None, Option("One of KILT's eleven; else recognised by the file's name.")
+    ] = None
+    task: Annotated[
+        Task | None, Option("Entity linking (el) maps by page, the others by span.")
+    ] = None
+    split: Annotated[Split | None, Option()] = None
+    original: Annotated[
+        str | None,
+        Option("The tasks are the original files of this dataset: fever, nq, hotpotqa, ..."),
+    ] = None
+    extra: Annotated[
+        tuple[str, ...],
+        Option("With --original: FEVER's wiki-pages, WNED's RawText.", kind="exists"),
+    ] = ()
+    seed: Seed = 0
+    old: Annotated[
+        str | None,
+        Option(
+            "A KILT file without texts: the knowledge base that its places are of.",
+            flags=("--from",),
+            kind="exists",
+        ),
+    ] = None
+    rules: Annotated[Rules, Option("What the paper says, or what the released program does.")] = (
+        "paper"
+    )
+    tokenizer: Annotated[Literal["words", "spacy"], Option()] = "words"
+    threshold: Annotated[float, Option("Least BLEU in dev and test.")] = THRESHOLD
+    on_error: OnError = "fail"
 
 
 ORDER = 4
@@ -167,7 +197,8 @@ def find_pages(
     wanted = {text: [t.text for t in tokenize(text, tokenizer)] for text in dict.fromkeys(texts)}
     index: dict[tuple[str, ...], list[str]] = {}
     for text, tokens in wanted.items():
-        for gram in set(_grams(tokens)):
+        order = min(ORDER, len(tokens))
+        for gram in set(zip(*(tokens[n:] for n in range(order)), strict=False)):
             index.setdefault(gram, []).append(text)
     orders = sorted({len(gram) for gram in index})
     best: dict[str, tuple[float, int, str]] = {}
@@ -187,11 +218,6 @@ def find_pages(
     return {text: page for text, (_, _, page) in best.items()}
 
 
-def _grams(tokens: Sequence[str]) -> Iterable[tuple[str, ...]]:
-    order = min(ORDER, len(tokens))
-    return zip(*(tokens[n:] for n in range(order)), strict=False) if order else ()
-
-
 class Mapper:
     """Places evidence in one snapshot, a page at a time."""
 
@@ -209,7 +235,7 @@ class Mapper:
         """For each output of each record its evidence, mapped; None where it has none."""
         pieces = [e for r in records for o in r.outputs for e in o.evidence or ()]
         pages = self._pages(pieces)
-        by_page: dict[str, list[Evidence]] = {}
+        by_page: dict[str, list[OriginalEvidence]] = {}
         for piece in pieces:
             if page := pages.get(_reference(piece)):
                 by_page.setdefault(page, []).append(piece)
@@ -230,7 +256,7 @@ class Mapper:
 
     def _mapped(
         self,
-        piece: Evidence,
+        piece: OriginalEvidence,
         pages: dict[str, str],
         placed: dict[tuple[str, str | None], Mapped],
     ) -> Mapped:
@@ -238,63 +264,56 @@ class Mapper:
         span = placed.get((page, piece.text)) if page else None
         return msgspec.structs.replace(span, evidence=piece) if span else Mapped(piece)
 
-    def _pages(self, pieces: Sequence[Evidence]) -> dict[str, str]:
+    def _pages(self, pieces: Sequence[OriginalEvidence]) -> dict[str, str]:
         named = {piece.page for piece in pieces if piece.page is not None}
         pages = self._snapshot.resolve(named)
         nameless = [piece.text or "" for piece in pieces if piece.page is None]
         if nameless:
-            all_pages = find_pages(nameless, self._snapshot.every_page(), self._tokenizer)
-            pages |= {_reference(Evidence(None, text)): page for text, page in all_pages.items()}
+            all_pages = find_pages(nameless, self._snapshot.pages(), self._tokenizer)
+            pages |= {
+                _reference(OriginalEvidence(None, text)): page for text, page in all_pages.items()
+            }
         return pages
 
     def _place(
         self,
         page: SnapshotPage,
-        pieces: Sequence[Evidence],
+        pieces: Sequence[OriginalEvidence],
         placed: dict[tuple[str, str | None], Mapped],
     ) -> None:
         tokens = None
         for text in dict.fromkeys(piece.text for piece in pieces):
-            whole = Mapped(Evidence(page.page, text), page.page, page.title)
+            whole = Mapped(OriginalEvidence(page.page, text), page.page, page.title)
             if self._whole_pages or not text:
                 placed[page.page, text] = whole
                 continue
+            span: EvidenceSpan | PublishedMatch | None
             if self._published:
-                placed[page.page, text] = self._as_published(page, text, whole)
+                span = match_answer(text, page.paragraphs, self._marks)
+                self.crashes += span.crashed
+            else:
+                tokens = tokens or page_tokens(page.paragraphs, self._tokenizer)
+                span = best_span(text, page.paragraphs, tokens, self._tokenizer)
+            if span is None:
+                placed[page.page, text] = msgspec.structs.replace(whole, bleu=0.0)
                 continue
-            tokens = tokens or page_tokens(page.paragraphs, self._tokenizer)
-            span = best_span(text, page.paragraphs, tokens, self._tokenizer)
             placed[page.page, text] = msgspec.structs.replace(
                 whole,
-                section=section_of(page.paragraphs, span.paragraph) if span else None,
-                paragraph=span.paragraph if span else None,
-                start=span.start if span else None,
-                end=span.end if span else None,
-                bleu=span.bleu if span else 0.0,
+                section=section_of(page.paragraphs, max(span.paragraph, 0)),
+                paragraph=span.paragraph,
+                start=span.start,
+                end=span.end,
+                bleu=float(span.bleu),
             )
 
-    def _as_published(self, page: SnapshotPage, text: str, whole: Mapped) -> Mapped:
-        span = match_answer(text, page.paragraphs, self._marks)
-        self.crashes += span.crashed
-        return msgspec.structs.replace(
-            whole,
-            section=section_of(page.paragraphs, max(span.paragraph, 0)),
-            paragraph=span.paragraph,
-            start=span.start,
-            end=span.end,
-            bleu=float(span.bleu),
-        )
 
-
-def _reference(piece: Evidence) -> str:
+def _reference(piece: OriginalEvidence) -> str:
     """What pages are looked up by; a text without a page is marked as one."""
     return piece.page if piece.page is not None else f"text: {piece.text}"
 
 
-# The texts of spans that a KILT file names by their places in an older snapshot.
-
-
-Span = tuple[int, int, int, int]
+Places = tuple[int, int, int, int]
+"""Paragraph and character of start and end, as a KILT file names a span."""
 
 
 def with_texts(
@@ -322,17 +341,17 @@ def with_texts(
     return [_filled(record, texts) for record in records]
 
 
-def _pieces(record: TaskRecord) -> list[Evidence]:
+def _pieces(record: TaskRecord) -> list[OriginalEvidence]:
     return [piece for output in record.outputs for piece in output.evidence or ()]
 
 
-def _key(piece: Evidence) -> tuple[str, Span] | None:
+def _key(piece: OriginalEvidence) -> tuple[str, Places] | None:
     if piece.text or piece.page is None or piece.span is None:
         return None
     return piece.page, piece.span
 
 
-def text_at(page: SnapshotPage, span: Span) -> str:
+def text_at(page: SnapshotPage, span: Places) -> str:
     """What is between two places of a page; paragraphs in between come whole."""
     first, start, last, end = span
     paragraphs = page.paragraphs
@@ -344,8 +363,8 @@ def text_at(page: SnapshotPage, span: Span) -> str:
     return " ".join((paragraphs[first][start:], *between, paragraphs[last][:end]))
 
 
-def _filled(record: TaskRecord, texts: dict[tuple[str, Span], str]) -> TaskRecord:
-    def filled(piece: Evidence) -> Evidence:
+def _filled(record: TaskRecord, texts: dict[tuple[str, Places], str]) -> TaskRecord:
+    def filled(piece: OriginalEvidence) -> OriginalEvidence:
         key = _key(piece)
         return msgspec.structs.replace(piece, text=texts.get(key)) if key else piece
 
@@ -358,15 +377,12 @@ def _filled(record: TaskRecord, texts: dict[tuple[str, Span], str]) -> TaskRecor
     return msgspec.structs.replace(record, outputs=outputs)
 
 
-# A whole task onto a snapshot: pages first, then spans page by page, then what is kept.
-
-
 BINS = 20
 BLOCK = 20_000
 """So many records are mapped together: each time the pages of the snapshot are read."""
 
 
-class Account(msgspec.Struct, kw_only=True):
+class MappingAccount(msgspec.Struct, kw_only=True):
     """What became of a task: shares discarded, and BLEU by twentieths (the paper's Figure 5)."""
 
     file: str
@@ -391,25 +407,22 @@ class Account(msgspec.Struct, kw_only=True):
         return {**msgspec.to_builtins(self), "discarded": self.discarded}
 
 
-def map_task(task: str | Path, base: str | Path, out: str | Path, plan: MapPlan) -> Account:
+def map_task(task: str | Path, base: str | Path, out: str | Path, plan: MapPlan) -> MappingAccount:
     """Map one task; write the records to `out`, and beside it the account and what was dropped."""
     dataset_split = dataset_and_split(task)
     known = dataset(plan.dataset) if plan.dataset else (dataset_split[0] if dataset_split else None)
     split = plan.split or (dataset_split[1] if dataset_split else "dev")
     bad: list[BadInput] = []
     records = Spool(TaskRecord, out).extend(read_task(task, plan.on_error, bad))
-    account = Account(file=Path(task).name, split=split, bad_lines=len(bad))
+    account = MappingAccount(file=Path(task).name, split=split, bad_lines=len(bad))
     account.left_out = dict(Counter(error.message for error in bad))
     kind = plan.task or (known.task if known else "qa")
-    aliases = known is not None and known.inputs_from_original
-    return map_records(
-        records, base, Path(out), plan, account, kind=kind, aliases=aliases, bad=bad, file=task
-    )
+    return map_records(records, base, Path(out), plan, account, known, kind, bad=bad, file=task)
 
 
 def map_original(
     name: str, original: Original, base: str | Path, out: str | Path, plan: MapPlan
-) -> Account:
+) -> MappingAccount:
     """Convert the original files of a dataset and map them."""
     key = OTHER_NAMES.get(name.lower(), name.lower())
     if key not in CONVERTERS:
@@ -419,12 +432,11 @@ def map_original(
     original.names = Snapshot(base).names
     original.near = Path(out)
     records = Spool(TaskRecord, out).extend(CONVERTERS[key](original))
-    account = Account(file=", ".join(f.name for f in original.files), split=original.split)
+    account = MappingAccount(file=", ".join(f.name for f in original.files), split=original.split)
     account.left_out = {reason: n for reason, n in original.left_out.items() if n}
     known = datasets().get(key)
     kind = plan.task or (known.task if known else "el")
-    aliases = known is not None and known.inputs_from_original
-    return map_records(records, base, Path(out), plan, account, kind=kind, aliases=aliases)
+    return map_records(records, base, Path(out), plan, account, known, kind)
 
 
 def map_records(
@@ -432,13 +444,13 @@ def map_records(
     base: str | Path,
     out: Path,
     plan: MapPlan,
-    account: Account,
-    *,
+    account: MappingAccount,
+    known: Dataset | None,
     kind: str,
-    aliases: bool,
+    *,
     bad: Sequence[BadInput] = (),
     file: str | Path | None = None,
-) -> Account:
+) -> MappingAccount:
     """Map, keep, write, a block of records at a time; the account filled in.
 
     `file` is a task whose spans may be places in an older snapshot.
@@ -449,14 +461,41 @@ def map_records(
     mapper = Mapper(Snapshot(base), plan, whole_pages=kind == "el")
     old = Snapshot(plan.old) if plan.old else None
     dropped: Spool[dict[str, Any]] = Spool(dict[str, Any], out)
-    train = account.split == "train"
 
     def kept() -> Iterator[dict[str, Any]]:
         for block in blocks(records, BLOCK):
             texts = block if kind == "el" or file is None else with_texts(block, old, file)
-            mapped = mapper.map(texts)
-            shape = {"train": train, "aliases": aliases, "linking": kind == "el"}
-            yield from _kept(texts, mapped, account, dropped, shape, plan.threshold)
+            for record, mapped_record in zip(texts, mapper.map(texts), strict=True):
+                account.records += 1
+                account.outputs += len(record.outputs)
+                pieces = [piece for listed in mapped_record if listed for piece in listed]
+                for piece in pieces:
+                    account.evidence += 1
+                    account.pages_not_found += piece.page is None
+                    account.histogram[min(BINS - 1, int(piece.score * BINS))] += 1
+                assembled = assemble(
+                    record,
+                    mapped_record,
+                    train=account.split == "train",
+                    aliases=known is not None and known.inputs_from_original,
+                    linking=kind == "el",
+                    threshold=plan.threshold,
+                )
+                account.outputs_dropped += assembled.dropped_outputs
+                if assembled.record is None:
+                    why = [
+                        {
+                            "page": piece.evidence.page,
+                            "text": piece.evidence.text,
+                            "found": piece.page,
+                            "bleu": piece.score,
+                        }
+                        for piece in pieces
+                    ]
+                    dropped.append({"id": record.id, "line": record.line, "evidence": why})
+                else:
+                    account.kept += 1
+                    yield assembled.record
 
     out.parent.mkdir(parents=True, exist_ok=True)
     write_json_lines(out, kept())
@@ -469,50 +508,12 @@ def map_records(
     return account
 
 
-def _kept(
-    records: Sequence[TaskRecord],
-    mapped: Sequence[Sequence[Sequence[Mapped] | None]],
-    account: Account,
-    dropped: Spool[dict[str, Any]],
-    shape: Mapping[str, bool],
-    threshold: float,
-) -> Iterator[dict[str, Any]]:
-    for record, mapped_record in zip(records, mapped, strict=True):
-        account.records += 1
-        account.outputs += len(record.outputs)
-        for piece in (piece for pieces in mapped_record if pieces for piece in pieces):
-            account.evidence += 1
-            account.pages_not_found += piece.page is None
-            account.histogram[min(BINS - 1, int(piece.score * BINS))] += 1
-        assembled = assemble(record, mapped_record, **shape, threshold=threshold)
-        account.outputs_dropped += assembled.dropped_outputs
-        if assembled.record is None:
-            dropped.append(_dropped(record, mapped_record))
-        else:
-            account.kept += 1
-            yield assembled.record
-
-
-def _dropped(record: TaskRecord, values: Sequence[Sequence[Mapped] | None]) -> dict[str, Any]:
-    pieces = [piece for listed in values if listed for piece in listed]
-    why = [
-        {
-            "page": piece.evidence.page,
-            "text": piece.evidence.text,
-            "found": piece.page,
-            "bleu": piece.score,
-        }
-        for piece in pieces
-    ]
-    return {"id": record.id, "line": record.line, "evidence": why}
-
-
 def _beside(out: Path, ending: str) -> Path:
     stem = out.name.removesuffix(".gz").removesuffix(".jsonl")
     return out.with_name(f"{stem}.{ending}")
 
 
-def discarded_by_split(accounts: Sequence[Account]) -> list[dict[str, Any]]:
+def discarded_by_split(accounts: Sequence[MappingAccount]) -> list[dict[str, Any]]:
     """Figure 5's captions: how much of each split was discarded."""
     records: Counter[str] = Counter()
     kept: Counter[str] = Counter()

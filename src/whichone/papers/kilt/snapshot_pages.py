@@ -1,4 +1,4 @@
-"""Where KILT meets namesakes: whom the gold pages are about, and who else bears their names.
+"""The pages of a knowledge base as KILT needs them: found by what data names them, and who shares their names.
 
 A query's name is what it calls the entity: the marked mention, the subject before [SEP], else the
 longest name of the entity that its input contains, else the page's title without parentheses. The name
@@ -39,7 +39,7 @@ class GoldPage(msgspec.Struct, frozen=True):
     names: frozenset[str]
 
 
-class Namesakes:
+class GoldNamesakes:
     """The name sets of a knowledge base that some gold page's entity belongs to."""
 
     def __init__(self, base: str | Path, gold: Iterable[str], kinds: Sequence[str] = NAME_KINDS):
@@ -47,7 +47,12 @@ class Namesakes:
         self._kinds = kinds
         self.gold: dict[str, GoldPage] = {}
         self.sets: dict[str, NameSet] = {}
-        self._read(sorted(set(gold)))
+        with connect() as connection:
+            connection.register(
+                "gold", pa.table({"page": pa.array(sorted(set(gold)), pa.string())})
+            )
+            self._read_gold(connection)
+            self._read_bearers(connection)
 
     def place(self, query: Query) -> Query:
         """The query with its entity, its name set, its role and its popularity."""
@@ -84,12 +89,6 @@ class Namesakes:
             if name_set and _bearer(name_set, page.entity):
                 return name_set
         return None
-
-    def _read(self, gold: list[str]) -> None:
-        with connect() as connection:
-            connection.register("gold", pa.table({"page": pa.array(gold, pa.string())}))
-            self._read_gold(connection)
-            self._read_bearers(connection)
 
     def _read_gold(self, connection: Any) -> None:
         pages, names = self._table("pages"), self._table("names")
@@ -209,11 +208,6 @@ def popularity_bin(views: float | None) -> str:
     return f"10^{int(math.log10(views))}" if views >= 1 else "0"
 
 
-# The pages of a knowledge base for mapping and checking: by id, title, address or entity, many at once.
-# Everything that a dataset refers to is asked for together, so that the tables are read once and
-# never held.
-
-
 Lengths = npt.NDArray[np.int64]
 _ENTITY = re.compile(r"Q\d+")
 
@@ -228,7 +222,10 @@ class SnapshotPage(msgspec.Struct, frozen=True):
 
 
 class Snapshot:
-    """Pages of one knowledge base, through its redirects."""
+    """Pages of one knowledge base, by id, title, address or entity, through its redirects.
+
+    Everything that a dataset refers to is asked for together, so that the tables are read once and never held.
+    """
 
     def __init__(self, base: str | Path) -> None:
         self.folder = Folder.open(base, KIND)
@@ -240,8 +237,14 @@ class Snapshot:
         numbers = {form for form in forms if form.isdigit()}
         ids = self._ids(numbers | {form for form in forms if ":" in form})
         ids |= self._entities({form for form in forms if _ENTITY.fullmatch(form)})
-        titles = self._titles(forms)
-        redirects = self._redirects(forms - titles.keys())
+        titles: dict[str, str] = {}
+        for row in self._rows("pages", ["page", "title"], "title", forms):
+            titles[row["title"]] = min(row["page"], titles.get(row["title"], row["page"]))
+        redirects = {}
+        if self.folder.has("redirects.parquet"):
+            columns, others = ["title", "target_page"], forms - titles.keys()
+            for row in self._rows("redirects", columns, "title", others):
+                redirects[row["title"]] = row["target_page"]
         resolved = {}
         for reference, listed in wanted.items():
             for form in listed:
@@ -251,22 +254,10 @@ class Snapshot:
                     break
         return resolved
 
-    def pages(self, ids: Iterable[str]) -> Iterator[SnapshotPage]:
-        """The pages with these ids and their text, in the order of the table."""
-        columns = ["page", "title", "entity", "paragraphs"]
-        for batch in self._rows("pages", columns, "page", ids):
-            for row in batch.to_pylist():
-                yield SnapshotPage(
-                    row["page"], row["title"], row["entity"], tuple(row["paragraphs"] or ())
-                )
-
-    def every_page(self) -> Iterator[SnapshotPage]:
-        """All pages with their text, one batch at a time."""
-        for batch in self._batches("pages", ["page", "title", "entity", "paragraphs"]):
-            for row in batch.to_pylist():
-                yield SnapshotPage(
-                    row["page"], row["title"], row["entity"], tuple(row["paragraphs"] or ())
-                )
+    def pages(self, ids: Iterable[str] | None = None) -> Iterator[SnapshotPage]:
+        """The pages with these ids and their text, in the order of the table; all of them without ids."""
+        for row in self._rows("pages", ["page", "title", "entity", "paragraphs"], "page", ids):
+            yield SnapshotPage(**{**row, "paragraphs": tuple(row["paragraphs"] or ())})
 
     def paragraph_lengths(self) -> Iterator[tuple[list[str], Lengths, Lengths]]:
         """Pages in blocks, the lengths of all their paragraphs, and where those of each page begin and end."""
@@ -292,56 +283,38 @@ class Snapshot:
     def _entities(self, entities: set[str]) -> dict[str, str]:
         """The article about each entity; the first, where there are several."""
         all_entities: dict[str, str] = {}
-        for batch in self._rows("pages", ["page", "entity", "kind"], "entity", entities):
-            for row in batch.to_pylist():
-                if row["kind"] == "article":
-                    all_entities.setdefault(row["entity"], row["page"])
+        for row in self._rows("pages", ["page", "entity", "kind"], "entity", entities):
+            if row["kind"] == "article":
+                all_entities.setdefault(row["entity"], row["page"])
         return all_entities
 
     def names(self, ids: set[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
         """Labels and aliases of entities, labels of properties."""
         labels: dict[str, str] = {}
         aliases: dict[str, list[str]] = {}
-        columns = ["entity", "name", "kind"]
-        for batch in self._rows("names", columns, "entity", ids):
-            for row in batch.to_pylist():
-                if row["kind"] == "label":
-                    labels[row["entity"]] = row["name"]
-                elif row["kind"] == "alias":
-                    aliases.setdefault(row["entity"], []).append(row["name"])
-        for batch in self._rows("properties", ["property", "label"], "property", ids):
-            labels |= {row["property"]: row["label"] for row in batch.to_pylist() if row["label"]}
+        for row in self._rows("names", ["entity", "name", "kind"], "entity", ids):
+            if row["kind"] == "label":
+                labels[row["entity"]] = row["name"]
+            elif row["kind"] == "alias":
+                aliases.setdefault(row["entity"], []).append(row["name"])
+        for row in self._rows("properties", ["property", "label"], "property", ids):
+            if row["label"]:
+                labels[row["property"]] = row["label"]
         return labels, aliases
 
-    def _titles(self, titles: set[str]) -> dict[str, str]:
-        all_titles: dict[str, str] = {}
-        for batch in self._rows("pages", ["page", "title"], "title", titles):
-            for row in batch.to_pylist():
-                all_titles[row["title"]] = min(
-                    row["page"], all_titles.get(row["title"], row["page"])
-                )
-        return all_titles
-
-    def _redirects(self, titles: set[str]) -> dict[str, str]:
-        if not self.folder.has("redirects.parquet"):
-            return {}
-        redirects = {}
-        for batch in self._rows("redirects", ["title", "target_page"], "title", titles):
-            for row in batch.to_pylist():
-                if row["target_page"]:
-                    redirects[row["title"]] = row["target_page"]
-        return redirects
-
     def _rows(
-        self, table: str, columns: list[str], key: str, values: Iterable[str]
-    ) -> Iterator[pa.RecordBatch]:
-        wanted = pa.array(sorted(set(values)), pa.string())
-        if not len(wanted):
-            return
-        for batch in self._batches(table, columns):
-            chosen = batch.filter(pc.is_in(batch[key], value_set=wanted))
-            if chosen.num_rows:
-                yield chosen
+        self, table: str, columns: list[str], key: str, values: Iterable[str] | None
+    ) -> Iterator[dict[str, Any]]:
+        """The rows with one of the values, of all rows without values."""
+        wanted = None if values is None else pa.array(sorted(set(values)), pa.string())
+        if wanted is None or len(wanted):
+            for batch in self._batches(table, columns):
+                chosen = (
+                    batch
+                    if wanted is None
+                    else batch.filter(pc.is_in(batch[key], value_set=wanted))
+                )
+                yield from chosen.to_pylist()
 
     def _batches(self, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
         yield from read_batches(self.folder.parts(table), 4096, columns)

@@ -27,13 +27,6 @@ import msgspec
 from whichone.errors import Missing, UsageError, did_you_mean, missing_extra
 from whichone.text.normalisers import normalize_for_mapping
 
-# BLEU between a span and the original evidence, as KILT's mapping computes it.
-# The span is the reference and the original the hypothesis, so that the brevity penalty punishes long
-# spans. Orders are weighted equally up to 4, or up to the original's length when that is less. There is
-# no smoothing: an order without a match counts as the smallest positive float, so that such scores are
-# about 1e-78 or less, not 0; without a common word the score is 0.
-
-
 MAX_ORDER = 4
 _LEAST = math.log(sys.float_info.min)
 
@@ -47,7 +40,13 @@ def ngrams(tokens: Sequence[str], order: int) -> Counter[tuple[str, ...]]:
 
 
 def bleu(span: Sequence[str], original: Sequence[str]) -> float:
-    """Of token lists; tokens of nothing but blanks are left out first."""
+    """BLEU of a span and the original evidence, as KILT's mapping computes it; tokens of blanks are left out first.
+
+    The span is the reference and the original the hypothesis, so that the brevity penalty punishes
+    long spans. Orders are weighted equally up to 4, or up to the original's length when that is less.
+    There is no smoothing: an order without a match counts as the smallest positive float, so that such
+    scores are about 1e-78 or less, not 0; without a common word the score is 0.
+    """
     reference, hypothesis = without_blanks(span), without_blanks(original)
     if not hypothesis:
         return 0.0
@@ -70,9 +69,6 @@ def score(matches: Sequence[int], reference: int, hypothesis: int) -> float:
 
 def brevity_penalty(reference: int, hypothesis: int) -> float:
     return 1.0 if hypothesis > reference else math.exp(1 - reference / hypothesis)
-
-
-# The n-grams of a piece of evidence, and how many of them a growing span has.
 
 
 Counts = tuple[int, ...]
@@ -154,9 +150,6 @@ class GrowingSpan:
         return self.penalty() * self._wanted.value(tuple(self._matches))
 
 
-# Tokens of a paragraph with their places, normalised or as they are.
-
-
 _WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
 _CHARACTER_WORDS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # kana and Han stand without blanks
 _WORD = re.compile(rf"[{_CHARACTER_WORDS}]|[^\W{_CHARACTER_WORDS}]+")
@@ -166,7 +159,7 @@ Tokenizer = Callable[[str], list[tuple[str, int]]]
 """Tokens with the character each begins at."""
 
 
-class Token(msgspec.Struct, frozen=True, gc=False):
+class PlacedToken(msgspec.Struct, frozen=True, gc=False):
     """A token as it is compared, and where it appears in its paragraph."""
 
     text: str
@@ -189,15 +182,10 @@ def white_space(text: str) -> list[tuple[str, int]]:
     return [(piece, 0) for piece in text.split()]
 
 
-def normal_token(text: str) -> str:
-    """As the released program has it: characters of three or more UTF-8 bytes go too."""
-    return _THREE_BYTES.sub("", normalize_for_mapping(text))
-
-
-def tokenize(text: str, tokenizer: Tokenizer = words) -> list[Token]:
+def tokenize(text: str, tokenizer: Tokenizer = words) -> list[PlacedToken]:
     """Normalised tokens that are not empty, with the places of the whole tokens they come from."""
     return [
-        Token(normal, start, start + len(piece))
+        PlacedToken(normal, start, start + len(piece))
         for piece, start in tokenizer(text)
         if (normal := normalize_for_mapping(piece))
     ]
@@ -226,14 +214,11 @@ def _spacy() -> Tokenizer:
     return lambda text: [(token.text, token.idx) for token in pipeline(text)]
 
 
-# The span of a page with the highest BLEU, the shortest on ties, as KILT's paper says.
-
-
 THRESHOLD = 0.5
 """Evaluation sets keep an output when all of its spans reach it."""
 
 
-class Span(msgspec.Struct, frozen=True):
+class EvidenceSpan(msgspec.Struct, frozen=True):
     """Where the evidence is: paragraph, characters (the end exclusive), and its BLEU."""
 
     paragraph: int
@@ -243,7 +228,7 @@ class Span(msgspec.Struct, frozen=True):
     tokens: int = 0
 
 
-Page = Sequence[Sequence[Token]]
+Page = Sequence[Sequence[PlacedToken]]
 """The tokens of a page's paragraphs."""
 Key = tuple[float, int, int, int, int]
 """Score (negative), length, paragraph, first and last token: the least is the best."""
@@ -258,7 +243,7 @@ def best_span(
     paragraphs: Sequence[str],
     tokens: Page | None = None,
     tokenizer: Tokenizer = words,
-) -> Span | None:
+) -> EvidenceSpan | None:
     """The best span of a page; None when no paragraph has a word of the evidence."""
     if span := verbatim(evidence, paragraphs):
         return span
@@ -267,7 +252,7 @@ def best_span(
     return search(original, page)
 
 
-def verbatim(evidence: str, paragraphs: Sequence[str]) -> Span | None:
+def verbatim(evidence: str, paragraphs: Sequence[str]) -> EvidenceSpan | None:
     """The evidence itself, letter by letter, between characters that are no part of a word."""
     text = evidence.strip()
     if not text:
@@ -276,7 +261,7 @@ def verbatim(evidence: str, paragraphs: Sequence[str]) -> Span | None:
         start = paragraph.find(text)
         while start >= 0:
             if _whole_words(paragraph, start, start + len(text)):
-                return Span(number, start, start + len(text), 1.0, len(tokenize(text)))
+                return EvidenceSpan(number, start, start + len(text), 1.0, len(tokenize(text)))
             start = paragraph.find(text, start + 1)
     return None
 
@@ -290,22 +275,8 @@ def _whole_words(text: str, start: int, end: int) -> bool:
     )
 
 
-def exhaustive(original: Sequence[str], page: Page) -> Span | None:
-    """Every span of every paragraph, one BLEU each: what `search` must agree with."""
-    best: Key | None = None
-    for number, tokens in enumerate(page):
-        words = [token.text for token in tokens]
-        for first in range(len(words)):
-            for last in range(first, len(words)):
-                score = bleu(words[first : last + 1], original)
-                key = (-score, last - first + 1, number, first, last)
-                if score > 0 and (best is None or key < best):
-                    best = key
-    return _span(best, page) if best else None
-
-
-def search(original: Sequence[str], page: Page) -> Span | None:
-    """The same span as `exhaustive`, without looking at most of them."""
+def search(original: Sequence[str], page: Page) -> EvidenceSpan | None:
+    """The span of a page with the best BLEU, without looking at most of them."""
     if not original:
         return None
     wanted = EvidenceGrams(original)
@@ -319,17 +290,14 @@ def search(original: Sequence[str], page: Page) -> Span | None:
         if best is not None and bound > best[0]:
             break
         best = _search_paragraph(wanted, page[number], number, best)
-    return _span(best, page) if best else None
-
-
-def _span(best: Key, page: Page) -> Span:
+    if best is None:
+        return None
     negative, size, number, first, last = best
-    tokens = page[number]
-    return Span(number, tokens[first].start, tokens[last].end, -negative, size)
+    return EvidenceSpan(number, page[number][first].start, page[number][last].end, -negative, size)
 
 
 def _search_paragraph(
-    wanted: EvidenceGrams, tokens: Sequence[Token], number: int, best: Key | None
+    wanted: EvidenceGrams, tokens: Sequence[PlacedToken], number: int, best: Key | None
 ) -> Key | None:
     """The best span of one paragraph, if it is better than what is known."""
     words = [token.text for token in tokens]
@@ -366,12 +334,6 @@ def _search_from(
     return best
 
 
-# The span that KILT's released program finds, with its quirks; for agreement, not for use.
-# What it does otherwise than the paper says: it looks at three paragraphs only, the end of an exact
-# match overshoots, a run of equal tokens swallows the token after it, and of spans with equal scores a
-# new one is taken only when it is two tokens shorter. See `spans` for what the paper says.
-
-
 CANDIDATES = 3
 NOWHERE = -1
 
@@ -405,7 +367,10 @@ class _Matcher:
 
     def paragraph(self, text: str) -> _Paragraph:
         pieces = self._tokenizer(text)
-        words = [normal_token(piece) if self._normalize else piece for piece, _ in pieces]
+        words = [
+            _THREE_BYTES.sub("", normalize_for_mapping(piece)) if self._normalize else piece
+            for piece, _ in pieces
+        ]
         return _Paragraph(words, [start for _, start in pieces])
 
     def verbatim(self, number: int, text: str) -> PublishedMatch | None:
@@ -446,7 +411,12 @@ def match_answer(
     normalize: bool = True,
     fast: bool = False,
 ) -> PublishedMatch:
-    """What the released program returns; without a tokenizer pieces between blanks have no places."""
+    """The span that KILT's released program finds, for agreement with it; `best_span` is what the paper says.
+
+    The program looks at three paragraphs only, the end of an exact match overshoots, a run of equal
+    tokens swallows the token after it, and of spans with equal scores a new one is taken only when it
+    is two tokens shorter. Without a tokenizer pieces between blanks have no places.
+    """
     matcher = _Matcher(answer, tokenizer, normalize)
     read: list[_Paragraph] = []
     overlaps: list[int] = []
@@ -459,21 +429,15 @@ def match_answer(
             return span
         read.append(paragraph)
         overlaps.append(shared)
-    candidates = _candidates(overlaps)
-    if fast or not candidates:
-        first = candidates[0] if candidates else NOWHERE
-        return PublishedMatch(first, NOWHERE, NOWHERE, NOWHERE)
-    return _search(matcher, read, candidates)
-
-
-def _candidates(overlaps: Sequence[int]) -> list[int]:
-    """Paragraphs by falling overlap, whole groups of equal overlap until there are three."""
+    # Paragraphs by falling overlap, whole groups of equal overlap until there are three.
     chosen: list[int] = []
     for overlap in sorted(set(overlaps), reverse=True):
         chosen += [n for n, overlap_found in enumerate(overlaps) if overlap_found == overlap]
         if len(chosen) >= CANDIDATES:
             break
-    return chosen
+    if fast or not chosen:
+        return PublishedMatch(chosen[0] if chosen else NOWHERE, NOWHERE, NOWHERE, NOWHERE)
+    return _search(matcher, read, chosen)
 
 
 class _Best(msgspec.Struct):
@@ -488,11 +452,13 @@ def _search(
 ) -> PublishedMatch:
     best = _Best()
     for number in candidates:
-        run = _run(paragraphs[number].words, matcher.tokens)
+        words, size = paragraphs[number].words, len(matcher.tokens)
+        starts = range(len(words) - size + 1)
+        run = next((n for n in starts if words[n : n + size] == matcher.tokens), None)
         if run is not None:  # the end is exclusive here and taken as inclusive below
-            best = _Best(1.0, number, run, run + len(matcher.tokens))
+            best = _Best(1.0, number, run, run + size)
         elif best.score < 1.0:
-            _spans(number, paragraphs[number].words, matcher.tokens, best)
+            _spans(number, words, matcher.tokens, best)
     if best.paragraph < 0 or not matcher.places:
         return PublishedMatch(best.paragraph, NOWHERE, NOWHERE, best.score)
     paragraph = paragraphs[best.paragraph]
@@ -500,12 +466,6 @@ def _search(
     last = min(best.last, len(paragraph.words) - 1)
     end = paragraph.starts[last] + len(paragraph.words[last])
     return PublishedMatch(best.paragraph, paragraph.starts[best.first], end, best.score, crashed)
-
-
-def _run(words: Sequence[str], wanted: Sequence[str]) -> int | None:
-    size = len(wanted)
-    starts = range(len(words) - size + 1)
-    return next((n for n in starts if list(words[n : n + size]) == list(wanted)), None)
 
 
 def _spans(number: int, words: Sequence[str], wanted: Sequence[str], best: _Best) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -41,7 +40,7 @@ MESSAGES = {
 }
 
 
-class Finding(Struct, frozen=True):
+class SubmissionFinding(Struct, frozen=True):
     """One kind of suspicion: how many records it concerns, and a few of their ids."""
 
     code: str
@@ -69,9 +68,9 @@ class SubmissionCheck:
             mine = self.examples.setdefault(code, [])
             mine.extend(records[: EXAMPLES - len(mine)])
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[SubmissionFinding]:
         return [
-            Finding(code, self.counts[code], message, tuple(self.examples[code]))
+            SubmissionFinding(code, self.counts[code], message, tuple(self.examples[code]))
             for code, message in MESSAGES.items()
             if self.counts[code]
         ]
@@ -105,38 +104,22 @@ class PredictionInspector:
         if not ranked:
             check.note("no_provenance", record)
         elif ranked[0] and pages is not None:
-            self._inspect_ranking(check, record, gold, ranked[0], pages)
-
-    def _inspect_ranking(
-        self, check: SubmissionCheck, record: str, gold: Any, entries: Sequence[Any], pages: Ranked
-    ) -> None:
-        if pages.repeated:
-            check.note("duplicate_pages", record)
-        if "None" in pages.ids:
-            check.note("none_page", record)
-        if not pages.all_text or self._other_keys:
-            self._inspect_keys(check, record, gold, entries)
-        if self._score(entries[0]) is not UNSET:
-            self._inspect_order(check, record, list(map(self._score, entries)))
-
-    def _inspect_keys(
-        self, check: SubmissionCheck, record: str, gold: Any, entries: Sequence[Any]
-    ) -> None:
-        ours, theirs = self._page_types(gold, entries)
-        if theirs and ours - theirs:
-            check.note("page_id_type", record)
-        if any(UNSET in map(get_key, entries) for get_key in self._keys):
-            check.note("missing_key", record)
-        if any(UNSET in map(get_key, _entries(gold)) for get_key in self._gold_keys):
-            check.note("gold_missing_key", record)
-
-    def _page_types(self, gold: Any, entries: Sequence[Any]) -> tuple[set[type], set[type]]:
-        """Types of the page ids of a prediction and of its gold record, nulls aside."""
-        aside = {UnsetType, type(None)}
-        return (
-            {type(self._page(entry)) for entry in entries} - aside,
-            {type(self._gold_page(entry)) for entry in _entries(gold)} - aside,
-        )
+            if pages.repeated:
+                check.note("duplicate_pages", record)
+            if "None" in pages.ids:
+                check.note("none_page", record)
+            if not pages.all_text or self._other_keys:
+                aside = {UnsetType, type(None)}
+                ours = {type(self._page(entry)) for entry in ranked[0]} - aside
+                theirs = {type(self._gold_page(entry)) for entry in _entries(gold)} - aside
+                if theirs and ours - theirs:
+                    check.note("page_id_type", record)
+                if any(UNSET in map(get_key, ranked[0]) for get_key in self._keys):
+                    check.note("missing_key", record)
+                if any(UNSET in map(get_key, _entries(gold)) for get_key in self._gold_keys):
+                    check.note("gold_missing_key", record)
+            if self._score(ranked[0][0]) is not UNSET:
+                self._inspect_order(check, record, list(map(self._score, ranked[0])))
 
     def _inspect_order(self, check: SubmissionCheck, record: str, scores: list[Any]) -> None:
         try:

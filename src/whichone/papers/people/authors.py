@@ -1,4 +1,4 @@
-"""Who has a name: inventors by their mentions, what tells them apart, and how sure the labels are."""
+"""Inventors by their mentions, how sure their labels are, and questions that a clue decides or leaves open."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from whichone.names import name_key
-from whichone.papers.people.mentions import Mention
+from whichone.papers.people.mentions import InventorMention
 from whichone.records import Bearer, NameSet, Output, Provenance, Query, page_id
 
 KINDS = ("assignee", "field", "place", "co-inventor")
@@ -29,12 +29,12 @@ _LEGAL = re.compile(
 _NO_WORD = re.compile(r"[^\w ]+")
 
 
-class Person(msgspec.Struct, frozen=True):
+class NamedInventor(msgspec.Struct, frozen=True):
     """An inventor: one disambiguated person under one name, with all patents, under other forms of the name too."""
 
     id: str
     name: str
-    mentions: tuple[Mention, ...]
+    mentions: tuple[InventorMention, ...]
     values: Mapping[str, Counter[str]]
     """For each kind, how many patents have each value."""
     values_under_name: Mapping[str, Counter[str]]
@@ -69,11 +69,11 @@ def same(kind: str, value: str) -> str:
 
 
 def people_by_name(
-    mentions: Iterable[Mention], fields: Mapping[str, str], removed: Collection[str] = ()
-) -> dict[str, list[Person]]:
+    mentions: Iterable[InventorMention], fields: Mapping[str, str], removed: Collection[str] = ()
+) -> dict[str, list[NamedInventor]]:
     """Every name that two or more inventors have, most patents first."""
     bearers_of: dict[str, dict[str, None]] = defaultdict(dict)
-    whole: dict[str, list[Mention]] = defaultdict(list)
+    whole: dict[str, list[InventorMention]] = defaultdict(list)
     mentions = list(mentions)
     labels = hand_labels(mentions)
     for mention in kept_mentions(mentions, removed):
@@ -88,7 +88,9 @@ def people_by_name(
     return shared
 
 
-def kept_mentions(mentions: Sequence[Mention], removed: Collection[str]) -> list[Mention]:
+def kept_mentions(
+    mentions: Sequence[InventorMention], removed: Collection[str]
+) -> list[InventorMention]:
     """Without those of removed people: by inventor, mention or patent id, or by name."""
     left_out = {name_key(entry) for entry in removed} | set(removed)
     labels = hand_labels(mentions)
@@ -101,7 +103,7 @@ def kept_mentions(mentions: Sequence[Mention], removed: Collection[str]) -> list
     return kept
 
 
-def hand_labels(mentions: Iterable[Mention]) -> dict[str, str]:
+def hand_labels(mentions: Iterable[InventorMention]) -> dict[str, str]:
     """The hand-labelled person of each of PatentsView's inventors: whom most labelled mentions are of."""
     counted: dict[str, Counter[str]] = defaultdict(Counter)
     for mention in mentions:
@@ -110,7 +112,7 @@ def hand_labels(mentions: Iterable[Mention]) -> dict[str, str]:
     return {key: max(held, key=lambda p: (held[p], p)) for key, held in counted.items()}
 
 
-def person_of(mention: Mention, labels: Mapping[str, str]) -> str:
+def person_of(mention: InventorMention, labels: Mapping[str, str]) -> str:
     """By hand where it was labelled; else PatentsView's, under the hand label of that inventor if any.
 
     The hand labels end with 2021 and leave out some mentions, so that a mention without a label is
@@ -121,14 +123,14 @@ def person_of(mention: Mention, labels: Mapping[str, str]) -> str:
 
 
 def _person(
-    identity: str, key: str, mentions: Sequence[Mention], fields: Mapping[str, str]
-) -> Person:
+    identity: str, key: str, mentions: Sequence[InventorMention], fields: Mapping[str, str]
+) -> NamedInventor:
     ordered = tuple(sorted(mentions, key=lambda m: (m.date, m.id)))
     names = Counter(m.name for m in ordered if name_key(m.name) == key)
     name = max(names, key=lambda n: (names[n], n))
     own = {name_key(m.name) for m in ordered}
     under_name = [m for m in ordered if name_key(m.name) == key]
-    return Person(
+    return NamedInventor(
         f"{identity}/{key}",
         name,
         ordered,
@@ -138,7 +140,7 @@ def _person(
 
 
 def _values(
-    mentions: Sequence[Mention], own: Collection[str], fields: Mapping[str, str]
+    mentions: Sequence[InventorMention], own: Collection[str], fields: Mapping[str, str]
 ) -> dict[str, Counter[str]]:
     return {
         "assignee": Counter(a for m in mentions for a in m.assignees),
@@ -148,7 +150,7 @@ def _values(
     }
 
 
-def clues(person: Person, others: Sequence[Person]) -> dict[str, str]:
+def clues(person: NamedInventor, others: Sequence[NamedInventor]) -> dict[str, str]:
     """For each kind a value that this person alone has among the bearers of the name: the most usual.
 
     It is on a patent under the name that is asked for, and on no patent of another bearer under any form of it.
@@ -163,7 +165,7 @@ def clues(person: Person, others: Sequence[Person]) -> dict[str, str]:
     return clues
 
 
-def label_error(mentions: Sequence[Mention]) -> dict[str, Any]:
+def label_error(mentions: Sequence[InventorMention]) -> dict[str, Any]:
     """PatentsView's disambiguation against the labels by hand.
 
     Precision and recall are of pairs of mentions of one name: of the pairs that PatentsView takes for
@@ -198,22 +200,19 @@ def label_error(mentions: Sequence[Mention]) -> dict[str, Any]:
     }
 
 
-def _by_name(mentions: Iterable[Mention]) -> dict[str, list[Mention]]:
-    grouped: dict[str, list[Mention]] = defaultdict(list)
+def _by_name(mentions: Iterable[InventorMention]) -> dict[str, list[InventorMention]]:
+    grouped: dict[str, list[InventorMention]] = defaultdict(list)
     for mention in mentions:
         grouped[name_key(mention.name)].append(mention)
     return grouped
 
 
-def _pairs(mentions: Sequence[Mention], key: Callable[[Mention], Any]) -> int:
+def _pairs(mentions: Sequence[InventorMention], key: Callable[[InventorMention], Any]) -> int:
     return sum(n * (n - 1) // 2 for n in Counter(map(key, mentions)).values())
 
 
 def _share(part: int, whole: int) -> float | None:
     return part / whole if whole else None
-
-
-# Questions about inventors of a shared name: with a clue that decides, and without.
 
 
 ASKED = (*KINDS, "patent")
@@ -222,14 +221,14 @@ MOST_ANSWERS = 50
 """Titles and co-inventors of people with hundreds of patents; the most usual are kept."""
 
 
-class Wordings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class InventorWordings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     who: dict[str, list[str]]
     ask: dict[str, list[str]]
 
 
-def wordings() -> Wordings:
+def wordings() -> InventorWordings:
     text = resources.files(__package__ or "").joinpath("wordings.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), Wordings)
+    return msgspec.convert(tomllib.loads(text), InventorWordings)
 
 
 def split_of(name: str, seed: int) -> str:
@@ -242,7 +241,7 @@ def split_of(name: str, seed: int) -> str:
     raise AssertionError("the shares add up to 100")
 
 
-def name_set(name: str, people: Sequence[Person]) -> NameSet:
+def name_set(name: str, people: Sequence[NamedInventor]) -> NameSet:
     bearers = tuple(
         Bearer(
             entity=person.id,
@@ -258,7 +257,7 @@ def name_set(name: str, people: Sequence[Person]) -> NameSet:
 
 
 def questions(
-    name: str, people: Sequence[Person], *, most: int, seed: int, worded: Wordings
+    name: str, people: Sequence[NamedInventor], *, most: int, seed: int, worded: InventorWordings
 ) -> Iterator[Query]:
     """At most `most` questions an inventor, and one that fits several of them."""
     for person in people:
@@ -275,12 +274,14 @@ def questions(
         yield _query(name, people, person, "none", "", asked, seed, worded)
 
 
-def _asked(person: Person, clue: str, seed: int) -> str | None:
+def _asked(person: NamedInventor, clue: str, seed: int) -> str | None:
     known = [k for k in ASKED if k != clue and _answers(person, k)]
     return min(known, key=lambda kind: _number("asked", person.id, clue, kind, seed), default=None)
 
 
-def _without_clue(name: str, people: Sequence[Person], seed: int) -> tuple[Person, str] | None:
+def _without_clue(
+    name: str, people: Sequence[NamedInventor], seed: int
+) -> tuple[NamedInventor, str] | None:
     """A question that two or more bearers have an answer to, and the one whose answer is kept as gold."""
     for asked in sorted(ASKED, key=lambda kind: _number("open", name, kind, seed)):
         having = [person for person in people if _answers(person, asked)]
@@ -289,7 +290,7 @@ def _without_clue(name: str, people: Sequence[Person], seed: int) -> tuple[Perso
     return None
 
 
-def _answers(person: Person, asked: str) -> list[str]:
+def _answers(person: NamedInventor, asked: str) -> list[str]:
     """The person's values, the most usual first."""
     if asked == "patent":
         return list(dict.fromkeys(m.title for m in person.mentions))[:MOST_ANSWERS]
@@ -299,13 +300,13 @@ def _answers(person: Person, asked: str) -> list[str]:
 
 def _query(
     name: str,
-    people: Sequence[Person],
-    person: Person,
+    people: Sequence[NamedInventor],
+    person: NamedInventor,
     kind: str,
     clue: str,
     asked: str,
     seed: int,
-    worded: Wordings,
+    worded: InventorWordings,
 ) -> Query:
     identity = f"{person.id}|{kind}|{asked}"
     who = _chosen(worded.who[kind], "who", identity, seed)

@@ -15,11 +15,12 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.by_name import find_files
 from whichone.corpus.page_names import Named
 from whichone.errors import BadInput
-from whichone.files.lines import read_lines
+from whichone.files.lines import read_lines, write_json_lines
 from whichone.files.manifest import Manifest
 from whichone.files.output import Output, making
 from whichone.knowledge.formats.catalogue import CatalogueSource
-from whichone.knowledge.ingest import Options, ingest
+from whichone.knowledge.ingest import ingest
+from whichone.knowledge.options import Options
 from whichone.names import name_key
 from whichone.papers.people.authors import (
     PATENT,
@@ -32,12 +33,9 @@ from whichone.papers.people.authors import (
     questions,
     wordings,
 )
-from whichone.papers.people.mentions import Mention, archive_place, read_mentions
+from whichone.papers.people.mentions import InventorMention, archive_place, read_mentions
 from whichone.progress import talk
 from whichone.records import NameSet, Passage, Query, page_of, passage_id
-
-# The card of an inventors benchmark: counts, how sure the labels are, and the statement on people.
-
 
 STATEMENT = """
 ## Data statement
@@ -99,51 +97,47 @@ def _percent(share: float | None) -> str:
     return "unknown" if share is None else f"{100 * share:.1f} %"
 
 
-# The archive of inventor mentions in, a benchmark of inventors of one name out.
-
-
-def patents_of(mentions: Iterable[Mention]) -> dict[str, list[Mention]]:
+def patents_of(mentions: Iterable[InventorMention]) -> dict[str, list[InventorMention]]:
     """The mentions of each patent, by page id in order."""
-    grouped: dict[str, list[Mention]] = {}
+    grouped: dict[str, list[InventorMention]] = {}
     for mention in mentions:
         grouped.setdefault(patent_page(mention.patent), []).append(mention)
     return dict(sorted(grouped.items()))
 
 
 def patent_passages(
-    grouped: Mapping[str, list[Mention]], fields: Mapping[str, str]
+    grouped: Mapping[str, list[InventorMention]], fields: Mapping[str, str]
 ) -> Iterator[Passage]:
     """One passage a patent; who of its inventors is whom is not said."""
     for page, mentions in grouped.items():
         first = mentions[0]
+        first = mentions[0]
+        places = {name_key(m.name): m for m in mentions if m.city}
+        listed = first.inventors or (first.name,)
+        inventors = "; ".join(_with_place(name, places.get(name_key(name))) for name in listed)
+        parts = [f"Inventors: {inventors}."]
+        if first.assignees:
+            parts.append(f"Assignee: {'; '.join(first.assignees).removesuffix('.')}.")
+        if first.field in fields:
+            parts.append(f"Field: {fields[first.field]}.")
+        if first.date:
+            parts.append(f"Granted {first.date}.")
         yield Passage(
-            id=passage_id(page, 0), page=page, title=first.title, text=_text(mentions, fields)
+            id=passage_id(page, 0),
+            page=page,
+            title=first.title,
+            text=" ".join([*parts, first.abstract]).strip(),
         )
 
 
-def _text(mentions: list[Mention], fields: Mapping[str, str]) -> str:
-    first = mentions[0]
-    places = {name_key(m.name): m for m in mentions if m.city}
-    listed = first.inventors or (first.name,)
-    inventors = "; ".join(_with_place(name, places.get(name_key(name))) for name in listed)
-    parts = [f"Inventors: {inventors}."]
-    if first.assignees:
-        parts.append(f"Assignee: {'; '.join(first.assignees).removesuffix('.')}.")
-    if first.field in fields:
-        parts.append(f"Field: {fields[first.field]}.")
-    if first.date:
-        parts.append(f"Granted {first.date}.")
-    return " ".join([*parts, first.abstract]).strip()
-
-
-def _with_place(name: str, mention: Mention | None) -> str:
+def _with_place(name: str, mention: InventorMention | None) -> str:
     if mention is None:
         return name
     country = f", {mention.country}" if mention.country else ""
     return f"{name} ({mention.city}{country})"
 
 
-def patent_names(grouped: Mapping[str, list[Mention]]) -> Iterator[tuple[str, Named]]:
+def patent_names(grouped: Mapping[str, list[InventorMention]]) -> Iterator[tuple[str, Named]]:
     """The inventors' names, as they are printed on each patent."""
     for page, mentions in grouped.items():
         first = mentions[0]
@@ -216,10 +210,6 @@ def removed_people(more: str | None) -> frozenset[str]:
     return frozenset(entry for entry in entries if entry and not entry.startswith("#"))
 
 
-# The catalogue of inventors that an operator has: PatentsView's own inventors and what their patents say.
-# No label by hand and no question is in it: where PatentsView splits or mixes people, so does the catalogue.
-
-
 CATALOGUE = f"""\
 name = "{PATENT}"
 file = "inventors.jsonl"
@@ -241,12 +231,17 @@ column = "co-inventor"
 [documents]
 file = "patents.jsonl"
 """
-"""Its name begins the ids of the patents' pages, which are those of the benchmark's corpus."""
+"""The inventors that an operator has: PatentsView's own and what their patents say, without the labels by hand.
+
+Where PatentsView splits or mixes people, so does the catalogue. Its name begins the ids of the patents' pages,
+which are those of the benchmark's corpus."""
 
 
-def inventors(mentions: Iterable[Mention], fields: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def inventors(
+    mentions: Iterable[InventorMention], fields: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
     """PatentsView's inventors as rows of a catalogue; of names and values the most usual first."""
-    grouped: dict[str, list[Mention]] = {}
+    grouped: dict[str, list[InventorMention]] = {}
     for mention in mentions:
         grouped.setdefault(mention.predicted, []).append(mention)
     for inventor, own in sorted(grouped.items()):
@@ -266,7 +261,9 @@ def inventors(mentions: Iterable[Mention], fields: Mapping[str, str]) -> Iterato
         }
 
 
-def patents(mentions: Iterable[Mention], fields: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def patents(
+    mentions: Iterable[InventorMention], fields: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
     """The patents as documents; each belongs to one inventor, the first of those that PatentsView knows."""
     grouped = patents_of(mentions)
     for passage in patent_passages(grouped, fields):
@@ -295,17 +292,11 @@ def keep_knowledge(
     with tempfile.TemporaryDirectory() as folder, making(Output(Path(out), overwrite=overwrite)):
         catalogue = Path(folder) / "inventors.toml"
         catalogue.write_text(CATALOGUE, "utf-8")
-        _write(catalogue.with_name("inventors.jsonl"), inventors(mentions, named))
-        _write(catalogue.with_name("patents.jsonl"), patents(mentions, named))
+        write_json_lines(catalogue.with_name("inventors.jsonl"), inventors(mentions, named))
+        write_json_lines(catalogue.with_name("patents.jsonl"), patents(mentions, named))
         return ingest(out, [CatalogueSource(catalogue)], Options(workers=1))
 
 
 def _usual(values: Iterable[str]) -> list[str]:
     counted = Counter(values)
     return sorted(counted, key=lambda v: (-counted[v], v))
-
-
-def _write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    with file.open("wb") as lines:
-        for row in rows:
-            lines.write(msgspec.json.encode(row) + b"\n")

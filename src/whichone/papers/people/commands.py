@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
+from msgspec import Meta
 
-from whichone.cli.options import corpus_option, json_option, seed_option
-from whichone.cli.printing import makes
+from whichone.cli.options import corpus_option, own_options
+from whichone.cli.printing import emit_benchmark, makes
 from whichone.errors import UsageError
+from whichone.options import Json, Option, Seed
 
 
 def with_knowledge(function: Callable[..., None]) -> Callable[..., None]:
@@ -45,23 +47,30 @@ def with_knowledge(function: Callable[..., None]) -> Callable[..., None]:
 @with_knowledge
 @makes("benchmark")
 @click.argument("benchmark", type=click.Path())
-@click.option(
-    "--file",
-    type=click.Path(exists=True),
-    help="The archive, where it is not the one that `whichone fetch inventors` brought.",
-)
-@click.option("--most", default=2, show_default=True, type=click.IntRange(1, 4),
-              help="Questions an inventor at most, each by another clue.")  # fmt: skip
-@click.option(
-    "--without",
-    type=click.Path(exists=True, dir_okay=False),
-    help="A file of people to leave out, one a line: inventor, mention or patent id, or a name.",
-)
-@seed_option
-@json_option
+@own_options
 @corpus_option
 def build_inventors_command(
-    benchmark: str, file: str | None, most: int, without: str | None, seed: int, as_json: bool
+    benchmark: str,
+    *,
+    file: Annotated[
+        str | None,
+        Option(
+            "The archive, where it is not the one that `whichone fetch inventors` brought.",
+            kind="exists",
+        ),
+    ] = None,
+    most: Annotated[
+        int, Option("Questions an inventor at most, each by another clue."), Meta(ge=1, le=4)
+    ] = 2,
+    without: Annotated[
+        str | None,
+        Option(
+            "A file of people to leave out, one a line: inventor, mention or patent id, or a name.",
+            kind="file",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
 ) -> None:
     """Make BENCHMARK from PatentsView's inventors: real people of one name, part labelled by hand.
 
@@ -75,7 +84,6 @@ def build_inventors_command(
     whichone build inventors INVENTORS --knowledge KB
     whichone retrieve INVENTORS RUN --retriever namesake -o knowledge=KB
     """
-    from whichone.cli.printing import emit_benchmark
     from whichone.papers.people.build_people import InventorOptions, build_inventors
 
     options = InventorOptions(most=most, without=without, seed=seed)

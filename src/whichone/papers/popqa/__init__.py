@@ -7,12 +7,6 @@ COMMANDS = {
     "import popqa": "whichone.papers.popqa.commands:import_popqa_command",
     "score popqa": "whichone.papers.popqa.commands:score_popqa_command",
 }
-EXPORTS = {
-    "popqa": "whichone.papers.popqa.popqa:export_popqa",
-}
-DATASETS = {
-    "popqa": "whichone.papers.popqa:published_files.toml",
-}
-MEASURES = {
-    "popqa": "whichone.papers.popqa.popqa:popqa",
-}
+EXPORTS = {"popqa": "whichone.papers.popqa.popqa:export_popqa"}
+DATASETS = {"popqa": "whichone.papers.popqa:published_files.toml"}
+MEASURES = {"popqa": "whichone.papers.popqa.popqa:popqa"}

@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import click
 
-from whichone.cli.options import (
-    corpus_option,
-    gold_outside_option,
-    json_option,
-    per_query_option,
-    seed_option,
-)
-from whichone.cli.printing import makes
-
-# `whichone score popqa`: PopQA's accuracy of outputs, by relation and popularity.
+from whichone.cli.options import corpus_option, gold_outside_option, own_options
+from whichone.cli.printing import emit_benchmark, emit_json, emit_table, makes, write_rows
+from whichone.options import Json, Option, PerQuery, Seed
 
 
 @click.command()
 @click.argument("predictions", type=click.Path(exists=True))
-@click.option(
-    "--gold", required=True, type=click.Path(exists=True), help="PopQA: .tsv, .json or .jsonl."
-)
-@click.option("--prediction", "field", default=None, help="Field that contains the prediction.")
-@click.option(
-    "--parametric",
-    type=click.Path(exists=True),
-    default=None,
-    help="Predictions without retrieval: gives the popularity below which retrieval helps.",
-)
-@click.option("--splits", default=100, show_default=True, help="Random splits for the threshold.")
-@seed_option
-@per_query_option
-@json_option
+@own_options
 def score_popqa_command(
     predictions: str,
-    gold: str,
-    field: str | None,
-    parametric: str | None,
-    splits: int,
-    seed: int,
-    per_query: str | None,
-    as_json: bool,
+    *,
+    gold: Annotated[str, Option("PopQA: .tsv, .json or .jsonl.", kind="exists")],
+    field: Annotated[
+        str | None, Option("Field that contains the prediction.", flags=("--prediction",))
+    ] = None,
+    parametric: Annotated[
+        str | None,
+        Option(
+            "Predictions without retrieval: gives the popularity below which retrieval helps.",
+            kind="exists",
+        ),
+    ] = None,
+    splits: Annotated[int, Option("Random splits for the threshold.")] = 100,
+    seed: Seed = 0,
+    per_query: PerQuery = None,
+    as_json: Json = False,
 ) -> None:
     """Score PREDICTIONS for PopQA: an answer in the first line, and anywhere in the output.
 
@@ -49,7 +40,6 @@ def score_popqa_command(
     \b
     whichone score popqa predictions.jsonl --gold test.tsv --parametric closed-book.jsonl --json
     """
-    from whichone.cli.printing import emit_json, emit_table, write_rows
     from whichone.papers.popqa.popqa import (
         compare_with_parametric,
         judge,
@@ -96,25 +86,22 @@ def _values(scores: dict[str, dict[str, float]]) -> dict[str, float]:
     }
 
 
-# `whichone import popqa`: PopQA over your own passages.
-
-
 @click.command()
 @makes("benchmark")
 @click.argument("file", type=click.Path(exists=True))
 @click.argument("benchmark", type=click.Path())
-@click.option(
-    "--passages",
-    default=None,
-    type=click.Path(exists=True),
-    help="Passages for a corpus of its own: .jsonl, .tsv, BEIR.",
-)
-@click.option("--called", default="popqa", show_default=True, help="The benchmark's name.")
+@own_options
 @gold_outside_option
-@json_option
 @corpus_option
 def import_popqa_command(
-    file: str, benchmark: str, passages: str | None, called: str, as_json: bool
+    file: str,
+    benchmark: str,
+    *,
+    passages: Annotated[
+        str | None, Option("Passages for a corpus of its own: .jsonl, .tsv, BEIR.", kind="exists")
+    ] = None,
+    called: Annotated[str, Option("The benchmark's name.")] = "popqa",
+    as_json: Json = False,
 ) -> None:
     """Make a benchmark of PopQA's FILE (.tsv, .json or .jsonl); gold is the subject's page.
 
@@ -123,7 +110,6 @@ def import_popqa_command(
     whichone import popqa test.tsv BENCH --corpus CORPUS
     """
     from whichone.benchmarks.question_files import import_published
-    from whichone.cli.printing import emit_benchmark
     from whichone.papers.popqa.popqa import read_popqa
 
     about = "PopQA: questions about one fact, with the subject's monthly page views (`s_pop`)."

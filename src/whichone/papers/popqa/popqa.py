@@ -1,4 +1,4 @@
-"""PopQA's scores: is the answer in the output, at which popularity, and does retrieval help there?"""
+"""PopQA's questions and scores: is the answer in the output, at which popularity, and does retrieval help there?"""
 
 from __future__ import annotations
 
@@ -21,9 +21,6 @@ from whichone.measures.answer_measures import of_text
 from whichone.measures.intervals import Estimate, interval
 from whichone.records import Output, Provenance, Query, page_id
 
-# PopQA's questions (tsv, json, jsonl), read and written.
-
-
 TASK = "PopQA"
 COLUMNS = (
     *("id", "subj", "prop", "obj", "subj_id", "prop_id", "obj_id", "s_aliases", "o_aliases"),
@@ -43,6 +40,16 @@ def read_popqa(path: str | Path, source: str = "corpus") -> Iterator[Query]:
         answers = _answers(field(record, "possible_answers", path, line), path, line)
         title = str(record.get("s_wiki_title") or field(record, "subj", path, line))
         entity = _identifier(record.get("s_uri"))
+        # Every other field as it is, numbers of a TSV file as numbers.
+        kept: dict[str, Any] = {}
+        for key, value in record.items():
+            if key in _ELSEWHERE:
+                continue
+            if key in _NUMBERS and isinstance(value, str):
+                kept[key] = _number(value, key, path, line)
+            else:
+                kept[key] = value
+        kept["object"] = _identifier(record.get("o_uri"))
         yield Query(
             id=str(field(record, "id", path, line)),
             task=TASK,
@@ -58,22 +65,8 @@ def read_popqa(path: str | Path, source: str = "corpus") -> Iterator[Query]:
             name=str(record["subj"]) if record.get("subj") is not None else None,
             relation=str(field(record, "prop", path, line)),
             entity=entity,
-            attributes=_attributes(record, path, line),
+            attributes=kept,
         )
-
-
-def _attributes(record: dict[str, Any], path: str | Path, line: int) -> dict[str, Any]:
-    """Every other field as it is, numbers of a TSV file as numbers."""
-    kept: dict[str, Any] = {}
-    for key, value in record.items():
-        if key in _ELSEWHERE:
-            continue
-        if key in _NUMBERS and isinstance(value, str):
-            kept[key] = _number(value, key, path, line)
-        else:
-            kept[key] = value
-    kept["object"] = _identifier(record.get("o_uri"))
-    return kept
 
 
 def _number(text: str, key: str, path: str | Path, line: int) -> int | float | None:
@@ -114,7 +107,13 @@ def write_popqa(path: str | Path, queries: Iterable[Query]) -> int:
     elif path.suffix == ".jsonl":
         data = "".join(json.dumps(row) + "\n" for row in rows).encode()
     elif path.suffix == ".tsv":
-        data = _separated(rows)
+        text = io.StringIO()
+        writer = csv.DictWriter(
+            text, COLUMNS, delimiter="\t", extrasaction="ignore", lineterminator="\n"
+        )
+        writer.writeheader()
+        writer.writerows(rows)
+        data = text.getvalue().encode()
     else:
         raise BadInput("PopQA is written as .tsv, .json or .jsonl", file=path)
     write_atomic(path, data)
@@ -134,16 +133,6 @@ def _row(query: Query) -> dict[str, Any]:
     return {key: row.get(key) for key in (*COLUMNS, *(k for k in row if k not in COLUMNS))}
 
 
-def _separated(rows: list[dict[str, Any]]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(
-        text, COLUMNS, delimiter="\t", extrasaction="ignore", lineterminator="\n"
-    )
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().encode()
-
-
 def export_popqa(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     """One file: .tsv, .json or .jsonl by its suffix; `popqa.tsv` in a folder."""
     path = Path(out)
@@ -151,9 +140,6 @@ def export_popqa(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         path.mkdir(parents=True, exist_ok=True)
         path /= "popqa.tsv"
     return {path.name: write_popqa(path, benchmark.queries)}
-
-
-# Log-popularity and its bins, ten of equal width a relation.
 
 
 BINS = 10
@@ -186,14 +172,11 @@ def bin_of(value: float, edges: Sequence[float]) -> int:
     return len(edges) - 2
 
 
-# Adaptive retrieval: below which popularity does retrieval help?
-
-
 FIT_SHARE = 0.75
 SPLITS = 100
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class AdaptiveOutcome(msgspec.Struct, frozen=True):
     """One question: whether it was answered with retrieval and without."""
 
     relation: str
@@ -218,7 +201,7 @@ class Adaptive(msgspec.Struct, frozen=True):
     thresholds: dict[str, float | None]
 
 
-def fit_threshold(outcomes: Sequence[Outcome]) -> float:
+def fit_threshold(outcomes: Sequence[AdaptiveOutcome]) -> float:
     """The edge with most answers right: with retrieval below it, without at and above it.
 
     Candidates are minus infinity (never retrieve), the nine inner edges of the ten bins, and
@@ -228,19 +211,19 @@ def fit_threshold(outcomes: Sequence[Outcome]) -> float:
     return max(edges, key=lambda edge: (_right(outcomes, edge), -edge))
 
 
-def _right(outcomes: Sequence[Outcome], edge: float) -> int:
+def _right(outcomes: Sequence[AdaptiveOutcome], edge: float) -> int:
     # A popularity of 0 is minus infinity: below every edge but that of never retrieving.
     return sum(o.retrieval if o.log_popularity < edge else o.parametric for o in outcomes)
 
 
 def adaptive_retrieval(
-    outcomes: Sequence[Outcome], *, splits: int = SPLITS, seed: int = 0
+    outcomes: Sequence[AdaptiveOutcome], *, splits: int = SPLITS, seed: int = 0
 ) -> Adaptive:
     """Fit on three quarters of each relation, test on the rest, many times.
 
     `low` and `high` are the 2.5th and 97.5th percentile over the splits.
     """
-    by_relation: dict[str, list[Outcome]] = {}
+    by_relation: dict[str, list[AdaptiveOutcome]] = {}
     for outcome in outcomes:
         by_relation.setdefault(outcome.relation, []).append(outcome)
     if not any(len(members) > 1 for members in by_relation.values()):
@@ -267,7 +250,7 @@ def adaptive_retrieval(
 
 
 def _one_split(
-    by_relation: Mapping[str, Sequence[Outcome]], rng: random.Random
+    by_relation: Mapping[str, Sequence[AdaptiveOutcome]], rng: random.Random
 ) -> tuple[float, float, float]:
     tested = adaptive = retrieval = parametric = 0
     for _, members in sorted(by_relation.items()):
@@ -287,9 +270,6 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
 
 def _popularity(edge: float) -> float | None:
     return None if edge == math.inf else math.exp(edge)
-
-
-# When PopQA calls an output correct.
 
 
 def correct(answers: Sequence[str], prediction: str) -> bool:
@@ -313,11 +293,7 @@ def _value(text: str, golds: set[str]) -> float:
     return float(correct(sorted(golds), first_line(text)))
 
 
-popqa = of_text("popqa", _value)
-"""An accepted answer appears in the first line (PopQA)."""
-
-
-# What systems said to PopQA's questions, in the layouts people have.
+popqa = of_text("popqa", _value, "an accepted answer appears in the first line")
 
 
 FIELDS = ("prediction", "pred", "output", "generation", "response", "answer", "text")
@@ -341,20 +317,13 @@ def read_predictions(
                 return _checked(document, queries, path)
             document = listed
         if isinstance(document, list) and not any(isinstance(row, dict) for row in document):
-            return _in_order(document, queries, path)
-    return _checked(_from_records(path, queries, field), queries, path)
-
-
-def _in_order(texts: list[Any], queries: Sequence[Query], path: Path) -> dict[str, str]:
-    if len(texts) != len(queries):
-        raise BadInput(
-            f"{len(texts)} predictions without ids for {len(queries)} questions", file=path
-        )
-    pairs = zip((q.id for q in queries), texts, strict=True)
-    return _checked(dict(pairs), queries, path)
-
-
-def _from_records(path: Path, queries: Sequence[Query], field: str | None) -> dict[str, Any]:
+            if len(document) != len(queries):
+                raise BadInput(
+                    f"{len(document)} predictions without ids for {len(queries)} questions",
+                    file=path,
+                )
+            pairs = zip((q.id for q in queries), document, strict=True)
+            return _checked(dict(pairs), queries, path)
     by_text: dict[str, str] = {query.input: query.id for query in queries}
     predictions: dict[str, Any] = {}
     for line, record in read_records(path):
@@ -374,7 +343,7 @@ def _from_records(path: Path, queries: Sequence[Query], field: str | None) -> di
         if key in predictions:
             raise BadInput(f"two predictions for {key}", file=path, line=line)
         predictions[key] = record[name]
-    return predictions
+    return _checked(predictions, queries, path)
 
 
 def _checked(value: dict[str, Any], queries: Sequence[Query], path: Path) -> dict[str, str]:
@@ -395,10 +364,7 @@ def _checked(value: dict[str, Any], queries: Sequence[Query], path: Path) -> dic
     return {key: text or "" for key, text in value.items()}
 
 
-# PopQA's scores of one system, by relation and popularity, and beside one without retrieval.
-
-
-class Judged(msgspec.Struct, frozen=True):
+class PopqaVerdict(msgspec.Struct, frozen=True):
     """One question's verdicts; `bin` counts from 0 within the relation."""
 
     query: Query
@@ -408,7 +374,7 @@ class Judged(msgspec.Struct, frozen=True):
     bin: int | None
 
 
-def judge(queries: Sequence[Query], predictions: Mapping[str, str]) -> list[Judged]:
+def judge(queries: Sequence[Query], predictions: Mapping[str, str]) -> list[PopqaVerdict]:
     """Every question of the file; bins are made over each relation's own questions."""
     logs = {query.id: log_popularity(query.attributes.get("s_pop")) for query in queries}
     edges: dict[str | None, list[float]] = {}
@@ -419,7 +385,7 @@ def judge(queries: Sequence[Query], predictions: Mapping[str, str]) -> list[Judg
     for query in queries:
         answers, text, log = query.answers(), predictions[query.id], logs[query.id]
         judged.append(
-            Judged(
+            PopqaVerdict(
                 query,
                 correct(answers, first_line(text)),
                 correct(answers, text),
@@ -430,7 +396,7 @@ def judge(queries: Sequence[Query], predictions: Mapping[str, str]) -> list[Judg
     return judged
 
 
-def summary(judged: Sequence[Judged]) -> dict[str, Any]:
+def summary(judged: Sequence[PopqaVerdict]) -> dict[str, Any]:
     """Accuracy of the first line and of the whole output: in all, by relation, by popularity bin."""
     return {
         "questions": len(judged),
@@ -442,39 +408,41 @@ def summary(judged: Sequence[Judged]) -> dict[str, Any]:
     }
 
 
-def _both(judged: Sequence[Judged]) -> dict[str, Any]:
+def _both(judged: Sequence[PopqaVerdict]) -> dict[str, Any]:
     return {
         "first_line": _estimate([j.first_line for j in judged], judged),
         "whole_output": _estimate([j.whole_output for j in judged], judged),
     }
 
 
-def _estimate(values: Sequence[bool], judged: Sequence[Judged]) -> dict[str, Any]:
+def _estimate(values: Sequence[bool], judged: Sequence[PopqaVerdict]) -> dict[str, Any]:
     clusters = [j.query.entity or j.query.id for j in judged]
     estimate: Estimate = interval([float(v) for v in values], clusters)
     return estimate.brief()
 
 
-def _grouped(judged: Sequence[Judged], key: Callable[[Judged], str]) -> dict[str, dict[str, Any]]:
-    groups: dict[str, list[Judged]] = {}
+def _grouped(
+    judged: Sequence[PopqaVerdict], key: Callable[[PopqaVerdict], str]
+) -> dict[str, dict[str, Any]]:
+    groups: dict[str, list[PopqaVerdict]] = {}
     for judgement in judged:
         groups.setdefault(key(judgement), []).append(judgement)
     return {name: _both(members) for name, members in sorted(groups.items())}
 
 
 def compare_with_parametric(
-    retrieval: Sequence[Judged], parametric: Sequence[Judged], *, splits: int, seed: int
+    retrieval: Sequence[PopqaVerdict], parametric: Sequence[PopqaVerdict], *, splits: int, seed: int
 ) -> Adaptive:
     """Where retrieval helps: first lines of a system with retrieval, and of one without."""
     outcomes = [
-        Outcome(a.query.relation or "", a.log_popularity, a.first_line, b.first_line)
+        AdaptiveOutcome(a.query.relation or "", a.log_popularity, a.first_line, b.first_line)
         for a, b in zip(retrieval, parametric, strict=True)
         if a.log_popularity is not None
     ]
     return adaptive_retrieval(outcomes, splits=splits, seed=seed)
 
 
-def rows(judged: Sequence[Judged]) -> list[dict[str, Any]]:
+def rows(judged: Sequence[PopqaVerdict]) -> list[dict[str, Any]]:
     """One row a question."""
     return [
         {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
 import sys
 import traceback
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,11 +68,9 @@ class CorpusIds:
         return next((page for page in pages if self._corpus.page_row(page) is not None), None)
 
     def _titled(self, title: str) -> str | None:
-        bearers = self._corpus.names.bearers(title)
-        for page in self._corpus.page_ids(sorted({b.page for b in bearers if b.kind == "title"})):
-            if self._corpus.title(page) == title:
-                return page
-        return None
+        """The page of a title that one page alone has."""
+        pages = self._corpus.pages_titled(title)
+        return pages[0] if len(pages) == 1 else None
 
 
 def _some(corpus: Corpus) -> list[int]:
@@ -117,6 +116,10 @@ class IdRule:
         else:
             text = value(hit, self.field)
             message = f"ids={self.text}: the corpus has no such {self._noun}: {text!r}"
+            if self.kind == "title" and (several := self._corpus.pages_titled(str(text))):
+                message = (
+                    f"ids={self.text}: {len(several):,} pages are titled {text!r}: return page ids"
+                )
         return BadInput(message, ids=[question], hint=hint)
 
     @property
@@ -392,8 +395,29 @@ def _takes_many(search: Search) -> bool:
     return isinstance(origin, type) and origin is not str and issubclass(origin, Sequence)
 
 
+_allowed: list[frozenset[str]] = []
+
+
+@contextlib.contextmanager
+def only_this_code(places: Iterable[str]) -> Iterator[None]:
+    """While the block runs `load_function` loads these `module:attribute` alone.
+
+    For work that a file or folder describes: those are data, and only a person names code.
+    """
+    _allowed.append(frozenset(places))
+    try:
+        yield
+    finally:
+        _allowed.pop()
+
+
 def load_function(place: str) -> Any:
     """What `module:attribute` means, looked up in the current folder first."""
+    if _allowed and place not in _allowed[-1]:
+        raise UsageError(
+            f"{place} would run with your rights, and only a file or folder names it",
+            hint=f"look at what it does, then give --allow {place}",
+        )
     module, _, attribute = place.partition(":")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))

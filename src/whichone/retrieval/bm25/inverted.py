@@ -19,6 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from whichone.files.folder import Folder
+from whichone.files.manifest import ByteRanges, Compare
+from whichone.files.mapped import mapped_array
 from whichone.files.output import written_beside
 from whichone.files.pools import available_cores, run_jobs
 from whichone.retrieval.bm25.postings import (
@@ -234,8 +236,7 @@ class Merger:
     def _norms(self) -> Floats | None:
         if self._norms_file is None:
             return None
-        norms: Floats = np.load(self._norms_file, mmap_mode="r").view(np.ndarray)
-        return norms
+        return mapped_array(self._norms_file)
 
     def __call__(self, wanted: Range) -> None:
         bounds = [_bounds(block, wanted) for block in self._blocks]
@@ -337,6 +338,8 @@ class Postings:
     lengths: npt.NDArray[np.int32]
     norms: Floats | None
     weighting: Weighting
+    compare_words: Compare | None = None
+    """Compares bytes of `words` before they are used; None where the whole file was compared."""
     rise: float = 1.0
     """By how much an impact can be above what is stored as a list's largest, because norms were changed."""
 
@@ -370,6 +373,16 @@ class Postings:
         """How much each term weighs, by the number of its passages."""
         formula = lucene_idf if self.weighting == "bm25" else drqa_idf
         return formula(self.frequencies.take(terms).astype(np.int64), len(self))
+
+    def compare(self, terms: Sequence[int]) -> None:
+        """Compare the lists of these terms, each of which ends where the next term's begins."""
+        if self.compare_words is not None:
+            starts = (self.places.take(terms) & ~3).tolist()
+            ends = [
+                int(self.places[t + 1]) & ~3 if t + 1 < len(self.places) else self.words.nbytes
+                for t in terms
+            ]
+            self.compare_words(zip(starts, ends, strict=True))
 
     def impacts(self, term: int) -> tuple[Ints, Floats]:
         """A term's passages and its impacts there, which the term's idf multiplies."""
@@ -440,20 +453,28 @@ def bm25_norm(k1: float, b: float) -> Callable[[npt.NDArray[np.int32], float], F
     return lambda lengths, mean: length_norms(lengths, mean, k1, b)
 
 
-def open_postings(folder: Path) -> Postings:
+def open_postings(folder: Folder) -> Postings:
     def load(name: str) -> npt.NDArray[Any]:
-        loaded: npt.NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r")
-        return loaded.view(np.ndarray)  # still mapped; slices of a memmap cost ten times as much
+        return mapped_array(folder.path(f"{name}.npy"))
 
-    weighted = (folder / "norms.npy").exists()
+    weighted = folder.has("norms.npy")
+    path, compare = folder.path_by_block("postings.npy")
+    words = mapped_array(path)
+    header = path.stat().st_size - words.nbytes
+
+    def compare_words(ranges: ByteRanges) -> None:
+        assert compare is not None
+        compare((header + start, header + end) for start, end in ranges)
+
     return Postings(
         load("keys"),
         load("frequencies"),
         load("places"),
-        load("postings"),
+        words,
         load("lengths"),
         load("norms") if weighted else None,
         "bm25" if weighted else "tfidf",
+        compare_words if compare else None,
     )
 
 

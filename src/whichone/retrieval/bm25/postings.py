@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+from whichone.files.mapped import PathOf, mapped_array
 
 BLOCK = 256
 MOST = 65_535
@@ -280,10 +281,9 @@ class RealPostings:
     lengths: npt.NDArray[np.int32]
 
     @classmethod
-    def open(cls, folder: Path) -> RealPostings:
+    def open(cls, file: PathOf) -> RealPostings:
         def load(name: str) -> npt.NDArray[Any]:
-            loaded: npt.NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r")
-            return loaded.view(np.ndarray)
+            return mapped_array(file(f"{name}.npy"))
 
         starts = np.asarray(load("starts"))
         return cls(

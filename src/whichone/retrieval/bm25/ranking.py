@@ -39,6 +39,8 @@ _KEPT = 8_192
 """Of a small index, so many lists stay decoded."""
 _LONG = 200_000
 """Lists of fewer passages are added up sooner than others are compared with them."""
+_ADDED = 200_000
+"""Lists of so many entries together are added up whole by numba sooner than their bounds are compared."""
 Impacts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 
@@ -80,6 +82,11 @@ class Scorer:
         """Where sums are added up; all 0 between two queries."""
         return np.zeros(len(self.postings), np.float32)
 
+    @functools.cached_property
+    def _touched(self) -> npt.NDArray[np.int32]:
+        """Which passages have a sum; a place more than there are passages."""
+        return np.empty(min(len(self.postings), _ADDED) + 1, np.int32)
+
     def best(self, terms: Sequence[int], k: int) -> Best:
         """Ordinals and scores of the k best passages that share a term with the query."""
         return self.best_weighted(Counter(terms), k)
@@ -96,8 +103,15 @@ class Scorer:
             return in_order(*self._kernels.best_real(*lists, *self._arrays, self._scores, k))
         if self._kernels is not None:
             size, postings = len(self.postings), self.postings
+            lists = self._lists(counted)
+            if int(lists[1].sum()) <= _ADDED:
+                return in_order(
+                    *self._kernels.best_of_all(
+                        *lists, *self._arrays, self._scores, self._touched, min(k, size)
+                    )
+                )
             rows, scores, _ = self._kernels.best(
-                *self._lists(counted),
+                *lists,
                 postings.rise,
                 rounding(len(counted)),
                 postings.ceilings,
@@ -139,6 +153,8 @@ class Scorer:
         terms = sorted(repeats)
         if not terms:
             return []
+        if isinstance(self.postings, Postings):
+            self.postings.compare(terms)
         weights = self.postings.idf(terms) * [repeats[term] for term in terms]
         return [(t, w) for t, w in zip(terms, weights.astype(np.float32), strict=True) if w > 0]
 
@@ -354,9 +370,8 @@ class Bm25:
     def open(cls, folder: str | Path, *, backend: Backend = "auto") -> Bm25:
         """Open an index; its arrays are mapped, not read."""
         place, corpus, options = opened(folder, cls.name)
-        place.check()
         parameters = msgspec.convert(options, Bm25Parameters)
-        postings = inverted.open_postings(place.root)
+        postings = inverted.open_postings(place)
         if len(postings) != len(corpus):
             raise BrokenFolder(
                 f"{len(corpus)} passages, but postings of {len(postings)}",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import pickle
 import re
 import warnings
 from collections import Counter
@@ -20,11 +19,18 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from whichone.errors import BadInput, Missing, UsageError, missing_extra
+from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_json, write_atomic
 from whichone.names import name_key
-from whichone.retrieval.dense.encoder import Vectors, batches_by_length, checked, weights_hash
+from whichone.retrieval.dense.encoder import (
+    Vectors,
+    batches_by_length,
+    checked,
+    plain_weights,
+    torch_libraries,
+    weights_hash,
+)
 from whichone.retrieval.dense.sentence import (
     PackedModel,
     SentenceEncoder,
@@ -68,6 +74,7 @@ class DprSide:
             "weights": self.weights,
             "size": self.size,
             "longest": self.longest,
+            "segments": 0,  # vectors of older versions are of other inputs
         }
 
     def describe_passages(self) -> dict[str, Any]:
@@ -75,15 +82,16 @@ class DprSide:
         return {**self.describe(), **({"encoded_in": "bfloat16"} if self.packed else {})}
 
     def tokens(self, first: Sequence[str], second: Sequence[str] | None = None) -> Any:
-        """As the model takes them; a passage is the pair of its title and text."""
-        return self.tokenizer(
-            list(first),
-            None if second is None else list(second),
-            truncation=True,
-            max_length=self.longest,
-            padding=True,
-            return_tensors="pt",
-        ).to(self.model.device)
+        """As the model takes them; a passage is the pair of its title and text, all in one segment."""
+        cut = {"truncation": True, "max_length": self.longest, "return_token_type_ids": False}
+        if second is None or all(first):
+            both = (list(first), None if second is None else list(second))
+            rows = self.tokenizer(*both, padding=True, return_tensors="pt", **cut)
+        else:  # a text without a title is no pair
+            pairs = zip(first, second, strict=True)
+            alone = [self.tokenizer(*filter(None, pair), **cut)["input_ids"] for pair in pairs]
+            rows = self.tokenizer.pad({"input_ids": alone}, return_tensors="pt")
+        return rows.to(self.model.device)
 
     def encode(self, first: Sequence[str], second: Sequence[str] | None = None) -> Vectors:
         import torch
@@ -152,11 +160,7 @@ def open_dpr(
     question: str, passage: str | None, *, base: str | None = None, device: str | None = None
 ) -> DprEncoder:
     """A pair of folders, or one checkpoint of DPR's own with `base`, the folder of its BERT."""
-    try:
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise missing_extra(error.name or "transformers", "dense") from None
+    torch_libraries()
     if Path(question).is_file():
         if base is None:
             raise UsageError(
@@ -204,9 +208,8 @@ def _own_checkpoint(file: Path, base: Path, device: str | None) -> DprEncoder:
     weights = _weights(file)
     if not (base / "config.json").exists():
         raise Missing("no model folder with a config.json", where=str(base))
-    plain = transformers.AutoConfig.from_pretrained(base, local_files_only=True).to_dict()
-    plain.pop("model_type", None)
-    config = transformers.DPRConfig(**plain)
+    bert = transformers.AutoConfig.from_pretrained(base, local_files_only=True)
+    config = dpr_config(bert, len(weights.get("question_model.encode_proj.bias", ())))
     tokenizer = transformers.AutoTokenizer.from_pretrained(base, local_files_only=True)
     longest = min(LONGEST, int(config.max_position_embeddings))
     hashed = file_hash(file)[:16]
@@ -214,21 +217,21 @@ def _own_checkpoint(file: Path, base: Path, device: str | None) -> DprEncoder:
     for side, prefix in _PREFIX.items():
         model = getattr(transformers, _CLASSES[side])(config)
         own = {k.removeprefix(prefix): v for k, v in weights.items() if k.startswith(prefix)}
-        _fill(getattr(model, _INNER[side]).bert_model, own, prefix, file, base)
+        _fill(getattr(model, _INNER[side]), own, prefix, file, base)
         model = model.to(device) if device else model
         sides.append(DprSide(model, tokenizer, file.name, hashed, longest))
     return DprEncoder(sides[0], sides[1])
 
 
-def _fill(bert: Any, own: dict[str, Any], prefix: str, file: Path, base: Path) -> None:
+def _fill(encoder: Any, own: dict[str, Any], prefix: str, file: Path, base: Path) -> None:
     """Every weight of the model from the file; its pooler is never used."""
     own = {
-        k: v
+        k if k.startswith("encode_proj.") else f"bert_model.{k}": v
         for k, v in own.items()
         if not k.endswith("embeddings.position_ids") and not k.startswith("pooler.")
     }
     try:
-        missing = bert.load_state_dict(own, strict=False).missing_keys
+        missing = encoder.load_state_dict(own, strict=False).missing_keys
     except RuntimeError as error:
         raise BadInput(f"its weights do not fit {base}: {error}", file=file) from error
     if missing:
@@ -236,24 +239,20 @@ def _fill(bert: Any, own: dict[str, Any], prefix: str, file: Path, base: Path) -
 
 
 def _weights(file: Path) -> dict[str, Any]:
-    import torch
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of other pickle protocols; what it cannot read it refuses
-            held = torch.load(file, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-        raise BadInput(
-            f"not a checkpoint of weights alone: {str(error).splitlines()[0]}",
-            file=file,
-            hint="what would run code while it is read is refused; save its model_dict by itself",
-        ) from error
+    held = plain_weights(file)
     weights = held.get("model_dict", held) if isinstance(held, dict) else None
     if not isinstance(weights, dict) or not any(k.startswith("question_model.") for k in weights):
         raise BadInput("it contains no question_model.* weights, so it is no DPR pair", file=file)
     return weights
+
+
+def dpr_config(bert: Any, projection: int = 0) -> Any:
+    """The sizes of a BERT as those of a DPR model."""
+    import transformers
+
+    sizes = bert.to_dict()
+    sizes.pop("model_type", None)
+    return transformers.DPRConfig(**{**sizes, "projection_dim": projection})
 
 
 # DPR's encoders out of a BERT checkpoint, and back into the layout of its authors' own files.
@@ -281,9 +280,7 @@ def _side(side: Side, folder: Path, device: str | None) -> DprSide:
             f"DPR begins with a BERT checkpoint, and {folder} is none: {str(error).splitlines()[0]}",
             hint="name a folder of BERT (bert-base-uncased), or a DPR pair",
         ) from error
-    sizes = bert.config.to_dict()
-    sizes.pop("model_type", None)
-    model = getattr(transformers, _CLASSES[side])(transformers.DPRConfig(**sizes))
+    model = getattr(transformers, _CLASSES[side])(dpr_config(bert.config))
     getattr(model, _INNER[side]).bert_model.load_state_dict(bert.state_dict(), strict=False)
     longest = min(LONGEST, int(model.config.max_position_embeddings))
     model = model.to(device) if device else model

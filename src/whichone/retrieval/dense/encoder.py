@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
+import pickle
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -279,3 +281,38 @@ def checked(vectors: npt.NDArray[Any], count: int, size: int, name: str) -> Vect
             f"{name} gave {len(bad)} vectors with NaN or infinity, the first at {bad[0]}"
         )
     return array
+
+
+def torch_libraries() -> tuple[Any, Any]:
+    """torch and transformers, which are imported where a model is opened."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import torch
+            import transformers
+    except ImportError as error:
+        raise missing_extra(error.name or "transformers", "dense") from None
+    return torch, transformers
+
+
+def device_of(given: str | None) -> str:
+    """The device that is named, else a GPU where there is one."""
+    torch, _ = torch_libraries()
+    return given or ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def plain_weights(file: Path, **options: Any) -> Any:
+    """What a file of torch's holds, opened as weights alone: nothing in it is run."""
+    torch, _ = torch_libraries()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # of other pickle protocols; what it cannot read it refuses
+            return torch.load(file, map_location="cpu", weights_only=True, **options)
+    except (pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError) as error:
+        raise BadInput(
+            f"not a checkpoint of weights alone: {str(error).splitlines()[0]}",
+            file=file,
+            hint="what would run code while it is read is refused; save its model_dict by itself",
+        ) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import hashlib
@@ -38,10 +37,9 @@ if TYPE_CHECKING:
 # number of tokens, so that the device is always full.
 
 
-Pool: TypeAlias = "Callable[[Any, torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]"
+Pool: TypeAlias = "Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]"
 
 TOKENS = 1 << 18
-_PARALLEL = "TOKENIZERS_PARALLELISM"
 MULTIPLE = 8
 """Lengths are rounded up to it: attention with a mask wants rows of 16 bytes."""
 
@@ -49,36 +47,11 @@ Ints = npt.NDArray[np.int32]
 
 
 class Tokenised:
-    """Token numbers of many texts, one after the other, and where each begins.
+    """Token numbers of many texts, one after the other, and where each begins."""
 
-    `firsts` has how many tokens of each belong to the first of its two texts, where texts are pairs.
-    """
-
-    def __init__(
-        self,
-        tokens: npt.NDArray[np.integer[Any]],
-        starts: npt.NDArray[np.int64],
-        firsts: Ints | None = None,
-    ) -> None:
+    def __init__(self, tokens: npt.NDArray[np.integer[Any]], starts: npt.NDArray[np.int64]) -> None:
         self.tokens = tokens
         self.starts = starts
-        self.firsts = firsts
-
-    @classmethod
-    def of(cls, texts: Sequence[str], tokenizer: Any, longest: int) -> Tokenised:
-        """Tokenise with a fast tokenizer, on all cores; special tokens included."""
-        with _all_cores():
-            rows = tokenizer(
-                list(texts),
-                truncation=True,
-                max_length=longest,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-            )["input_ids"]
-        starts = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum([len(r) for r in rows], out=starts[1:])
-        tokens = np.fromiter((t for r in rows for t in r), np.int32, int(starts[-1]))
-        return cls(tokens, starts)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -86,20 +59,6 @@ class Tokenised:
     @property
     def lengths(self) -> npt.NDArray[np.int64]:
         return np.diff(self.starts)
-
-
-@contextlib.contextmanager
-def _all_cores() -> Iterator[None]:
-    """Let the tokenizer use them, whatever was said of it elsewhere."""
-    before = os.environ.get(_PARALLEL)
-    os.environ[_PARALLEL] = "true"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_PARALLEL]
-        else:
-            os.environ[_PARALLEL] = before
 
 
 def batches(
@@ -144,8 +103,7 @@ def encode(
     with torch.inference_mode():
         for rows, width in batches(held.lengths, tokens=tokens):
             ids, lengths = padded(held, rows, width, pad)
-            firsts = None if held.firsts is None else _to(held.firsts[rows], device)
-            parts.append((pool or _pooled)(model, _to(ids, device), _to(lengths, device), firsts))
+            parts.append((pool or _pooled)(model, _to(ids, device), _to(lengths, device)))
             order.append(rows)  # put back at the end: doing it here would wait for the device
         back = np.argsort(np.concatenate(order))
         return torch.cat(parts)[torch.from_numpy(back).to(device)]
@@ -160,9 +118,7 @@ def _to(array: Ints, device: str) -> torch.Tensor:
     )
 
 
-def _pooled(
-    model: Any, ids: torch.Tensor, lengths: torch.Tensor, firsts: torch.Tensor | None
-) -> torch.Tensor:
+def _pooled(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     import torch
 
     mask = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
@@ -171,9 +127,7 @@ def _pooled(
     return torch.nn.functional.normalize(total / lengths[:, None], dim=1)
 
 
-def first_normalised(
-    model: Any, ids: torch.Tensor, lengths: torch.Tensor, firsts: torch.Tensor | None
-) -> torch.Tensor:
+def first_normalised(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """The first token's last state, brought to length one."""
     import torch
 
@@ -182,20 +136,12 @@ def first_normalised(
     return torch.nn.functional.normalize(hidden[:, 0], dim=1)
 
 
-def first_states(
-    model: Any, ids: torch.Tensor, lengths: torch.Tensor, firsts: torch.Tensor | None
-) -> torch.Tensor:
+def first_states(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
     """What DPR takes: the first token's last state, or its projection."""
     import torch
 
-    places = torch.arange(ids.shape[1], device=ids.device)
-    kinds = None
-    if firsts is not None:
-        kinds = ((places >= firsts[:, None]) & (places < lengths[:, None])).long()
-    mask = (places < lengths[:, None]).long()
-    result: torch.Tensor = model(
-        input_ids=ids, attention_mask=mask, token_type_ids=kinds
-    ).pooler_output
+    mask = (torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]).long()
+    result: torch.Tensor = model(input_ids=ids, attention_mask=mask).pooler_output
     return result
 
 
@@ -268,11 +214,11 @@ class Tokeniser(msgspec.Struct, frozen=True):
     rules: str
     longest: int
     pairs: bool = False
-    """Title and text as a pair, as DPR has them; else one text after the other."""
+    """Title and text as a pair, as DPR has them (a text without a title alone); else one text after the other."""
 
     def describe(self) -> dict[str, Any]:
         rules = hashlib.sha256(self.rules.encode()).hexdigest()[:16]
-        return {"rules": rules, "longest": self.longest, "pairs": self.pairs}
+        return {"rules": rules, "longest": self.longest, "pairs": self.pairs, "format": 2}
 
     def tokenised(self, titles: Sequence[str], texts: Sequence[str]) -> Tokenised:
         """The tokens of some passages, special ones included."""
@@ -283,20 +229,15 @@ class Tokeniser(msgspec.Struct, frozen=True):
         encode = getattr(own, "encode_batch_fast", own.encode_batch)
         for start in range(0, len(texts), _PIECE):
             these = slice(start, start + _PIECE)
-            given: Any = (
-                list(zip(titles[these], texts[these], strict=True))
-                if self.pairs
-                else joined(titles[these], texts[these])
-            )
-            result = encode(given)
-            rows = [encoding.ids for encoding in result]
+            given: Any = joined(titles[these], texts[these])
+            if self.pairs:
+                both = zip(titles[these], texts[these], strict=True)
+                given = [(title, text) if title else text for title, text in both]
+            rows = [encoding.ids for encoding in encode(given)]
             starts = np.zeros(len(rows) + 1, np.int64)
             np.cumsum([len(row) for row in rows], out=starts[1:])
             tokens = np.concatenate([np.asarray(row, np.int32) for row in rows])
-            firsts = None
-            if self.pairs:
-                firsts = np.array([e.type_ids.count(0) for e in result], np.int32)
-            yield Tokenised(tokens, starts, firsts)
+            yield Tokenised(tokens, starts)
 
 
 @functools.lru_cache(2)
@@ -314,12 +255,7 @@ def _joined(parts: Sequence[Tokenised]) -> Tokenised:
         return Tokenised(np.zeros(0, np.int32), np.zeros(1, np.int64))
     lengths = np.concatenate([part.lengths for part in parts])
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    firsts = [part.firsts for part in parts if part.firsts is not None]
-    return Tokenised(
-        np.concatenate([part.tokens for part in parts]),
-        starts,
-        np.concatenate(firsts) if firsts else None,
-    )
+    return Tokenised(np.concatenate([part.tokens for part in parts]), starts)
 
 
 class TokenMaker:
@@ -343,28 +279,23 @@ class TokenMaker:
 
 
 def write_tokens(folder: Path, number: int, held: Tokenised) -> None:
-    """One file: how many passages and whether they are pairs, lengths, and tokens in as few bytes as they need."""
+    """One file: how many passages, lengths, and tokens in as few bytes as they need."""
     kind = np.uint16 if not len(held.tokens) or int(held.tokens.max()) < 2**16 else np.int32
     with written_beside(folder / _name(number)) as beside, beside.open("wb") as file:
-        head = (len(held), int(held.firsts is not None), np.dtype(kind).itemsize)
-        np.array(head, np.int64).tofile(file)
+        np.array((len(held), np.dtype(kind).itemsize), np.int64).tofile(file)
         held.lengths.astype(np.int32).tofile(file)
-        if held.firsts is not None:
-            held.firsts.astype(np.int32).tofile(file)
         held.tokens.astype(kind).tofile(file)
 
 
 def read_tokens(path: Path) -> Tokenised:
     """A file's tokens; mapped."""
     raw: npt.NDArray[np.uint8] = np.memmap(path, np.uint8, "r").view(np.ndarray)
-    count, pairs, width = raw[:24].view(np.int64).tolist()
-    end = 24 + 4 * count
+    count, width = raw[:16].view(np.int64).tolist()
+    end = 16 + 4 * count
     starts = np.zeros(count + 1, np.int64)
-    np.cumsum(raw[24:end].view(np.int32), out=starts[1:])
-    firsts = raw[end : end + 4 * count].view(np.int32) if pairs else None
-    rest = raw[end + 4 * count * pairs :]
-    tokens: npt.NDArray[Any] = rest.view(np.uint16 if width == 2 else np.int32)
-    return Tokenised(tokens, starts, firsts)
+    np.cumsum(raw[16:end].view(np.int32), out=starts[1:])
+    tokens: npt.NDArray[Any] = raw[end:].view(np.uint16 if width == 2 else np.int32)
+    return Tokenised(tokens, starts)
 
 
 def _name(number: int) -> str:
@@ -406,7 +337,7 @@ def _made(
     with Folder.create(place, KIND, resume=True) as created:
         count = -(-len(corpus) // SHARD)
         missing = [n for n in range(count) if not (created.partial / _name(n)).exists()]
-        maker = TokenMaker(tokeniser, corpus.folder.root / "passages.arrow", created.partial)
+        maker = TokenMaker(tokeniser, corpus.folder.path("passages.arrow"), created.partial)
         with (
             progress("tokenising", len(corpus), "passages") as advance,
             _Making(maker, missing, created, advance) as making,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,10 +14,12 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing
 from whichone.files.folder import Folder, file_hash
+from whichone.files.lines import ODD_RECORD, read_bytes
 from whichone.files.tables import group_batches
 from whichone.progress import progress, talk
 from whichone.retrieval.dense.encoder import Encoder, Vectors, checked
@@ -77,10 +80,10 @@ class StoredVectors:
     def read(self, rows: npt.NDArray[np.int64]) -> Vectors:
         """The vectors of some passages."""
         vectors = np.empty((len(rows), self.size), np.float32)
-        for shard in self.shards:
-            here = (rows >= shard.first) & (rows < shard.first + len(shard))
-            if here.any():
-                vectors[here] = shard.read(rows[here] - shard.first)
+        places = np.searchsorted([shard.first for shard in self.shards], rows, "right") - 1
+        for place in np.unique(places):
+            here, shard = places == place, self.shards[place]
+            vectors[here] = shard.read(rows[here] - shard.first)
         return vectors
 
 
@@ -240,6 +243,9 @@ _ALLOWED = {
 PublishedBlock = tuple[list[str], npt.NDArray[np.float32]]
 
 
+_LARGEST = 64 << 30
+
+
 class _NumbersOnly(pickle.Unpickler):
     """Arrays, texts and lists; what would run code is refused."""
 
@@ -333,16 +339,32 @@ def _size(file: Path) -> int:
 
 
 def _published_blocks(file: Path) -> Iterator[PublishedBlock]:
-    if file.suffix == ".npz":
-        with np.load(file) as held:
-            vectors = np.asarray(held["vectors"], np.float32)
-            if "scales" in held:  # int8, one scale a passage
-                vectors = vectors * np.asarray(held["scales"], np.float32)[:, None]
-            yield [str(i) for i in held["ids"]], vectors
-    elif file.suffix == ".parquet":
-        yield from _parquet(file)
-    else:
-        yield from _pickled(file)
+    read = {".npz": _arrays, ".parquet": _parquet}.get(file.suffix, _pickled)
+    try:
+        for ids, vectors in read(file):
+            if vectors.ndim != 2 or len(ids) != len(vectors):
+                raise ValueError(f"{len(ids):,} ids, but vectors of the shape {vectors.shape}")
+            yield ids, vectors
+    except (
+        *ODD_RECORD,
+        pickle.UnpicklingError,
+        zipfile.BadZipFile,
+        pa.ArrowInvalid,
+        EOFError,
+    ) as error:
+        raise BadInput(
+            f"not passage vectors: {error}",
+            file=file,
+            hint="a pickled list of (id, vector), .parquet with id and embeddings, or .npz with ids and vectors",
+        ) from error
+
+
+def _arrays(file: Path) -> Iterator[PublishedBlock]:
+    with np.load(file) as held:
+        vectors = np.asarray(held["vectors"], np.float32)
+        if "scales" in held:  # int8, one scale a passage
+            vectors = vectors * np.asarray(held["scales"], np.float32)[:, None]
+        yield [str(i) for i in held["ids"]], vectors
 
 
 def _parquet(file: Path) -> Iterator[PublishedBlock]:
@@ -356,14 +378,8 @@ def _parquet(file: Path) -> Iterator[PublishedBlock]:
 
 def _pickled(file: Path) -> Iterator[PublishedBlock]:
     """DPR's `generate_dense_embeddings.py`: a list of id and vector."""
-    try:
-        records: Iterable[Any] = _NumbersOnly(io.BytesIO(file.read_bytes())).load()
-        held = [(str(identity), np.asarray(vector, np.float32)) for identity, vector in records]
-    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError) as error:
-        raise BadInput(
-            f"not DPR's passage vectors: {error}", file=file,
-            hint="a pickled list of (id, vector), .parquet with id and embeddings, or .npz with ids and vectors",
-        ) from error  # fmt: skip
+    records: Iterable[Any] = _NumbersOnly(io.BytesIO(read_bytes(file, _LARGEST))).load()
+    held = [(str(identity), np.asarray(vector, np.float32)) for identity, vector in records]
     for at in range(0, len(held), _BLOCK):
         part = held[at : at + _BLOCK]
         yield [identity for identity, _ in part], np.stack([vector for _, vector in part])

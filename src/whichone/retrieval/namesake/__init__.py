@@ -1,4 +1,9 @@
-"""The retriever that knows about namesakes."""
+"""The retriever that knows about namesakes.
+
+To be read in this order: `retriever`, `questions_asked` (one question), `question_names`, `loose_names` and `spelling` (its names),
+`denials`, `pool` (candidates), `evidence`, `weights` and `knowledge_evidence` (what speaks for each), `sentences` (models); then the index:
+`snapshot`, `lexical`, `given`, `updates`.
+"""
 
 from whichone.retrieval.namesake.retriever import NamesakeRetriever
 from whichone.retrieval.namesake.weights import NamesakeParameters

@@ -1,42 +1,78 @@
-"""Among the bearers of one name, which one is meant? What speaks for and against each."""
+"""What speaks for and against each candidate of a question: the features that `weights.py` names."""
 
 from __future__ import annotations
 
 import functools
 import math
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from whichone.names import token_key, without_parentheses
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.namesake.knowledge_evidence import Knowledge, Relation, Stems, contains
 from whichone.retrieval.namesake.lexical import Selection
-from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge
+from whichone.retrieval.namesake.question_names import Mention, remainder
+from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge, split_sentences
 from whichone.retrieval.namesake.snapshot import Index
+from whichone.retrieval.namesake.spelling import ARTICLES, has_form, places_in
 from whichone.retrieval.namesake.weights import Fit, NamesakeParameters
-from whichone.text.language import base_code
+
+if TYPE_CHECKING:
+    from whichone.retrieval.namesake.pool import Group, Pool
 
 MOST_ENCODED = 64
+MOST_READ = 24
+"""So many candidates of a question, the likeliest by their words and names, are read."""
+_PAGES_READ = 2
 _SHOWN = 160
 _OPENING = 600
+_SENTENCES = 40
 _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
+_WORD = re.compile(r"[^\W_]+")
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_NEAR = 0.03
+_OTHER_SAYS = 0.3
+"""So much counts what a page of another kind says of the relation."""
+_BY = frozenset(["by", "von", "vom", "par", "por"])
+_OF = frozenset(
+    [
+        "of",
+        "for",
+        "on",
+        "in",
+        "from",
+        "von",
+        "des",
+        "der",
+        "für",
+        "in",
+        "auf",
+        "de",
+        "du",
+        "des",
+        "dans",
+        "pour",
+        "del",
+        "en",
+        "para",
+    ]
+)
 _SCALE = 10.0
 """BM25 scores are divided by it, so that all evidence is of one order."""
 
 
 @dataclass
 class Evidence:
-    """One bearer, an entity or a page, with what each kind of evidence adds to or takes off its score."""
+    """One candidate, an entity or a page, with what each kind of evidence adds to or takes off its score."""
 
     key: str
     pages: list[int]
     values: dict[str, float] = field(default_factory=dict)
-    """The evidence itself, before it is weighed."""
+    """The features themselves, before they are weighed."""
     parts: dict[str, float] = field(default_factory=dict)
     speaks_for: list[str] = field(default_factory=list)
     speaks_against: list[str] = field(default_factory=list)
@@ -66,28 +102,50 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Asked:
-    """What is known of a question when its bearers are weighed."""
+    """What is known of a question when its candidates are weighed."""
 
     text: str
-    remainder: Sequence[str]
-    """The pieces of the question around its names."""
-    words: Stems
+    mentions: Sequence[Mention]
+    said: str
+    """What was answered when it was asked back."""
     plain: str
-    """What the pieces say besides asking, in words written small."""
-    proper: str
-    """Words of the pieces written with a capital or a digit: who or what else the question mentions."""
+    """What it says besides names and asking, in words written small."""
+    openers: frozenset[str]
     relations: Sequence[Relation]
-    denied: str = ""
+    cue: frozenset[str]
+    """The stems of the words that ask."""
+    denied: Sequence[str] = ()
     """What the question says the meant one is not: "not the one in Leeds"."""
+    about: Sequence[float] = ()
+    """Numbers that it says roughly: "about 36 thousand"."""
     periods: Sequence[tuple[int, int]] = ()
     """Decades and centuries that the question names: "of the 1780s"."""
+    claim: bool = False
+    """It states something: neither a question nor a slot to fill."""
+    alone: bool = False
+    """One whole name is in it, and no other word is written as one."""
     vector: Vectors | None = None
-    around: Stems = ()
-    """All that the question says besides the name that is weighed, other names too."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """What a question says around one of its names, other names too."""
+
+    mention: Mention | None
+    first: bool
+    role: str
+    """In a claim: "claim_owner" or "claim_agent", where the words beside the name say so."""
+    proper: str
+    """Words written with a capital or a digit: who or what else the question mentions."""
+    words: Stems
+    places: Sequence[frozenset[str]]
+    """The forms of each country and state that it names."""
+    clues: Mapping[str, float]
+    """The stems that tell something, with how rare each is."""
 
 
 class Weigher:
-    """Weighs the bearers of a name against what the question asks."""
+    """Weighs the candidates of a question against what it asks."""
 
     def __init__(
         self,
@@ -103,11 +161,14 @@ class Weigher:
         self._index = index
         self._pages = index.pages
         self._options = parameters
-        self._weights = {**fit.weights, **parameters.changed_weights()}
+        self._weights = {**fit.weights, "popularity": parameters.popularity}
         self._closeness = closeness
         self._judge = judge
         self._knowledge = knowledge
         self._popularity = popularity
+        self._sentence_stems = functools.lru_cache(4_000)(self._stems_by_sentence)
+        self._title_keys = functools.lru_cache(20_000)(self._read_title_keys)
+        self._rarity = functools.lru_cache(20_000)(self._rarity_of)
 
     def learn(self, groups: Sequence[Sequence[int]]) -> None:
         """Encode sentences that were not encoded when indexing, of many questions together."""
@@ -115,102 +176,246 @@ class Weigher:
             shared = [group for group in groups if 1 < len(group) <= MOST_ENCODED]
             self._closeness.learn([page for group in shared for page in group])
 
-    def bearers(self, pages: Mapping[int, float]) -> dict[str, list[int]]:
-        """Pages of one entity together, the best first; `pages` have BM25 of the whole question."""
-        together: dict[str, list[int]] = {}
-        for page in sorted(pages, key=lambda p: (-pages[p], p)):
-            together.setdefault(self._owner(page) or self._pages.id(page), []).append(page)
-        return together
-
     def _owner(self, page: int) -> str | None:
         """Whom a page is about: its source says so, or the knowledge base."""
         own = self._pages.entity(page)
         return self._knowledge.entity(page) if own is None and self._knowledge is not None else own
 
-    def weigh(
-        self,
-        pages: Mapping[int, float],
-        asked: Asked,
-        selection: Selection,
-        longer: frozenset[int] = frozenset(),
-    ) -> list[Evidence]:
-        """The bearers, best first, ties by page; `longer` have only a longer form of the name."""
-        rows = self._pages.rows(list(pages))
-        rows = rows if selection.everything else rows[selection.keeps(rows)]
-        owners = self._pages.of_passages(rows).tolist()
-        plain = _best(owners, self._index.lexical.of(asked.plain, rows))
-        proper = _best(owners, self._index.lexical.of(asked.proper, rows))
-        denied = _best(owners, self._index.lexical.of(asked.denied, rows)) if asked.denied else {}
-        if longer:
-            said = {
-                page: plain.get(page, 0.0) + proper.get(page, 0.0) - denied.get(page, 0.0)
-                for page in pages
-            }
-            pages = without_vain(pages, said, longer)
-        together = self.bearers(pages)
-        most = max(pages.values(), default=0.0) or 1.0
-        weighed = []
-        for key, own in together.items():
-            evidence = Evidence(key, own)
-            evidence.values["bm25"] = max(pages[page] for page in own) / most
-            evidence.values["words"] = max(plain.get(page, 0.0) for page in own) / _SCALE
-            evidence.values["proper"] = max(proper.get(page, 0.0) for page in own) / _SCALE
-            if denied:
-                evidence.values["denied"] = max(denied.get(page, 0.0) for page in own) / _SCALE
-            if longer.issuperset(own):
-                evidence.values["longer"] = 1.0
-                evidence.speaks_against.append("has only another form of the name")
-            self._read(evidence, asked)
-            weighed.append(evidence)
-        self._weigh(weighed)
-        if self._closeness is not None and asked.vector is not None and len(weighed) > 1:
-            near = weighed[:MOST_ENCODED]
+    def weigh(self, pool: Pool, asked: Asked, selection: Selection) -> list[list[Evidence]]:
+        """For each name of the pool its bearers, and at last the others, each best first, ties by page."""
+        first = min((g.mention.start for g in pool.groups), default=0)
+        several = len(pool.groups) > 1
+        most = {
+            name: max(getattr(pool, name).values(), default=0.0) or 1.0
+            for name in ("bm25", "level")
+        }
+        weighed: list[list[Evidence]] = []
+        arounds: list[Around] = []
+        for group in (*pool.groups, None):
+            around = self._around(asked, group, group is not None and group.mention.start == first)
+            pages = list(group.pages) if group is not None else list(pool.others)
+            made = self._candidates(pages, pool, asked, around, selection, most)
+            for evidence in made:
+                self._add_name(evidence, pool, asked, around, group, several)
+            weighed.append(made)
+            arounds.append(around)
+        every = [e for own in weighed for e in own]
+        self._weigh(every)
+        read = {id(e) for e in sorted(every, key=lambda e: (-e.score, e.page))[:MOST_READ]}
+        for own, around in zip(weighed, arounds, strict=True):
+            for evidence in own:
+                if id(evidence) in read:
+                    self._read(evidence, asked, around, several)
+                else:
+                    evidence.values["unread"] = 1.0
+        for own in weighed[:-1]:
+            most_typical = max((e.values.get("kind", 0.0) for e in own), default=0.0)
+            for evidence in own:
+                if most_typical and evidence.values.get("kind") == most_typical:
+                    evidence.values["best_kind"] = 1.0
+        self._weigh(every)
+        named = [e for own in weighed[:-1] for e in own if "unread" not in e.values]
+        if self._closeness is not None and asked.vector is not None and len(named) > 1:
+            near = named[:MOST_ENCODED]
             self._closeness.learn([e.page for e in near])
             for evidence in near:
                 self._add_sentence(evidence, asked.vector)
-            self._weigh(weighed)
-        if self._judge is not None and len(weighed) > 1:
-            for evidence, (score, sentence) in zip(
-                weighed,
-                self._judge.scores(asked.text, weighed[: self._options.judged]),
-                strict=False,
-            ):
-                evidence.values["pair"] = score
-                evidence.speaks_for.append(f"judged sentence ({score:.2f}): {sentence[:_SHOWN]}")
-            self._weigh(weighed)
+            self._weigh(near)
+        for own in weighed:
+            own.sort(key=lambda e: ("unread" in e.values, -e.score, e.page))
+        if self._judge is not None and len(named) > 1:
+            for own in weighed[:-1]:
+                self._judged(own, asked.text)
         return weighed
 
-    def _weigh(self, weighed: list[Evidence]) -> None:
-        """Give the evidence its weight and put the bearers in order, in place."""
+    def _around(self, asked: Asked, group: Group | None, first: bool) -> Around:
+        pieces = remainder(asked.text, group.mentions if group is not None else asked.mentions)
+        words = [word for piece in pieces for word in _WORD.findall(piece)]
+        opening = _WORD.search(asked.text)
+        opens = opening.group() if opening is not None else ""
+        proper = [w for w in words if (w[0].isupper() and w != opens) or any(map(str.isdigit, w))]
+        proper += _WORD.findall(asked.said)
+        proper = [w for w in proper if w.casefold() not in asked.openers]
+        language = self._pages.table.language
+        stems = tuple(s for text in (*pieces, asked.said) for s in language.stems(text))
+        clues = {
+            stem: self._rarity(w)
+            for w in (*words, *_WORD.findall(asked.said))
+            if w.casefold() not in asked.openers
+            and (stem := language.stem(w.lower())) not in asked.cue
+        }
+        mention = group.mention if group is not None else None
+        role = self._role(asked, group) if asked.claim and group is not None else ""
+        places = [own for text in (*pieces, asked.said) for own in places_in(text)]
+        return Around(mention, first, role, " ".join(proper), stems, places, clues)
+
+    def _role(self, asked: Asked, group: Group) -> str:
+        """What a claim says of a name: that it has something, or does it."""
+        mention = group.mention
+        before = [w.casefold() for w in _WORD.findall(asked.text[: mention.start])[-3:]]
+        while before and before[-1] in ARTICLES:
+            before.pop()
+        if not before:
+            return "claim_owner" if asked.text[mention.end :].startswith(("'s ", "' ")) else ""
+        if before[-1] in _BY:
+            return "claim_agent"
+        word = before[-2] if before[-1] in _OF and len(before) > 1 else before[-1]
+        asks = self._pages.table.language.stem(word) in asked.cue
+        genitive = asked.text[mention.end :].startswith(("'s ", "' "))
+        return "claim_owner" if asks or genitive else ""
+
+    def _rarity_of(self, word: str) -> float:
+        lexical = self._index.lexical
+        return sum(lexical.idf(lexical.keys(word)))
+
+    def _candidates(
+        self,
+        pages: Sequence[int],
+        pool: Pool,
+        asked: Asked,
+        around: Around,
+        selection: Selection,
+        most: Mapping[str, float],
+    ) -> list[Evidence]:
+        """Pages of one entity together, the best first, with what their words are worth."""
+        rows = self._pages.rows(pages)
+        rows = rows if selection.everything else rows[selection.keeps(rows)]
+        owners = self._pages.of_passages(rows).tolist()
+
+        def scores(text: str) -> dict[int, float]:
+            return _best(owners, self._index.lexical.of(text, rows)) if text else {}
+
+        texts = {"words": scores(asked.plain), "proper": scores(around.proper)}
+        together: dict[str, list[int]] = {}
+        kept = [page for page in pages if page in pool.level]
+        for page in sorted(kept, key=lambda p: (-pool.level[p], p)):
+            together.setdefault(self._owner(page) or self._pages.id(page), []).append(page)
+        made = []
+        for key, own in together.items():
+            evidence = Evidence(key, own)
+            values = evidence.values
+            for name in ("bm25", "level"):
+                values[name] = max(getattr(pool, name)[page] for page in own) / most[name]
+            values["rank"] = 1 / (1 + min(pool.ranks.get(page, 1_000) for page in own))
+            for name, best in texts.items():
+                values[name] = max(best.get(page, 0.0) for page in own) / _SCALE
+            if values["words"] + values["proper"] > 0:
+                shared = _SCALE * (values["words"] + values["proper"])
+                evidence.speaks_for.append(f"shares words with the question (BM25 {shared:.2f})")
+            if pool.dense:
+                values["dense"] = max(pool.dense[page] for page in own)
+            made.append(evidence)
+        return made
+
+    def _add_name(
+        self,
+        evidence: Evidence,
+        pool: Pool,
+        asked: Asked,
+        around: Around,
+        group: Group | None,
+        several: bool,
+    ) -> None:
+        """How it has the name of its group; of a page without one, whether its title contains one."""
+        values = evidence.values
+        key, bare, opens = self._title_keys(evidence.page)
+        if group is None:
+            values["unnamed"] = 1.0
+            own = f" {key} "
+            if any(f" {token_key(g.mention.name)} " in own for g in pool.groups):
+                values["contains"] = 1.0
+            return
+        mention = group.mention
+        values["named"] = float(mention.whole and mention.proper)
+        values["share"] = (mention.end - mention.start) / max(len(asked.text), 1)
+        values["alone"] = float(asked.alone)
+        name = token_key(mention.name)
+        words = set(name.split())
+        elsewhere = not words & set(
+            key.split()
+        )  # a document whose title says nothing of its subject
+        values["titled"] = float(
+            name in (bare, bare.partition(" , ")[0])
+            or (elsewhere and not any(group.pages[page] for page in evidence.pages))
+        )
+        values["bare"] = float(key == name)
+        how = min((group.pages[page] for page in evidence.pages), key=len)
+        if how:
+            values[how] = 1.0
+            evidence.speaks_against.append("has only another form of the name")
+        if asked.claim:
+            values["claim"] = 1.0
+            if several:
+                values["claim_first"] = float(around.first)
+                values["claim_level"] = values["level"]
+            if around.role and (several or around.role == "claim_owner"):
+                values[around.role] = 1.0
+        if mention.written:
+            values["loosely"] = 1.0
+        elif not how and not values["titled"]:
+            values["called"] = 1.0
+        if elsewhere and (not opens or opens[0] not in words or name.split()[-1] not in opens):
+            values["elsewhere"] = 1.0  # nor is it about it
+        if how or not words <= set(key.split()):
+            return  # its title says nothing of who it is
+        stem = self._pages.table.language.stem
+        added = {stem(w) for w in key.split() if w.isalnum() and w not in name.split()}
+        said = added & set(around.words)
+        values["qualified"] = float(bool(said))
+        values["extra"] = min(float(len(added - said)), 3.0) / 3
+        values["numbered"] = float(any(w.isdigit() and len(w) < 4 for w in added - said))
+
+    def _read_title_keys(self, page: int) -> tuple[str, str, list[str]]:
+        """A page's title, the same without parentheses, and how its text opens, as keys of names."""
+        title = self._pages.title(page)
+        opens = token_key(self._pages.opening(page)[:60]).split()
+        return token_key(title), token_key(without_parentheses(title)), opens
+
+    def _judged(self, own: list[Evidence], question: str) -> None:
+        """What the reader says of the first of these."""
+        assert self._judge is not None
+        judged = own[: self._options.judged]
+        scores = self._judge.scores(question, judged) if len(judged) > 1 else []
+        for evidence, (score, sentence) in zip(judged, scores, strict=False):
+            evidence.values["pair"] = score
+            if sentence:
+                evidence.speaks_for.append(f"was read ({score:.2f}): {sentence[:_SHOWN]}")
+        self._weigh(judged)
+        judged.sort(key=lambda e: (-e.score, e.page))
+        own[: len(judged)] = judged
+
+    def _weigh(self, weighed: Sequence[Evidence]) -> None:
         for evidence in weighed:
             evidence.parts = {
                 name: self._weights.get(name, 0.0) * value
                 for name, value in evidence.values.items()
-                if value
+                if self._weights.get(name)
             }
-        weighed.sort(key=lambda e: (-e.score, e.page))
 
-    def _read(self, evidence: Evidence, asked: Asked) -> None:
-        """What a bearer's pages and attributes say."""
-        shared = evidence.values["words"] + evidence.values["proper"]
-        if shared > 0:
-            evidence.speaks_for.append(
-                f"shares words with the question (BM25 {_SCALE * shared:.2f})"
-            )
+    def _read(self, evidence: Evidence, asked: Asked, around: Around, several: bool) -> None:
+        """Adds what the pages themselves say."""
+        values = evidence.values
         if all(self._pages.lists_bearers(page) for page in evidence.pages[:4]):
-            evidence.values["disambiguation"] = 1.0
+            values["disambiguation"] = 1.0
             evidence.speaks_against.append("only lists who has the name")
-        if asked.relations:
-            self._add_kind(evidence, asked.relations)
+        if asked.relations and "elsewhere" not in values:
+            self._add_kind(evidence, asked, several and around.mention is not None)
             self._add_says(evidence, asked.relations)
-        self._add_attributes(evidence, asked)
+        self._add_attributes(evidence, around)
+        if asked.denied:
+            self._add_denied(evidence, asked.denied)
+        self._add_together(evidence, around)
+        if around.places:
+            self._add_places(evidence, around.places)
+        if asked.about:
+            self._add_about(evidence, asked.about)
         if asked.periods:
             self._add_period(evidence, asked.periods)
         if self._knowledge is not None:
-            self._add_facts(evidence, self._knowledge, asked)
+            self._add_facts(evidence, self._knowledge, around)
         if self._options.popularity:
             known = max(self._popularity.get(page, 0.0) for page in evidence.pages)
-            evidence.values["popularity"] = math.log10(1 + known)
+            values["popularity"] = math.log10(1 + known)
 
     def kinds(self, pages: Sequence[int]) -> frozenset[str]:
         return frozenset().union(*(self._pages.kinds(page) for page in pages[:4]))
@@ -226,14 +431,20 @@ class Weigher:
                 wanted[kind] = max(wanted.get(kind, 0), 1 / (1 + place / 2))
         return max(wanted.get(kind, 0.0) for kind in kinds) or -1.0
 
-    def _add_kind(self, evidence: Evidence, relations: Sequence[Relation]) -> None:
+    def _add_kind(self, evidence: Evidence, asked: Asked, several: bool) -> None:
+        relations = asked.relations
         fit = self.kind(evidence.pages, relations)
+        if asked.claim and several:
+            evidence.values["claim_kind"] = max(fit, 0.0)
+            evidence.values["claim_other"] = float(fit < 0)
         described = " or ".join(sorted(self.kinds(evidence.pages)))
         asks = " or ".join(r.name.replace("_", " ") for r in relations)
         if fit > 0:
             evidence.values["kind"] = fit
             evidence.speaks_for.append(f"is a {described}; the question asks for {asks}")
-        elif fit < 0:
+        elif not fit:
+            evidence.values["no_kind"] = 1.0
+        else:
             evidence.values["other_kind"] = 1.0
             evidence.speaks_against.append(f"is a {described}, not what one asks for {asks}")
 
@@ -241,38 +452,99 @@ class Weigher:
         phrases = dict.fromkeys(phrase for relation in relations for phrase in relation.says)
         if not phrases:
             return
-        words = [self._pages.stems(page) for page in evidence.pages[:4]]
-        said = [" ".join(p) for p in phrases if any(contains(w, p) for w in words)]
-        evidence.values["says"] = len(said) / math.sqrt(len(phrases))
+        sentences = self._read_sentences(evidence)
+        said = [" ".join(p) for p in phrases if any(s.issuperset(p) for s in sentences)]
+        fits = 1.0 if "no_kind" in evidence.values else evidence.values.get("kind", _OTHER_SAYS)
+        evidence.values["states"] = fits * bool(said)
+        evidence.values["says"] = fits * len(said) / math.sqrt(len(phrases))
+        evidence.values["opening"] = float(any(sentences[0].issuperset(p) for p in phrases))
         if said:
             evidence.speaks_for.append(f"says {', '.join(said[:4])}")
         else:
             evidence.speaks_against.append("says nothing of it")
 
-    def _add_attributes(self, evidence: Evidence, asked: Asked) -> None:
+    def _add_attributes(self, evidence: Evidence, around: Around) -> None:
         """Attributes whose values the question names: company, department, city."""
-        named = []
-        ruled_out = self._pages.table.language.stems(asked.denied)
-        for name, value in self._index.attributes(evidence.page).items():
-            wanted = self._pages.table.language.stems(value)
-            if wanted and len(wanted) <= 8 and contains(asked.words, wanted):
-                named.append(f"{name} {value}")
-            if wanted and len(wanted) <= 8 and contains(ruled_out, wanted):
-                evidence.values["denied"] = 1.0
-        if self._knowledge is not None:
-            known = {
-                f.value_stems: f for f in self._knowledge.facts(self._owner(evidence.page) or "")
-            }
-            for wanted, fact in known.items():
-                if wanted and len(wanted) <= 8 and contains(asked.around, wanted):
-                    named.append(f"{fact.property} {fact.value}")
-                if wanted and len(wanted) <= 8 and contains(ruled_out, wanted):
-                    evidence.values["denied"] = 1.0
-        if evidence.values.get("denied"):
-            evidence.speaks_against.append(f"has what the question rules out: {asked.denied}")
+        named = [
+            f"{name} {value}"
+            for name, value, wanted in self._attributes(evidence)
+            if contains(around.words, wanted)
+        ]
         if named:
             evidence.values["attribute"] = math.sqrt(len(named))
             evidence.speaks_for.append(f"has the {', the '.join(named[:3])}")
+
+    def _attributes(self, evidence: Evidence) -> Iterator[tuple[str, str, Stems]]:
+        """What is known of it: name, value, and the value's stems, of those short enough to be named."""
+        stems = self._pages.table.language.stems
+        known = [(n, v, stems(v)) for n, v in self._index.attributes(evidence.page).items()]
+        if self._knowledge is not None:
+            facts = self._knowledge.facts(self._owner(evidence.page) or "")
+            known += {f.value_stems: (f.property, f.value, f.value_stems) for f in facts}.values()
+        return (own for own in known if 0 < len(own[2]) <= 8)
+
+    def _add_denied(self, evidence: Evidence, denied: Sequence[str]) -> None:
+        """Whether it has what the question rules out: as an attribute, else in its text."""
+        stems = self._pages.table.language.stems
+        values = [wanted for _, _, wanted in self._attributes(evidence)]
+        texts = [self._pages.stems(page) for page in evidence.pages[:_PAGES_READ]]
+        opening = self._pages.opening(evidence.page)[:_OPENING]
+        for said in denied:
+            ruled_out = stems(said)
+            has = any(contains(ruled_out, value) for value in values)
+            has = has or any(has_form(opening, forms) for forms in places_in(said))
+            if has or any(contains(text, ruled_out) for text in texts):
+                evidence.values["denied"] = 1.0
+                evidence.speaks_against.append(f"has what the question rules out: {said}")
+                return
+            found = [s for s in ruled_out if any(s in text for text in texts)]
+            share = len(found) / max(len(ruled_out), 1)
+            evidence.values["denied"] = max(evidence.values.get("denied", 0.0), share / 2)
+
+    def _add_together(self, evidence: Evidence, around: Around) -> None:
+        """How much of what the question says stands in one sentence, and how much nowhere."""
+        sentences = self._read_sentences(evidence)
+        every: frozenset[str] = frozenset().union(*sentences)
+        evidence.values["length"] = math.log10(1 + sum(map(len, sentences)))
+        whole = sum(around.clues.values())
+        if not whole:
+            return
+        best = max((_worth(around.clues, s) for s in sentences), default=0.0)
+        evidence.values["together"] = best / whole
+        evidence.values["unplaced"] = 1 - _worth(around.clues, every) / whole
+
+    def _read_sentences(self, evidence: Evidence) -> list[frozenset[str]]:
+        """The stems of each sentence that is read, the first one with those of the title."""
+        return [s for page in evidence.pages[:_PAGES_READ] for s in self._sentence_stems(page)]
+
+    def _stems_by_sentence(self, page: int) -> tuple[frozenset[str], ...]:
+        language = self._pages.table.language
+        sentences = (s for text in self._pages.texts(page)[:8] for s in split_sentences(text))
+        title = frozenset(language.stems(self._pages.title(page)))
+        listed = [
+            frozenset(language.stems(s)) for _, s in zip(range(_SENTENCES), sentences, strict=False)
+        ]
+        return tuple([listed[0] | title, *listed[1:]] if listed else [title])
+
+    def _add_places(self, evidence: Evidence, places: Sequence[frozenset[str]]) -> None:
+        texts = " ".join(
+            self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ]
+        )
+        had = [min(forms) for forms in places if has_form(texts, forms)]
+        if had:
+            evidence.values["place"] = len(had) / len(places)
+            evidence.speaks_for.append(f"has {', '.join(had)}")
+
+    def _add_about(self, evidence: Evidence, about: Sequence[float]) -> None:
+        """A number of the page is near one that the question says roughly."""
+        texts = " ".join(
+            self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ]
+        )
+        numbers = [float(n.replace(",", "")) for n in _NUMBER.findall(texts)]
+        near = [n for n in numbers if any(abs(n - wanted) <= _NEAR * wanted for wanted in about)]
+        if near:
+            evidence.values["about"] = 1.0
+            evidence.speaks_for.append(f"has about that number ({near[0]:g})")
 
     def _add_period(self, evidence: Evidence, periods: Sequence[tuple[int, int]]) -> None:
         """A year of the page's opening is of a decade or century that the question names."""
@@ -283,9 +555,9 @@ class Weigher:
             evidence.values["period"] = 1.0
             evidence.speaks_for.append(f"is of that time ({inside[0]})")
 
-    def _add_facts(self, evidence: Evidence, knowledge: Knowledge, asked: Asked) -> None:
+    def _add_facts(self, evidence: Evidence, knowledge: Knowledge, around: Around) -> None:
         properties = [
-            p for page in evidence.pages[:4] for p in knowledge.asked_properties(page, asked.words)
+            p for page in evidence.pages[:4] for p in knowledge.asked_properties(page, around.words)
         ]
         if properties:
             evidence.values["fact"] = 1.0
@@ -299,14 +571,8 @@ class Weigher:
             evidence.speaks_for.append(f"closest sentence ({close:.2f}): {sentence[:_SHOWN]}")
 
 
-def without_vain(
-    pages: Mapping[int, float], said: Mapping[int, float], longer: frozenset[int]
-) -> dict[int, float]:
-    """Of the pages with a longer form of the name, only those that have more of what the question says than any bearer."""
-    least = max((said[page] for page in pages if page not in longer), default=0.0)
-    return {
-        page: score for page, score in pages.items() if page not in longer or said[page] > least
-    }
+def _worth(clues: Mapping[str, float], stems: frozenset[str]) -> float:
+    return sum(value for stem, value in clues.items() if stem in stems)
 
 
 def _best(owners: Sequence[int], scores: Any) -> dict[int, float]:
@@ -315,93 +581,3 @@ def _best(owners: Sequence[int], scores: Any) -> dict[int, float]:
     for page, score in zip(owners, np.asarray(scores).tolist(), strict=True):
         best[page] = max(best.get(page, 0.0), score)
     return best
-
-
-# Who is not meant: "Ada Park, not the one in Leeds", in several languages (`denials.toml`).
-
-
-_WORD = re.compile(r"[^\W_]+")
-_MOST_WORDS = 8
-_PLAIN_WORDS = 3
-"""Of a denial without names and numbers the first words count: "not the singer from the village"."""
-
-
-@dataclass(frozen=True)
-class Denial:
-    """A stretch of a text, with the words that introduce it, and what it says that the meant one is not."""
-
-    start: int
-    end: int
-    words: tuple[str, ...]
-
-
-class Denials:
-    """How a language says who is not meant."""
-
-    def __init__(self, raw: Mapping[str, Sequence[str]]) -> None:
-        follows = rf"(?=(?i:(?:{_any_of(raw['follows'])})\b)|[^\W\d_a-zà-ÿ]|\d|[\"'])"
-        apart = rf"(?i:{_any_of(raw['apart'])})\s+{follows}"
-        joins = rf"(?i:(?:{_any_of(raw['joins'])})\s+)"
-        relative = rf"(?i:{_any_of(raw['relative'])})\b"
-        anywhere = rf"(?i:{_any_of(raw['anywhere'])})\b"
-        self._anywhere = re.compile(rf"(?<!\w){anywhere}|[(\[]\s*{apart}")
-        self._after = re.compile(
-            rf"\s*[,(;:-]*\s*(?:{relative}|{anywhere})"
-            rf"|\s*(?:[,(;:-]+\s*{joins}?|{joins}){apart}"
-        )
-        self._answer = re.compile(rf"\s*(?i:{_any_of(raw['apart'])})\s+")
-        self._end = re.compile(
-            rf"[,;:?!()\[\]]|\s-\s|\.(?:\s|$)|(?i:\b(?:{_any_of(raw['ends'])})\b)|$"
-        )
-        self._skip = frozenset(raw["skip"])
-
-    @classmethod
-    @functools.cache
-    def load(cls, language: str) -> Denials | None:
-        """Those of a language; none where there is no table."""
-        raw = tomllib.loads(files(__package__).joinpath("denials.toml").read_text("utf-8"))
-        own = raw.get(base_code(language))
-        return None if own is None else cls(own)
-
-    def find(self, text: str, name_ends: Iterable[int]) -> list[Denial]:
-        """Every denial of a text, in its order; `name_ends` are where its names end."""
-        starts = [match.span() for match in self._anywhere.finditer(text)]
-        after = (self._after.match(text, end) for end in name_ends)
-        starts += [match.span() for match in after if match is not None]
-        return list(self._apart(text, starts))
-
-    def answered(self, text: str) -> list[Denial]:
-        """The same of an answer, which may begin with it: "not Leeds"."""
-        match = self._answer.match(text)
-        starts = [m.span() for m in self._anywhere.finditer(text)]
-        return list(self._apart(text, [*starts, *([match.span()] if match is not None else [])]))
-
-    def _apart(self, text: str, starts: Sequence[tuple[int, int]]) -> Iterator[Denial]:
-        reached = 0
-        for start, begins in sorted(starts):
-            if start < reached:
-                continue
-            scope = self._end.search(text, begins)
-            end = scope.start() if scope is not None else len(text)
-            words = [w for w in _WORD.findall(text[begins:end]) if w.casefold() not in self._skip]
-            named = [w for w in words[:_MOST_WORDS] if not w[0].islower()]
-            said = tuple(named or words[:_PLAIN_WORDS])
-            if said:
-                reached = end
-                yield Denial(start, end, said)
-
-
-def blanked(text: str, denials: Sequence[Denial]) -> str:
-    """The text with blanks where it denies, so that places in it stay."""
-    for denial in denials:
-        gap = " " * (denial.end - denial.start)
-        text = text[: denial.start] + gap + text[denial.end :]
-    return text
-
-
-def _any_of(phrases: Sequence[str]) -> str:
-    gap = r"(?:\w+\s+){1,3}"
-    written = sorted(phrases, key=len, reverse=True)
-    return "|".join(
-        re.escape(phrase).replace(r"\.\.\.\ ", gap).replace(r"\ ", r"\s+") for phrase in written
-    )

@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 
 from whichone.corpus.corpus import NAMES, PASSAGES, Corpus
 from whichone.corpus.page_names import CorpusNames, Named, key_hashes
-from whichone.corpus.passage_files import read_records
+from whichone.corpus.passage_files import page_apart, read_records
 from whichone.corpus.save import save_corpus
 from whichone.errors import BadInput
-from whichone.files.mapped import HashIndex, MappedTable, write_mapped
+from whichone.files.mapped import HashIndex, MappedTable, PathOf, write_mapped
 from whichone.files.tables import connect, sort_rows, sorted_batches
 from whichone.records import Passage, page_of, passage_id
 
@@ -146,10 +146,10 @@ class GivenNames:
         index.pointing_at(np.concatenate([rows for _, rows in parts])).save(folder, "given")
 
     @classmethod
-    def open(cls, folder: Path) -> GivenNames:
-        table = MappedTable.open(folder / FILES[0])
-        names = CorpusNames(table, HashIndex.open(folder, "given"))
-        return cls(names, MappedTable.open(folder / FILES[1]))
+    def open(cls, file: PathOf) -> GivenNames:
+        table = MappedTable.open(file(FILES[0]))
+        names = CorpusNames(table, HashIndex.open(file, "given"))
+        return cls(names, MappedTable.open(file(FILES[1])))
 
     def __len__(self) -> int:
         return len(self._pages)
@@ -210,9 +210,17 @@ _COLUMNS = ("id", "title", "text", "page", "entity", "source_id", "n")
 Row = dict[str, Any]
 
 
-def passage_rows(passages: Any, next_number: Callable[[str], int] = lambda _: 0) -> Iterator[Row]:
-    """Rows of the table of passages; `next_number` is a page's first free number."""
+def passage_rows(
+    passages: Any,
+    next_number: Callable[[str], int] = lambda _: 0,
+    owner: Callable[[str], str | None] = lambda _: None,
+) -> Iterator[Row]:
+    """Rows of the table of passages; `next_number` is a page's first free number, `owner` its entity.
+
+    A page is about one entity: a passage about another one, of the same `page`, is on a page of its own.
+    """
     counts: dict[str, int] = {}
+    owners: dict[str, str] = {}
     if isinstance(passages, str | bytes | Mapping):
         raise BadInput(
             f"passages are a list of records, or a table, not {passages!r:.60}",
@@ -229,11 +237,15 @@ def passage_rows(passages: Any, next_number: Callable[[str], int] = lambda _: 0)
             raise _no_record(number, record)
         own = str(number if record.get("id") is None else record["id"])
         page = str(record.get("page") or own)
+        entity = None if record.get("entity") is None else str(record["entity"])
+        if entity is not None and page != own:
+            if page not in owners:
+                owners[page] = owner(page) or entity
+            page = page if owners[page] == entity else page_apart(page, entity)
         n = counts.get(page)
         n = next_number(page) if n is None else n
         counts[page] = n + 1
         fields = {k: v for k, v in record.items() if k not in _COLUMNS and v is not None}
-        entity = record.get("entity")
         yield {
             "id": passage_id(page, n),
             "page": page,
@@ -241,7 +253,7 @@ def passage_rows(passages: Any, next_number: Callable[[str], int] = lambda _: 0)
             "title": str(record.get("title") or ""),
             "text": text,
             "source_id": own,
-            "entity": None if entity is None else str(entity),
+            "entity": entity,
             "fields": msgspec.json.encode(fields, enc_hook=str).decode() if fields else None,
         }
 

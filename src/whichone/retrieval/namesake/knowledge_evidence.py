@@ -101,6 +101,8 @@ class RelationTable:
     relations: tuple[Relation, ...]
     kinds: Mapping[Stems, tuple[str, ...]]
     """From a word that names a kind to the kinds it may mean."""
+    people: frozenset[str]
+    """Kinds of people."""
     language: Language
 
     @classmethod
@@ -109,7 +111,7 @@ class RelationTable:
         """The table of a language; an empty one where there is none, so that no kind counts."""
         code = base_code(language)
         if code not in LANGUAGES:
-            return cls((), {}, Language.of({"stemmer": stemmer_of(code)}))
+            return cls((), {}, frozenset(), Language.of({"stemmer": stemmer_of(code)}))
         file = "relations.toml" if code == "en" else f"relations.{code}.toml"
         raw = tomllib.loads(files(__package__).joinpath(file).read_text("utf-8"))
         own = Language.of(raw["language"])
@@ -127,7 +129,12 @@ class RelationTable:
         for kind, words in raw["kinds"].items():
             for word in words:
                 kinds.setdefault(stems(word), []).append(kind)
-        return cls(relations, {word: tuple(k) for word, k in kinds.items()}, own)
+        return cls(
+            relations,
+            {word: tuple(k) for word, k in kinds.items()},
+            frozenset(raw.get("people", {}).get("kinds", ())),
+            own,
+        )
 
     @functools.cached_property
     def _cues(self) -> dict[str, list[tuple[int, Stems]]]:
@@ -140,40 +147,28 @@ class RelationTable:
 
     def asked(self, remainder: Sequence[str]) -> list[Relation]:
         """The relations that the pieces of a question around its names ask for, the longest cue wins."""
-        return self._asked(remainder)[0]
+        return self.asked_with_cue(remainder)[0]
 
-    def without_cue(self, remainder: Sequence[str]) -> str:
-        """What the pieces say besides asking: "Who played Leia in" of a film leaves "Who Leia in"."""
-        cue = self._asked(remainder)[1]
-        words = [word for piece in remainder for word in _WORD.findall(piece)]
-        return " ".join(word for word in words if self.language.stem(word.lower()) not in cue)
-
-    def _asked(self, remainder: Sequence[str]) -> tuple[list[Relation], frozenset[str]]:
-        """The relations asked for, and the stems of the words that ask."""
+    def asked_with_cue(self, remainder: Sequence[str]) -> tuple[list[Relation], frozenset[str]]:
+        """The same, and the stems of all words that may ask for these relations."""
         pieces = [self.language.stems(piece) for piece in remainder]
-        cues: dict[int, list[Stems]] = {}
+        cues: dict[int, int] = {}
         for stem in {stem for piece in pieces for stem in piece}:
             for number, cue in self._cues.get(stem, ()):
                 if any(contains(piece, cue) for piece in pieces):
-                    cues.setdefault(number, []).append(cue)
-        longest = max((len(cue) for own in cues.values() for cue in own), default=0)
-        asked = [
-            self.relations[number]
-            for number in sorted(cues)
-            if any(len(cue) == longest for cue in cues[number])
-        ]
-        words = {
-            stem for own in cues.values() for cue in own if len(cue) == longest for stem in cue
-        }
-        return asked, frozenset(words)
+                    cues[number] = max(cues.get(number, 0), len(cue))
+        longest = max(cues.values(), default=0)
+        asked = [self.relations[n] for n in sorted(cues) if cues[n] == longest]
+        return asked, frozenset(s for relation in asked for cue in relation.asks for s in cue)
 
     def kinds_of(self, title: str, text: str) -> frozenset[str]:
         """What a page says it is about: by its title's parentheses, else by its opening words."""
         inside = _PARENTHESES.findall(title)
         inner = self._kinds_in(self.language.stems(inside[-1])) if inside else frozenset()
-        return inner or self._kinds_in(self.language.opening_head(text)) | (
-            frozenset(["person"]) if self.language.life.search(text[:_OPENING]) else frozenset()
-        )
+        kinds = inner or self._kinds_in(self.language.opening_head(text))
+        if not kinds and self.language.life.search(text[:_OPENING]):
+            return frozenset(["person"])
+        return kinds | {"person"} if kinds & self.people else kinds
 
     def _kinds_in(self, words: Stems) -> frozenset[str]:
         kinds: set[str] = set()

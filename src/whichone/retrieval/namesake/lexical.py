@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError, did_you_mean
-from whichone.files.mapped import HashIndex, hashes
+from whichone.files.mapped import HashIndex, PathOf, hashes, mapped_array
 from whichone.files.output import written_beside
 from whichone.files.pools import cores_for, run_in_order
 from whichone.retrieval.bm25 import Bm25, Bm25Parameters
@@ -313,7 +313,7 @@ class FieldIndex:
         """The files for a corpus of any size, sorted on disk."""
         names: set[str] = set()
         HashIndex.write(folder, "field-all", _each_value(corpus, names))
-        every = np.load(folder / "field-all-hashes.npy", mmap_mode="r").view(np.ndarray)
+        every = mapped_array(folder / "field-all-hashes.npy")
         _write_keys(every, folder)
         (folder / "field-all-rows.npy").replace(folder / FILES[2])
         (folder / "field-all-hashes.npy").unlink()
@@ -321,9 +321,9 @@ class FieldIndex:
             beside.write_text(json.dumps(sorted(names)))
 
     @classmethod
-    def open(cls, folder: Path) -> FieldIndex:
-        arrays = [np.load(folder / file, mmap_mode="r").view(np.ndarray) for file in FILES[:3]]
-        return cls(frozenset(json.loads((folder / FILES[3]).read_text())), *arrays)
+    def open(cls, file: PathOf) -> FieldIndex:
+        arrays = [mapped_array(file(name)) for name in FILES[:3]]
+        return cls(frozenset(json.loads(file(FILES[3]).read_text())), *arrays)
 
     def rows(self, name: str, values: Sequence[Any]) -> Rows:
         """The rows that have any of the values in a field, in ascending order."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from whichone.corpus.page_names import names_in_first_sentence
 from whichone.names import plain_signs, without_parentheses
 from whichone.retrieval.namesake.spelling import (
     GENERATIONS,
@@ -18,6 +17,7 @@ from whichone.retrieval.namesake.spelling import (
     folded,
     foldings,
     nicknames,
+    short_forms,
     squeezed,
 )
 
@@ -25,6 +25,7 @@ MOST_WORDS = 5
 MOST_KEYS = 24
 MOST_PARTIAL = 16
 """A first or last name alone is looked up where no more names have it."""
+_WORD = re.compile(r"[^\W_]+")
 _JOINTS = frozenset([".", ",", "-", "'"])
 _LEFT_OUT = 3
 _SHORTEST = 4
@@ -282,11 +283,12 @@ def _may_be_genitive(word: str) -> bool:
     return word.endswith("s") and len(word) > 3
 
 
-# People whose page has another form of a name in the question: "John F. Kennedy" or "Jack Kennedy" for "John Kennedy".
+# Pages that have another form of a name of the question: "John F. Kennedy" or "Jack Kennedy" for "John Kennedy", "If...." for "If".
 
 
-_WORD = re.compile(r"[^\W_]+")
 _MOST_ADDED = 2
+_MOST_FORMS = 32
+OTHER_FORMS = ("respelt", "longer", "nickname")
 
 Words = tuple[str, ...]
 
@@ -301,25 +303,27 @@ def name_words(name: str) -> Words:
     return tuple(words)
 
 
-def has_other_form(
-    title: str, opening: Callable[[], str], language: str, words: Sequence[str]
-) -> bool:
-    """Whether a page's title or first sentence has the words of a name with further ones, or with a nickname."""
-    own = name_words(title)
-    if not own or own[-1] != words[-1]:
-        return False
-    if any(is_longer_form(form, words) for form in _formal(own)):
-        return True
-    named = names_in_first_sentence(without_parentheses(title), opening(), language)
-    return any(is_longer_form(form, words) for name in named for form in _formal(name_words(name)))
+def other_forms(name: str, variants: Variants) -> dict[str, list[str]]:
+    """The keys of names that may mean the same as a name, by how they differ from it."""
+    words = name_words(name)
+    if not words or len(words) > MOST_WORDS:
+        return {}
+    core = core_words(words)
+    forms = {"respelt": [" ".join(core), *variants.by_short_key(squeezed(core), MOST_KEYS)]}
+    if len(words) == 1 or not all(map(str.isalpha, words)):
+        return forms
+    shorter = [f"{words[0]} {words[-1]}"] if len(words) > 2 else []
+    forms["longer"] = [*_longer(words, variants), *shorter]
+    first, *rest = words
+    forms["nickname"] = []
+    for other in (*map(folded, nicknames().get(first, ())), *short_forms().get(first, ())):
+        forms["nickname"] += [" ".join([other, *rest]), *_longer((other, *rest), variants)]
+    return forms
 
 
-def _formal(words: Words) -> Iterator[Words]:
-    """A name as it is, and with what its first word may be short for."""
-    yield words
-    if len(words) > 1:
-        for full in nicknames().get(words[0], ()):
-            yield (folded(full), *words[1:])
+def _longer(words: Words, variants: Variants) -> list[str]:
+    keys = variants.by_short_key(f"{words[0]} {words[-1]}", _MOST_FORMS)
+    return [key for key in keys if is_longer_form(name_words(key), words)]
 
 
 def is_longer_form(longer: Sequence[str], words: Sequence[str]) -> bool:

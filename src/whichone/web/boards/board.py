@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import math
 import re
 import time
 from collections.abc import Iterable, Sequence
@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from whichone import registry
 from whichone.errors import WhichoneError
-from whichone.measures.comparison import RULE, low_is_good
+from whichone.measures.comparison import LEVEL, RULE
 from whichone.measures.intervals import Estimate, interval_note
-from whichone.measures.measure import OFFICIAL
+from whichone.measures.measure import Measure, parse_measure
 from whichone.report.page import Table
-from whichone.web.boards.submissions import About
+from whichone.web.boards.submissions import SAID, About
 from whichone.web.served_folder import ServedBenchmark
-from whichone.web.storage import Database, Readable, Row, Transaction
+from whichone.web.storage import Database, Readable, Row, Transaction, set_value
 
 if TYPE_CHECKING:
-    from whichone.web.web_site import Site
+    from whichone.web.web_site import Site, Tokens
 
 
 # Boards that hide gold: which benchmarks nobody but an admin is shown, and how figures are rounded.
@@ -29,13 +28,14 @@ if TYPE_CHECKING:
 
 LEAST_COVERAGE = 0.9
 """The share of the queries that an upload must answer: with fewer, a score would be about the few."""
-_QUERIES_A_STEP = 5
-_FINEST = 0.01
+_BETWEEN = "\n"
+"""Between the ids of a family's benchmarks, as the database keeps them."""
+_STEPS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 
 
 def hidden_by_boards(database: Database) -> frozenset[str]:
     rows = database.read("select benchmark from boards where hidden = 1")
-    return frozenset(row["benchmark"] for row in rows)
+    return frozenset(name for row in rows for name in row["benchmark"].split(_BETWEEN))
 
 
 def hidden_benchmarks(site: Site) -> frozenset[str]:
@@ -62,23 +62,56 @@ def shared_questions(served: ServedBenchmark, questions: set[str] | frozenset[st
     return len(served.questions() & questions)
 
 
-def step_of(queries: int) -> float:
-    """The step that figures of a hidden board are rounded to: more than a few queries can move."""
-    return max(_FINEST, _QUERIES_A_STEP / max(queries, 1))
+def step_of(estimate: Estimate) -> float:
+    """The step that a figure of a hidden board is rounded to, by what its measure averages over.
+
+    A share over m names that move together is uncertain by 1 / sqrt(m) at most: the next round step
+    from there up. A finer figure would be about single queries and not about the system.
+    """
+    uncertain = 1 / math.sqrt(max(1, estimate.clusters or estimate.n))
+    return next(step for step in _STEPS if step >= uncertain or step == 1.0)
 
 
-def rounded(estimate: Estimate, queries: int) -> Estimate:
-    step = step_of(queries)
+def rounded(estimate: Estimate) -> Estimate:
+    """A figure of a hidden board: without an interval, whose ends would say more than the figure."""
+    if estimate.value is None:
+        return estimate
+    step = step_of(estimate)
+    value = min(1.0, round(round(estimate.value / step) * step, 6))
+    return msgspec.structs.replace(estimate, value=value, low=None, high=None, kind="")
 
-    def round_to(value: float | None) -> float | None:
-        return None if value is None else min(1.0, round(round(value / step) * step, 6))
 
-    return msgspec.structs.replace(
-        estimate,
-        value=round_to(estimate.value),
-        low=round_to(estimate.low),
-        high=round_to(estimate.high),
-    )
+WITHHELD = (
+    "It was scored and does not exceed your best submission by more than noise, so its figures "
+    "are not shown: this board hides its gold."
+)
+
+
+def withhold(
+    t: Transaction, board: str, person: str, parts: Sequence[dict[str, Any]], tokens: Tokens
+) -> None:
+    """Marks what of a submission to a hidden board is shown: what climbs by more than noise.
+
+    A ladder (Blum and Hardt 2015): figures are shown when the first measure exceeds that of the person's
+    best shown submission by more than the step that it is rounded to; all others learn no more than
+    that they did not. So that a file made to lie at the edge says nothing about one query, the edge is
+    moved by up to half a step, by a number that only the server can compute from the file's values: the
+    same predictions meet the same edge. The ladder outlives deletions.
+    """
+    for part in parts:
+        first = next(iter(part["measures"]))
+        estimate = msgspec.convert(part["measures"][first], Estimate)
+        value, name = (
+            sign_of(first) * (estimate.value or 0.0),
+            f"ladder {board} {person} {' '.join(filter(None, (part['kind'], part.get('benchmark'))))}",
+        )
+        before = t.read("select value from settings where name = ?", (name,))
+        if before:
+            keyed = tokens.keyed("ladder", board, person, part["kind"], part["values"])
+            moved = int.from_bytes(keyed[:6], "big") / 2**48 - 0.5
+            part["withheld"] = value <= float(before[0]["value"]) + step_of(estimate) * (1 + moved)
+        if not part.get("withheld"):
+            set_value(t, name, str(value))
 
 
 _DETAIL = re.compile(r"[:\"'`“(].*$", re.DOTALL)
@@ -94,36 +127,32 @@ def without_details(message: str) -> str:
 # Leaderboards: one for a benchmark, its systems ranked, its tables for papers.
 
 
-_PLAIN = {
-    "acc": "the right page is among the first {k}",
-    "all_correct": "every query about a name has the right page among the first {k}",
-    "confused": "a namesake's page among the first {k} comes before the right one (lower is better)",
-    "rprec": "the share of right pages among as many results as there are right pages",
-    "em": "the answer is exactly an accepted one",
-    "f1": "the words that the answer shares with an accepted one",
-    "accuracy": "the answer is the right one of the possible ones",
-    "rouge_l": "the longest run of words in common with an accepted answer",
-}
-
-
 def definitions(measures: Iterable[str]) -> dict[str, str]:
-    """A sentence for each measure; of those without one here, what their function says of itself."""
-    return {name: _definition(name) for name in measures}
+    """A sentence for each measure; none for one that is registered no longer."""
+    return {name: known.explained if (known := _measure(name)) else "" for name in measures}
 
 
-def _definition(name: str) -> str:
-    start, _, depth = name.partition("@")
-    if start in _PLAIN:
-        return _PLAIN[start].format(k=depth or "1")
+def sign_of(name: str) -> int:
+    """1 where more is better, -1 where less is, 0 where neither is."""
+    known = _measure(name)
+    return known.sign if known else 1
+
+
+def _measure(name: str) -> Measure | None:
+    """The measure of a column: "em", or "nq em" where a board has several benchmarks."""
     try:
-        described = inspect.getdoc(registry.find("measures", OFFICIAL.get(start, start)))
+        return parse_measure(name.rpartition(" ")[2])
     except WhichoneError:
-        return ""
-    return (described or "").split("\n")[0].rstrip(".")
+        return None
 
 
-LEVEL = 0.05
 KINDS = ("rankings", "answers")
+_FAMILY = {
+    "downstream": ("answers", False),
+    "retrieval": ("rankings", False),
+    "KILT scores": ("answers", True),
+}
+"""The tables of a board over several benchmarks: of which kind, and whether of measures that ask for evidence."""
 _TIED = 3
 """Digits in which two systems must agree to share a rank: those that are shown, in percent."""
 
@@ -136,22 +165,40 @@ def shown_to_people(database: Database, benchmark: str) -> bool:
     )
 
 
-def make_board(database: Database, board: str, benchmark: str, title: str, *, hidden: bool) -> None:
+def make_board(
+    database: Database, board: str, benchmarks: Sequence[str], title: str, *, hidden: bool
+) -> None:
+    """A board over one benchmark, or over the several of a family."""
     database.write(
         lambda t: t.execute(
             "insert into boards values (?, ?, ?, ?, ?)",
-            (board, benchmark, title, int(hidden), time.time()),
+            (board, _BETWEEN.join(benchmarks), title, int(hidden), time.time()),
         )
     )
 
 
-def boards(database: Readable) -> list[Row]:
-    return database.read("select * from boards order by made, board")
+def boards(database: Readable, board: str = "") -> list[Row]:
+    """Every board, or the one with this key; `names` has a name for each benchmark."""
+    rows = database.read(
+        "select * from boards where ? in ('', board) order by made, board", (board,)
+    )
+    for row in rows:
+        row["benchmarks"] = row["benchmark"].split(_BETWEEN)
+        short = [identity.rpartition("-")[0] for identity in row["benchmarks"]]
+        row["names"] = {
+            identity: name if short.count(name) == 1 else identity
+            for identity, name in zip(row["benchmarks"], short, strict=True)
+        }
+    return rows
 
 
 def one_board(database: Readable, board: str) -> Row | None:
-    rows = database.read("select * from boards where board = ?", (board,))
-    return rows[0] if rows else None
+    return next(iter(boards(database, board)), None) if board else None
+
+
+def tabs_of(board: Row) -> tuple[str, ...]:
+    """The tables of a board."""
+    return KINDS if len(board["benchmarks"]) == 1 else tuple(_FAMILY)
 
 
 def delete_board(database: Database, board: str) -> None:
@@ -162,8 +209,8 @@ def delete_board(database: Database, board: str) -> None:
             (board,),
         )
         t.execute("delete from submissions where board = ?", (board,))
-        for name in (f"marks {board}", f"better {board}"):
-            t.execute("delete from settings where name = ?", (name,))
+        for name in (f"marks {board}", f"better {board}", f"ladder {board} %"):
+            t.execute("delete from settings where name like ?", (name,))
         t.execute("delete from boards where board = ?", (board,))
 
     database.write(work)
@@ -182,8 +229,10 @@ def rows_of(database: Readable, board: Row) -> list[dict[str, Any]]:
         for part in parts_of(row["result"]):
             counts = part["counts"]
             estimates = {name: Estimate(**e) for name, e in part["measures"].items()}
+            if part.get("withheld"):
+                continue
             if board["hidden"]:
-                estimates = {n: rounded(e, counts["queries"]) for n, e in estimates.items()}
+                estimates = {n: rounded(e) for n, e in estimates.items()}
             systems.append(
                 {
                     "submission": row["submission"],
@@ -192,33 +241,51 @@ def rows_of(database: Readable, board: Row) -> list[dict[str, Any]]:
                     "made": row["made"],
                     "about": msgspec.structs.asdict(about),
                     "kind": part["kind"],
+                    "benchmark": part.get("benchmark", ""),
+                    "datasets": 0,
                     "estimates": estimates,
                     "counts": counts,
                     "complete": not counts.get("failures"),
                     "resampled": part.get("resampled", "name set"),
+                    "outcomes": {} if board["hidden"] else part.get("outcomes", {}),
                 }
             )
     return systems
 
 
+def without_figures(database: Readable, board: Row) -> list[Row]:
+    """Submissions that remain as a line: deleted ones, and on hidden boards those that are withheld."""
+    rows = database.read(
+        "select name, state, result, made from submissions where board = ? and shown = 1 "
+        "and state in ('done', 'deleted') order by made, submission",
+        (board["board"],),
+    )
+    lines = []
+    for row in rows:
+        kinds = [
+            f"{board['names'].get(p.get('benchmark'), '')} {p['kind']}".strip()
+            for p in parts_of(row.pop("result") or "{}")
+            if p.get("withheld")
+        ]
+        if row["state"] == "deleted" or kinds:
+            lines.append({**row, "kinds": kinds})
+    return lines
+
+
 def parts_of(result: str) -> list[dict[str, Any]]:
     """What was scored of a submission: its rankings, its answers, or both."""
-    decoded = msgspec.json.decode(result)
-    return list(decoded.get("parts", [decoded]))  # a board of an older server has one, unlisted
+    return list(msgspec.json.decode(result).get("parts", ()))
 
 
 def set_marks(
     t: Transaction, board: str, marks: dict[str, float], better: dict[str, list[str]]
 ) -> None:
     for name, value in ((f"marks {board}", marks), (f"better {board}", better)):
-        t.execute(
-            "insert into settings values (?, ?) on conflict (name) do update set value = excluded.value",
-            (name, msgspec.json.encode(value).decode()),
-        )
+        set_value(t, name, msgspec.json.encode(value).decode())
 
 
 def better_of(database: Readable, board: str) -> dict[str, list[str]]:
-    """Of each system and kind ('SUBMISSION KIND') those that are significantly better; empty on an older server's board."""
+    """Of each system and kind ('SUBMISSION KIND') those that are significantly better."""
     rows = database.read("select value from settings where name = ?", (f"better {board}",))
     return msgspec.json.decode(rows[0]["value"], type=dict[str, list[str]]) if rows else {}
 
@@ -245,17 +312,24 @@ def ranked(
     significantly better; elsewhere, and where gold is hidden, ranks are places by the figures as shown. What
     leaves queries out is ranked behind everything that does not.
     """
-    systems = [r for r in rows_of(database, board) if r["kind"] == kind]
+    systems = rows_of(database, board)
+    if kind in _FAMILY:
+        systems = _family_rows(board, systems, kind)
+    systems = [r for r in systems if r["kind"] == kind]
     if not systems:
         return [], []
     measures = measures_of(systems)
+    if kind in _FAMILY:
+        places = {name: n for n, name in enumerate(board["names"].values())}
+        measures.sort(key=lambda column: places[column.rpartition(" ")[0]])
     by = by if by in measures else measures[0]
-    sign = 1 if low_is_good(by) else -1
-    marks = marks_of(database, board["board"])
+    sign = sign_of(by)
+    marks = {} if board["hidden"] else marks_of(database, board["board"])
 
     def value(row: dict[str, Any]) -> float:
         known = row["estimates"].get(by)
-        return 2.0 if known is None or known.value is None else sign * round(known.value, _TIED)
+        missing = known is None or known.value is None
+        return math.inf if missing else -sign * round(known.value, _TIED)
 
     systems.sort(key=lambda r: (not r["complete"], value(r), r["name"]))
     rank, before = 0, None
@@ -268,15 +342,38 @@ def ranked(
     if by_tests(board, by, measures):
         _rank_by_tests(systems, kind, better_of(database, board["board"]))
         systems.sort(key=lambda r: (r["rank"], value(r), r["name"]))
-    if text:
-        wanted = text.casefold()
-        systems = [r for r in systems if wanted in _searched(r)]
-    return measures, systems
+    wanted = text.casefold()
+    return measures, [r for r in systems if wanted in _searched(r)]
+
+
+def _family_rows(board: Row, parts: Sequence[dict[str, Any]], tab: str) -> list[dict[str, Any]]:
+    """One row a system with a column for each benchmark and its own measures ("nq em")."""
+    kind, evidence = _FAMILY[tab]
+    systems: dict[str, dict[str, Any]] = {}
+    for part in parts:
+        columns = {
+            f"{board['names'][part['benchmark']]} {measure}": estimate
+            for measure, estimate in part["estimates"].items()
+            if part["kind"] == kind
+            and (kind == "rankings" or measure.startswith("kilt_") == evidence)
+        }
+        if not columns:
+            continue
+        row = systems.setdefault(
+            part["submission"],
+            {**part, "kind": tab, "estimates": {}, "counts": {}, "datasets": 0, "outcomes": {}},
+        )
+        row["estimates"] |= columns
+        row["datasets"] += 1
+        row["complete"] = row["complete"] and part["complete"]
+        for name, number in part["counts"].items():
+            row["counts"][name] = row["counts"].get(name, 0) + number
+    return list(systems.values())
 
 
 def by_tests(board: Row, by: str, measures: Sequence[str]) -> bool:
     """Whether ranks come from tests: hidden gold would show in them, and of further measures only the figures are kept."""
-    return by == measures[0] and not board["hidden"]
+    return by == measures[0] and not board["hidden"] and len(board["benchmarks"]) == 1
 
 
 def _rank_by_tests(
@@ -297,40 +394,51 @@ def _searched(row: dict[str, Any]) -> str:
 
 def note_of(board: Row, systems: Sequence[dict[str, Any]], measure: str) -> str:
     """What the figures of a table mean."""
+    whole = len(board["benchmarks"])
     ranks = (
         f"On {measure} {RULE}; by another measure ranks are places by the figures as shown"
-        if not board["hidden"]
+        if by_tests(board, measure, [measure])
         else "Ranks are places by the figures as shown, and equal figures share one: a better rank alone does not mean a "
         "better system"
     )
+    first = next(s["estimates"][measure] for s in systems if measure in s["estimates"])
     note = (
-        f"Percent with {interval_note(systems[0]['resampled'])}. {ranks}. † significantly below the best in {measure} "
-        f"(paired permutation test by cluster, Holm-corrected, p < {LEVEL})."
+        f"Percent, rounded to what the number of names allows to distinguish ({100 * step_of(first):.2g} points of {measure}): "
+        "the gold is hidden. A submission is shown when it exceeds its submitter's best by more than that. "
+        f"{ranks}."
+        if board["hidden"]
+        else f"Percent with {interval_note(systems[0]['resampled'])}. {ranks}."
     )
+    if by_tests(board, measure, [measure]):
+        note += (
+            f" † significantly below the best in {measure} "
+            f"(paired permutation test by cluster, Holm-corrected, p < {LEVEL})."
+        )
+    if any(0 < s["datasets"] < whole for s in systems):
+        note += f" Partial submissions have figures for some of the {whole} benchmarks; a missing figure is –, never 0."
     if any(not r["complete"] for r in systems):
         note += " Incomplete systems leave queries out, which count as wrong; they are ranked last."
-    if board["hidden"]:
-        step = step_of(systems[0]["counts"]["queries"])
-        note += f" Figures are rounded to {100 * step:.2g} points: the gold is hidden."
     return note
 
 
 def board_tables(database: Readable, board: Row) -> list[Table]:
     """A table for rankings and one for answers, best first, with marks of significance."""
     tables = []
-    for kind in KINDS:
+    for kind in tabs_of(board):
         measures, systems = ranked(database, board, kind)
         if not systems:
             continue
         tables.append(
             Table(
-                key=f"board-{kind}",
+                key=f"board-{kind.replace(' ', '-').lower()}",
                 title=f"{board['title']}, {kind}",
-                columns=["system", *measures, "rank", "date", "team", "sees", "complete"],
+                columns=["system", *measures, "rank", "date", *(w.column for w in SAID.values()), "complete",
+                         *(["benchmarks"] if kind in _FAMILY else [])],
                 rows=[
                     [r["name"], *(r["estimates"].get(n) for n in measures), r["rank"],
-                     time.strftime("%Y-%m-%d", time.gmtime(r["made"])), r["about"]["team"],
-                     r["about"]["sees"], "yes" if r["complete"] else "no"]
+                     time.strftime("%Y-%m-%d", time.gmtime(r["made"])),
+                     *(r["about"][field] for field in SAID), "yes" if r["complete"] else "no",
+                     *([r["datasets"]] if kind in _FAMILY else [])]
                     for r in systems
                 ],
                 note=note_of(board, systems, measures[0]),

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from operator import itemgetter
-from typing import Annotated, Any, Literal
+from typing import IO, Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Path, Query
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from whichone.web.boards.board import (
-    KINDS,
     board_tables,
     boards,
     definitions,
@@ -28,23 +27,37 @@ from whichone.web.boards.board import (
     ranked,
     shared_questions,
     shown_to_people,
+    sign_of,
+    tabs_of,
+    without_figures,
 )
 from whichone.web.boards.submissions import (
     EXAMPLES,
     FOLDER,
     FORMATS,
+    MOST_FILES,
+    SAID,
     About,
+    Limits,
+    Said,
     delete,
-    may_submit,
     one_submission,
-    owner_of,
     set_shown,
     submissions_of,
     submit_file,
 )
-from whichone.web.explorer.drawings import interval_bar
 from whichone.web.limits import REFUSALS
-from whichone.web.pages import Form, creation, go, may_read, or_not_found, received, show, visitor
+from whichone.web.pages import (
+    Form,
+    creation,
+    go,
+    may_read,
+    must_be,
+    or_not_found,
+    received,
+    visitor,
+)
+from whichone.web.pages import show as show_page
 from whichone.web.served_folder import ServedBenchmark, benchmark_named
 from whichone.web.storage import Row
 from whichone.web.web_site import Site, new_id, site_of
@@ -72,9 +85,9 @@ def board_list(request: Request) -> Response:
     served = {s.id: s for s in site.folder.benchmarks().values()}
     best: dict[str, Any] = {}
     for row in listed:
-        _, systems = ranked(site.database, row, "rankings")
-        best[row["board"]] = (systems, served.get(row["benchmark"]))
-    return show(
+        systems = next(filter(None, (ranked(site.database, row, t)[1] for t in tabs_of(row))), [])
+        best[row["board"]] = (systems, all(name in served for name in row["benchmarks"]))
+    return show_page(
         request, "boards.html", boards=listed, best=best, benchmarks=list(served.values())
     )  # fmt: skip
 
@@ -83,24 +96,26 @@ def board_list(request: Request) -> Response:
 async def create(request: Request) -> Response:
     new = await creation(request, shows_gold=False)
     site, hidden = site_of(request), new.form.yes("hidden")
-    if hidden and await run_in_threadpool(shown_to_people, site.database, new.served.id):
-        raise HTTPException(
-            422, "a study or campaign shows people this benchmark: its gold cannot be hidden"
-        )
-    if hidden:
-        await run_in_threadpool(_refuse_copies, site, new.served)
+    further = [site.folder.benchmark(key) for key in new.form.with_prefix("family ")]
+    family = {s.id: s for s in (new.served, *further) if s is not None}
+    for served in family.values() if hidden else ():
+        if await run_in_threadpool(shown_to_people, site.database, served.id):
+            raise HTTPException(
+                422, "a study or campaign shows people this benchmark: its gold cannot be hidden"
+            )
+        await run_in_threadpool(_refuse_copies, site, served, family)
     await run_in_threadpool(
-        make_board, site.database, new.key, new.served.id, new.title, hidden=hidden
+        make_board, site.database, new.key, list(family), new.title, hidden=hidden
     )
     request.app.state.scorer.wake()
     return go(f"/boards/{new.key}")
 
 
-def _refuse_copies(site: Site, served: ServedBenchmark) -> None:
+def _refuse_copies(site: Site, served: ServedBenchmark, family: Collection[str]) -> None:
     """Gold is not hidden while another benchmark that is shown has the same queries."""
     own, hidden = served.questions(), hidden_benchmarks(site)
     for other in site.folder.benchmarks().values():
-        if other.id in {served.id, *hidden}:
+        if other.id in family or other.id in hidden:
             continue
         if same := shared_questions(other, own):
             raise HTTPException(
@@ -109,40 +124,77 @@ def _refuse_copies(site: Site, served: ServedBenchmark) -> None:
             )
 
 
+Name = Annotated[str, Query(max_length=100)]
+_SHOWN = 4
+"""Measures that a table shows unless others are chosen."""
+
+
 @router.get("/boards/{key}", include_in_schema=False)
 def board(
-    request: Request, key: Key, by: Annotated[str, Query(max_length=50)] = "",
-    q: Annotated[str, Query(max_length=100)] = "",
+    request: Request, key: Key, by: Name = "", q: Name = "", sees: Name = "", system_kind: Name = "",
+    of: Name = "", order: Literal["", "turned"] = "",
+    show: Annotated[tuple[str, ...], Query(max_length=50)] = (), open: Name = "",
 ) -> Response:  # fmt: skip
+    """The systems as a table: which columns, which systems, by which measure, one of them opened."""
     person = may_read(request, "reader", _scope(key))
     site = site_of(request)
     row = _board(site, key)
-    tables = []
-    for kind in KINDS:
-        measures, systems = ranked(site.database, row, kind, by, q)
-        if measures:
-            chosen = by if by in measures else measures[0]
-            note = note_of(row, systems, measures[0]) if systems else ""
-            tables.append((kind, measures, systems, chosen, note, definitions(measures)))
+    tables = {k: ranked(site.database, row, k, by, q) for k in tabs_of(row)}
+    there = [k for k, (measures, _) in tables.items() if measures]
+    shown = of if of in there else next(iter(there), tabs_of(row)[0])
+    measures, systems = tables[shown]
+    choices = {
+        field: sorted({s["about"].get(field, "") for s in systems} - {""})
+        for field in ("system_kind", "sees")
+    }
+    listed = [
+        s for s in systems
+        if sees in ("", s["about"].get("sees")) and system_kind in ("", s["about"].get("system_kind"))
+    ]  # fmt: skip
+    if order:
+        listed.reverse()
+    chosen = by if by in measures else next(iter(measures), "")
     admin = person is not None and person.may("admin")
     name = row["benchmark"].rpartition("-")[0]
     others = [
         b for b in boards(site.database)
         if b["benchmark"] != row["benchmark"] and b["benchmark"].rpartition("-")[0] == name
     ]  # fmt: skip
-    return show(
+    return show_page(
         request,
         "board.html",
         board=row,
-        tables=tables,
-        q=q,
-        by=by,
+        there=there,
+        of=shown,
+        measures=measures,
+        columns=[m for m in measures if m in show]
+        or (
+            [m for m in measures if "@" not in m]
+            if len(row["benchmarks"]) > 1
+            else measures[:_SHOWN]
+        ),
+        systems=listed,
+        every=len(systems),
+        opened=next((s for s in systems if s["submission"] == open), None),
+        chosen=chosen,
+        turned=bool(order),
+        note=note_of(row, systems, measures[0]) if systems else "",
+        meaning=definitions(measures),
+        signs={m: sign_of(m) for m in measures},
+        choices=choices,
+        said=SAID,
+        asked={
+            "by": by,
+            "q": q,
+            "sees": sees,
+            "system_kind": system_kind,
+            "of": shown,
+            "order": order,
+            "show": show,
+        },
         waiting=_unfinished(site, key),
-        formats=FORMATS,
-        examples=EXAMPLES,
-        most=site.settings.upload_bytes,
+        lines=without_figures(site.database, row),
         others=others if person is None or not person.scope else [],
-        interval=interval_bar,
         may_submit=person is not None and person.may("submitter", _scope(key)),
         submissions=submissions_of(site.database, key) if admin else None,
     )
@@ -156,9 +208,8 @@ def _unfinished(site: Site, key: str) -> int:
     return int(rows[0]["n"])
 
 
-def _check(site: Site, board: str, person: str, role: str, form: Form) -> tuple[str, str, About]:
+def _described(form: Form) -> tuple[str, str, About]:
     """The name, the format and the description of a submission, or why it is not taken."""
-    _board(site, board)
     name, format = form.text("name", longest=200).strip(), form.text("format", "auto")
     if not _NAME.fullmatch(name):
         raise HTTPException(
@@ -166,56 +217,92 @@ def _check(site: Site, board: str, person: str, role: str, form: Form) -> tuple[
         )
     if format not in FORMATS:
         raise HTTPException(422, f"format must be one of {', '.join(FORMATS)}")
-    owner = owner_of(site.database, board, name)
-    if owner is not None and owner != person and role != "admin":
-        raise HTTPException(409, "somebody else submitted a system of this name: choose another")
-    if reason := may_submit(site.database, person, site.settings.submissions_a_day):
-        raise HTTPException(429, reason, {"retry-after": "3600"})
-    about = About(
-        team=form.text("team", longest=_LONGEST_SAID).strip(),
-        link=form.address("link"),
-        code=form.address("code"),
-        sees=form.text("sees", longest=_LONGEST_SAID).strip(),
-        cost=form.text("cost", longest=_LONGEST_SAID).strip(),
-    )
+    about = About(**{field: _said(form, field, said) for field, said in SAID.items()})
     missing = form.yes("missing") or form.text("missing_is_wrong").lower() in ("true", "1")
     return name, format + ("+missing" if missing else ""), about
 
 
-def _accept(site: Site, board: str, form: Form, file: UploadFile) -> str:
+def _said(form: Form, field: str, said: Said) -> str:
+    if said.address:
+        return form.address(field)
+    if said.choices:
+        return form.choice(field, ("", *said.choices))
+    return form.text(field, longest=_LONGEST_SAID).strip()
+
+
+def _accept(site: Site, board: str, form: Form, file: IO[bytes]) -> str:
     """Keeps an upload, or says why not; it is in the database when this returns."""
-    name, format, about = _check(site, board, form.person.id, form.person.role, form)
-    key = new_id()
+    row, (name, format, about) = _board(site, board), _described(form)
+    key, settings = new_id(), site.settings
     size = submit_file(
         site.database, submission=key, board=board, name=name, person=form.person.id,
-        format=format, about=about, file=file.file,
+        role=form.person.role, format=format, about=about, file=file,
+        limits=Limits(
+            settings.submissions_a_day, settings.submissions_in_all if row["hidden"] else None
+        ),
     )  # fmt: skip
     if not size:
         raise HTTPException(422, "the file is empty")
     return key
 
 
-async def _receive(request: Request, key: str) -> str:
-    form = await received(request, "submitter", _scope(key))
+async def _receive(request: Request, form: Form, key: str) -> str:
+    def kept() -> str:
+        with form.file("file") as file:
+            return _accept(site_of(request), key, form, file)
+
     try:
-        file = form.file("file")
-        submission = await run_in_threadpool(_accept, site_of(request), key, form, file)
+        submission = await run_in_threadpool(kept)
     finally:
         await request.close()
     request.app.state.scorer.wake()
     return submission
 
 
+@router.get("/boards/{key}/submit", include_in_schema=False)
+def submit_page(request: Request, key: Key, again: str = "") -> Response:
+    """What to submit; filled in as before where a submission was refused."""
+    person = must_be(request, "submitter", _scope(key))
+    before = one_submission(site_of(request).database, key, again) if again else None
+    values: dict[str, str] = {}
+    if before is not None and before["person"] == person.id:
+        format = before["format"].partition("+")
+        values = {**msgspec.json.decode(before["about"]), "name": before["name"],
+                  "format": format[0], "missing": "yes" if format[2] else ""}  # fmt: skip
+    return _submit_page(request, key, values)
+
+
+def _submit_page(
+    request: Request, key: str, values: Mapping[str, str], error: str = "", status: int = 200
+) -> Response:
+    site = site_of(request)
+    return show_page(
+        request, "submit.html", status, board=_board(site, key), values=values, error=error,
+        formats=FORMATS, examples=EXAMPLES, said=SAID, most=site.settings.upload_bytes,
+        in_all=site.settings.submissions_in_all, a_day=site.settings.submissions_a_day,
+    )  # fmt: skip
+
+
 @router.post("/boards/{key}/submissions", include_in_schema=False)
 async def submit_form(request: Request, key: Key) -> Response:
-    submission = await _receive(request, key)
+    form = await received(request, "submitter", _scope(key), MOST_FILES)
+    try:
+        submission = await _receive(request, form, key)
+    except HTTPException as error:  # what was typed is still there
+        fields = ("name", "format", "missing", *SAID)
+        values = {field: form.text(field, longest=_LONGEST_SAID) for field in fields}
+        return await run_in_threadpool(
+            _submit_page, request, key, values, str(error.detail), error.status_code
+        )
     return go(f"/boards/{key}/submissions/{submission}")
 
 
 @router.get("/boards/{key}/submissions/{submission}", include_in_schema=False)
 def submission(request: Request, key: Key, submission: SubmissionKey) -> Response:
     row = _own_submission(request, key, submission)
-    return show(request, "submission.html", board=_board(site_of(request), key), submission=row)
+    return show_page(
+        request, "submission.html", board=_board(site_of(request), key), submission=row
+    )
 
 
 def _own_submission(request: Request, key: str, submission: str) -> Row:
@@ -266,11 +353,15 @@ def questions(request: Request, key: Key) -> Response:
     """The questions by id, without anything about their gold."""
     may_read(request, "reader", _scope(key))
     site = site_of(request)
-    served = benchmark_named(site.folder, _board(site, key)["benchmark"])
+    board = _board(site, key)
     import pyarrow.parquet as pq
 
-    table = pq.read_table(served.folder.path("queries.parquet"), columns=["id", "task", "input"])
-    lines = b"".join(msgspec.json.encode(row) + b"\n" for row in table.to_pylist())
+    lines = b""
+    for name in board["benchmarks"]:
+        queries = benchmark_named(site.folder, name).folder.path("queries.parquet")
+        table = pq.read_table(queries, columns=["id", "task", "input"])
+        own = {} if len(board["benchmarks"]) == 1 else {"benchmark": board["names"][name]}
+        lines += b"".join(msgspec.json.encode({**own, **row}) + b"\n" for row in table.to_pylist())
     headers = {"content-disposition": f'attachment; filename="questions-{key}.jsonl"'}
     return Response(lines, media_type="application/x-ndjson", headers=headers)
 
@@ -290,7 +381,7 @@ def export(request: Request, key: Key, format: Literal["json", "csv", "tex"]) ->
 
 def _document(site: Site, row: Row) -> dict[str, Any]:
     marks = {} if row["hidden"] else marks_of(site.database, row["board"])
-    every = [r for kind in KINDS for r in ranked(site.database, row, kind)[1]]
+    every = [r for kind in tabs_of(row) for r in ranked(site.database, row, kind)[1]]
     systems = [
         {
             "system": r["name"],
@@ -301,12 +392,17 @@ def _document(site: Site, row: Row) -> dict[str, Any]:
             "p_against_best": marks.get(f"{r['submission']} {r['kind']}"),
             "counts": r["counts"],
             "complete": r["complete"],
+            **({"benchmarks": r["datasets"]} if r["datasets"] else {}),
             "made": r["made"],
             **r["about"],
         }
         for r in sorted(every, key=itemgetter("made", "submission"))
     ]
-    return {"title": row["title"], "benchmark": row["benchmark"], "systems": systems}
+    return {
+        "title": row["title"], "benchmark": row["benchmark"], "benchmarks": row["benchmarks"],
+        "systems": systems,
+        "without_figures": without_figures(site.database, row),
+    }  # fmt: skip
 
 
 @router.get("/api/boards", responses=REFUSALS)
@@ -341,10 +437,7 @@ _UPLOAD = {
                         "format": {"type": "string", "enum": list(FORMATS), "default": "auto"},
                         "file": {"type": "string", "format": "binary"},
                         "missing_is_wrong": {"type": "boolean", "default": False},
-                        **{
-                            field: {"type": "string", "maxLength": _LONGEST_SAID}
-                            for field in ("team", "link", "code", "sees", "cost")
-                        },
+                        **{field: {"type": "string", "maxLength": _LONGEST_SAID} for field in SAID},
                     },
                 }
             }
@@ -359,12 +452,12 @@ _UPLOAD = {
 )  # fmt: skip
 async def submit_predictions(request: Request, key: Key) -> dict[str, Any]:
     """Keeps predictions to be scored in the background; nothing is read before the link is checked."""
-    submission = await _receive(request, key)
-    return {"submission": submission}
+    form = await received(request, "submitter", _scope(key), MOST_FILES)
+    return {"submission": await _receive(request, form, key)}
 
 
 @router.get("/api/boards/{key}/submissions/{submission}", responses=REFUSALS)
 def get_submission(request: Request, key: Key, submission: SubmissionKey) -> dict[str, Any]:
     """How far the scoring of a submission is, and what was wrong with it."""
     row = _own_submission(request, key, submission)
-    return {name: value for name, value in row.items() if name != "person"}
+    return {name: value for name, value in row.items() if name not in ("person", "about")}

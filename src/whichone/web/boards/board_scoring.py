@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,9 @@ import numpy.typing as npt
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, WhichoneError
 from whichone.files.folder import Folder
-from whichone.measures.comparison import better_systems, holm, permutation_p
-from whichone.measures.intervals import cluster, cluster_rule, cluster_sums
-from whichone.measures.measure import parse_measures
+from whichone.measures.comparison import against_best, better_systems, holm
+from whichone.measures.intervals import cluster_rule
+from whichone.measures.measure import Measure, parse_measure, parse_measures
 from whichone.measures.scores import (
     Scores,
     board_measures,
@@ -33,15 +33,19 @@ from whichone.measures.scores import (
     score_run,
     usual_measures,
 )
+from whichone.measures.summary import HEAD, TAIL, roles_of
+from whichone.report.first_screen import OUTCOMES, first_results
 from whichone.runs.run import KIND as RUN
 from whichone.runs.run import Answers, Run
 from whichone.web.boards.board import LEAST_COVERAGE, without_details
 from whichone.web.boards.submissions import (
     check_size,
     detected_format,
+    files_of_benchmarks,
     message_for_uploader,
     read_upload,
     unpack,
+    unpack_archive,
 )
 
 KILT_LIKE = {
@@ -60,7 +64,8 @@ DEEPEST = 1000
 class Job(msgspec.Struct, frozen=True):
     """What is to be scored: a file in one of the formats, a run in the served folder, or nothing new."""
 
-    benchmark: str
+    benchmarks: dict[str, str]
+    """The folder of each by its id: one, or the several of a family."""
     work: str
     key: str
     """The name of this submission among `values`."""
@@ -124,15 +129,19 @@ def _limit(job: Job) -> None:
 
 
 def score(job: Job, report: Report = lambda progress, message: None) -> Outcome:
-    benchmark = Benchmark.open(Path(job.benchmark))
+    if len(job.benchmarks) > 1:
+        return _score_family(job, report)
+    benchmark = Benchmark.open(Path(next(iter(job.benchmarks.values()))))
     format = job.format
     try:
         parts: list[dict[str, Any]] = []
         if job.run is not None:
             parts = [scored(Run(Folder.open(Path(job.run), RUN)), benchmark)]
         elif job.file is not None:
-            format, read = _read(job, benchmark, report)
-            _check_coverage(job, read, len(benchmark.queries))
+            report(0.1, "unpacking")
+            unpack(Path(job.file), Path(job.work) / "unpacked", job.unpacked_bytes)
+            report(0.3, "reading")
+            format, read = _read(job, benchmark, Path(job.work) / "unpacked", Path(job.work))
             report(0.6, "scoring")
             parts = [scored(part, benchmark) for part in read]
     except WhichoneError as error:
@@ -152,12 +161,54 @@ def score(job: Job, report: Report = lambda progress, message: None) -> Outcome:
     )
 
 
-def _read(job: Job, benchmark: Benchmark, report: Report) -> tuple[str, list[Run | Answers]]:
-    work, file = Path(job.work), Path(job.work) / "unpacked"
-    report(0.1, "unpacking")
-    unpack(Path(job.file or ""), file, job.unpacked_bytes)
+def _score_family(job: Job, report: Report) -> Outcome:
+    """Each file of an archive against the benchmark that it answers, by the benchmark's own measures."""
+    work = Path(job.work)
+    formats: dict[str, None] = {}
+    parts: list[dict[str, Any]] = []
+    try:
+        report(0.1, "unpacking")
+        files = unpack_archive(Path(job.file or ""), work / "files", job.unpacked_bytes)
+        opened = {name: Benchmark.open(Path(place)) for name, place in job.benchmarks.items()}
+        chosen = files_of_benchmarks(files, opened)
+        for n, (name, (file, called)) in enumerate(chosen.items()):
+            report(0.2 + 0.7 * n / len(chosen), f"reading and scoring {called}")
+            own = work / f"of{n}"
+            own.mkdir()
+            try:
+                format, read = _read(job, opened[name], file, own)
+                for part in read:
+                    measures = own_measures(part, opened[name])
+                    parts.append({**scored(part, opened[name], measures), "benchmark": name})
+            except WhichoneError as error:
+                message = without_details(error.message) if job.hidden else error.message
+                return Outcome(refused=f"{called}: {message}", format=job.format)
+            formats[format] = None
+    except WhichoneError as error:
+        return Outcome(refused=error.message, format=job.format)
+    missing = len(opened) - len(chosen)
+    sentences = [f"Partial: no file for {missing} of {len(opened)} benchmarks."] if missing else []
+    for row in parts:
+        row["outcomes"] = {}
+        if left := row.pop("left_out"):
+            left = without_details(left) if job.hidden else left
+            sentences.append(f"{opened[row['benchmark']].name}: {left}")
+    return Outcome(format=", ".join(formats), message=" ".join(sentences), parts=parts)
+
+
+def own_measures(read: Run | Answers, benchmark: Benchmark) -> list[str]:
+    """What a family's board shows of a benchmark: its paper's measures, else the first of the usual ones."""
+    if isinstance(read, Run):
+        return of_papers(benchmark, "rankings") or board_measures(benchmark)[:1]
+    own = of_papers(benchmark, "answers")[:1] or usual_measures(benchmark)[:1]
+    return [name for m in own for name in (m, *KILT_LIKE.get(m, ()))]
+
+
+def _read(
+    job: Job, benchmark: Benchmark, file: Path, work: Path
+) -> tuple[str, list[Run | Answers]]:
+    """The rankings and answers of an unpacked file; `work` is a folder of its own."""
     format = detected_format(file) if job.format == DETECT else job.format
-    report(0.3, "reading")
     try:
         check_size(file, format, len(benchmark.queries), DEEPEST)
         read = read_upload(
@@ -171,6 +222,7 @@ def _read(job: Job, benchmark: Benchmark, report: Report) -> tuple[str, list[Run
             deepest = int(np.asarray(part.rankings["rank"]).max())
             if deepest > DEEPEST:
                 raise BadInput(f"a query has {deepest:,} results; at most {DEEPEST:,} are taken")
+    _check_coverage(job, read, len(benchmark.queries))
     return format, read
 
 
@@ -191,22 +243,40 @@ def _check_coverage(job: Job, read: list[Run | Answers], queries: int) -> None:
             )
 
 
-def scored(read: Run | Answers, benchmark: Benchmark) -> dict[str, Any]:
+def scored(read: Run | Answers, benchmark: Benchmark, names: Sequence[str] = ()) -> dict[str, Any]:
     """Every measure with its interval, and the first measure's value of each query, packed."""
     if isinstance(read, Run):
-        measures = parse_measures(board_measures(benchmark))
+        measures = parse_measures(names or board_measures(benchmark))
         scores: Scores = score_run(read, benchmark, measures)
     else:
-        scores = score_answers(read, benchmark, parse_measures(answer_measures(read, benchmark)))
+        measures = parse_measures(names or answer_measures(read, benchmark))
+        scores = score_answers(read, benchmark, measures)
     every = np.arange(len(scores.queries))
     first = scores.values[str(scores.measures[0])].astype(np.float32)
     return {
+        "outcomes": _outcomes(read, scores, benchmark) if isinstance(read, Run) else {},
         "kind": "rankings" if isinstance(read, Run) else "answers",
         "measures": {str(m): estimate(scores, m, every) for m in scores.measures},
         "values": base64.b64encode(first.tobytes()).decode(),
         "counts": {"queries": len(scores.queries), "failures": len(read.failures)},
         "left_out": _left_out(read, len(scores.queries)),
         "resampled": cluster_rule(scores.queries),
+    }
+
+
+def _outcomes(run: Run, scores: Scores, benchmark: Benchmark) -> dict[str, dict[str, int]]:
+    """How many questions about heads and tails are right, fell for a namesake, and so on."""
+    results = first_results([run], [scores], benchmark)
+    if not results.any_gold:
+        return {}
+    roles = roles_of(benchmark.queries)
+    groups = {"head": roles == HEAD, "tail": roles == TAIL}
+    if not all(rows.any() for rows in groups.values()):
+        groups = {"all": np.ones(len(roles), bool)}
+    codes = results.outcomes[scores.system]
+    return {
+        group: dict(zip(OUTCOMES, np.bincount(codes[rows], minlength=4).tolist(), strict=True))
+        for group, rows in groups.items()
     }
 
 
@@ -234,11 +304,10 @@ def tests_against_best(
     values: Mapping[str, Mapping[str, str]], benchmark: Benchmark
 ) -> dict[str, float]:
     """Every system against the best of its kind: paired, by cluster, Holm-corrected together."""
-    tests: list[tuple[str, float]] = []
-    for unpacked, clusters in _kinds(values, benchmark):
-        tests += list(_against_best(unpacked, clusters))
-    corrected = holm([p for _, p in tests])
-    return {name: p for (name, _), p in zip(tests, corrected, strict=True)}
+    tests: dict[str, float] = {}
+    for systems, measure in _kinds(values, benchmark):
+        tests |= against_best(systems, measure)
+    return dict(zip(tests, holm(list(tests.values())), strict=True))
 
 
 def tests_of_pairs(
@@ -246,35 +315,27 @@ def tests_of_pairs(
 ) -> dict[str, list[str]]:
     """Every pair of systems of a kind, corrected for their number: which are significantly better than each."""
     better: dict[str, list[str]] = {}
-    for unpacked, clusters in _kinds(values, benchmark):
-        better |= better_systems(unpacked, clusters)
+    for systems, measure in _kinds(values, benchmark):
+        better |= better_systems(systems, measure)
     return better
 
 
 def _kinds(
     values: Mapping[str, Mapping[str, str]], benchmark: Benchmark
-) -> Iterator[tuple[dict[str, npt.NDArray[np.float32]], npt.NDArray[Any]]]:
-    """The values of each kind that several systems have, and the queries' clusters."""
-    if not any(len(systems) > 1 for systems in values.values()):
-        return
-    clusters = np.array([":".join(cluster(q)) for q in benchmark.queries])
-    for kind in ("rankings", "answers"):
-        unpacked = {
-            name: np.frombuffer(base64.b64decode(packed), np.float32)
-            for name, packed in values.get(kind, {}).items()
-        }
-        if len(unpacked) > 1:
-            yield unpacked, clusters
-
-
-def _against_best(
-    values: Mapping[str, npt.NDArray[np.float32]], clusters: npt.NDArray[Any]
-) -> Iterator[tuple[str, float]]:
-    best = max(sorted(values), key=lambda name: float(np.nanmean(values[name])))
-    for name in sorted(values):
-        if name == best:
+) -> Iterator[tuple[list[Scores], Measure]]:
+    """The systems of each kind that has several, with their values of the kind's first measure."""
+    firsts = {"rankings": board_measures, "answers": usual_measures}
+    for kind, first in firsts.items():
+        packed = values.get(kind, {})
+        if len(packed) < 2:
             continue
-        differences = values[best].astype(np.float64) - values[name]
-        keep = ~np.isnan(differences)
-        sums, _ = cluster_sums(differences[keep], clusters[keep])
-        yield name, permutation_p(sums)
+        measure = parse_measure(first(benchmark)[0])
+        systems = [
+            Scores(name, benchmark.id, benchmark.queries, [measure], {str(measure): _unpacked(own)})
+            for name, own in packed.items()
+        ]
+        yield systems, measure
+
+
+def _unpacked(values: str) -> npt.NDArray[np.float64]:
+    return np.frombuffer(base64.b64decode(values), np.float32).astype(np.float64)

@@ -18,9 +18,22 @@ import msgspec
 
 from whichone.files.pools import forked_context, own_main
 from whichone.progress import talk
-from whichone.web.boards.board import boards, one_board, parts_of, set_marks
+from whichone.web.boards.board import (
+    WITHHELD,
+    boards,
+    one_board,
+    parts_of,
+    set_marks,
+    withhold,
+)
 from whichone.web.boards.board_scoring import OUT_OF_MEMORY, Job, Outcome, main
-from whichone.web.boards.submissions import ON_DISK, drop_upload, submit_run, write_upload
+from whichone.web.boards.submissions import (
+    FOLDER,
+    ON_DISK,
+    drop_upload,
+    submit_run,
+    write_upload,
+)
 from whichone.web.served_folder import benchmark_named
 from whichone.web.storage import Row, StorageUnavailable, Transaction
 from whichone.web.web_site import Site
@@ -84,7 +97,7 @@ class Scorer:
 
     def _next(self) -> Row | None:
         rows = self._site.database.read(
-            "select submission, board, name, format, attempts from submissions "
+            "select submission, board, name, person, format, attempts from submissions "
             "where state = 'waiting' order by made, submission limit 1"
         )
         return rows[0] if rows else None
@@ -120,16 +133,23 @@ class Scorer:
     def _finish(self, row: Row, outcome: Outcome) -> None:
         """Keeps the result and drops the file."""
         state = "refused" if outcome.refused else "done"
-        result = msgspec.json.encode({"parts": outcome.parts}).decode()
         format = outcome.format or row["format"]
 
         def work(t: Transaction) -> None:
+            board = one_board(t, row["board"])
+            message = outcome.refused or (
+                outcome.message and f"Counted as wrong: {outcome.message}"
+            )
+            if board is not None and board["hidden"] and row["person"] != FOLDER:
+                withhold(t, row["board"], row["person"], outcome.parts, self._site.tokens)
+                if any(part.get("withheld") for part in outcome.parts):
+                    message = f"{message} {WITHHELD}".strip()
+            result = msgspec.json.encode({"parts": outcome.parts}).decode()
             t.execute(
                 "update submissions set state = ?, progress = 1, message = ?, result = ?, format = ? "
                 "where submission = ?",
-                (state, outcome.refused or outcome.message, None if outcome.refused else result,
-                 format, row["submission"]),
-            )  # fmt: skip
+                (state, message, None if outcome.refused else result, format, row["submission"]),
+            )
             drop_upload(t, row["submission"])
             if not outcome.refused:
                 set_marks(t, row["board"], outcome.marks, outcome.better)
@@ -141,23 +161,23 @@ class Scorer:
         settings = self._site.settings
         board = one_board(self._site.database, row["board"])
         assert board is not None
-        served = benchmark_named(self._site.folder, board["benchmark"])
+        served = [benchmark_named(self._site.folder, name) for name in board["benchmarks"]]
         format, _, missing = row["format"].partition("+")
         job: dict[str, Any] = {"format": format, "missing_is_wrong": bool(missing)}
         if format == ON_DISK:
             key = row["submission"].rpartition(":")[2]
-            if key not in served.runs:
+            if key not in served[0].runs:
                 return Outcome(refused="the run is not in the served folder any more")
-            job["run"] = str(served.runs[key].folder.root)
+            job["run"] = str(served[0].runs[key].folder.root)
         else:
             job["file"] = str(work / "packed")
             write_upload(self._site.database, row["submission"], work / "packed")
         return self._in_child(
             Job(
-                benchmark=str(served.folder.root), work=str(work), key=row["submission"],
+                benchmarks={s.id: str(s.folder.root) for s in served}, work=str(work), key=row["submission"],
                 name=row["name"], hidden=bool(board["hidden"]) and format != ON_DISK,
                 unpacked_bytes=settings.unpacked_bytes, memory_bytes=settings.scoring_bytes,
-                seconds=settings.scoring_seconds, values=self._values(row["board"]), **job,
+                seconds=settings.scoring_seconds, values=self._values(board), **job,
             ),
             row,
         )  # fmt: skip
@@ -198,12 +218,14 @@ class Scorer:
             return Outcome(refused="the file could not be scored")
         return None
 
-    def _values(self, board: str) -> dict[str, dict[str, str]]:
-        """The first measure's values of every system that is shown, by kind."""
+    def _values(self, board: Row) -> dict[str, dict[str, str]]:
+        """The first measure's values of every system that is shown, by kind; a family has no tests."""
+        if len(board["benchmarks"]) > 1:
+            return {}
         rows = self._site.database.read(
             "select submission, result from submissions "
             "where board = ? and state = 'done' and shown = 1",
-            (board,),
+            (board["board"],),
         )
         values: dict[str, dict[str, str]] = {}
         for row in rows:
@@ -214,13 +236,14 @@ class Scorer:
 
     def _compare_board(self, key: str) -> None:
         board = one_board(self._site.database, key)
-        if board is None:
+        if board is None or len(board["benchmarks"]) > 1:
             return
         served = benchmark_named(self._site.folder, board["benchmark"])
         with tempfile.TemporaryDirectory() as work:
             job = Job(
-                benchmark=str(served.folder.root), work=work, key="", values=self._values(key)
-            )
+                benchmarks={served.id: str(served.folder.root)}, work=work, key="",
+                values=self._values(board),
+            )  # fmt: skip
             outcome = self._in_child(job, None)
         if outcome is not None:
             self._site.database.write(lambda t: set_marks(t, key, outcome.marks, outcome.better))
@@ -252,7 +275,7 @@ def put_runs_on_boards(site: Site) -> None:
             row["submission"]
             for row in site.database.read(
                 "select submission from submissions where board = ? and person = ?",
-                (board["board"], "the served folder"),
+                (board["board"], FOLDER),
             )
         }
         for run in served.runs.values():

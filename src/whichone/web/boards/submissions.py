@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import lzma
 import re
+import tarfile
 import time
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Annotated, Any, get_type_hints
 
 import msgspec
+from starlette.exceptions import HTTPException
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
+from whichone.files.compressed import is_tar
 from whichone.files.folder import Folder
 from whichone.files.lines import open_binary, read_json_lines
 from whichone.records import Ranking, page_of
@@ -27,26 +36,55 @@ from whichone.runs.predictions import (
 )
 from whichone.runs.run import FAILURES, KIND, RANKINGS, TIMING, Answers, Run
 from whichone.runs.run_files import import_run
-from whichone.web.storage import Database, Row, Transaction
+from whichone.web.storage import Database, Readable, Row, Transaction, one_at_a_time
 
+SYSTEMS = (
+    "retriever",
+    "reranker",
+    "linker",
+    "reader",
+    "language model",
+    "agent",
+    "people",
+    "other",
+)
+"""What a system may say that it is."""
 ON_DISK = "run"
 """The format of a run that is stored in the served folder."""
 FOLDER = "the served folder"
 _PART = 1 << 20
 _MOST_WAITING = 3
 """Submissions of one person that may wait at a time."""
-_REFUSED_A_DAY = 5
-"""How many refused submissions weigh as much as an accepted one in the day's limit."""
+_REFUSED_WEIGH = 5
+"""How many refused submissions weigh as much as an accepted one in the limits."""
+
+
+class Said(msgspec.Struct, frozen=True):
+    """One thing that is said about a system: what its column is called, and how a form asks for it."""
+
+    column: str
+    asked: str
+    choices: tuple[str, ...] = ()
+    address: bool = False
 
 
 class About(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What whoever submitted a system says about it."""
+    """What whoever submitted a system says about it; `SAID` has the words for each."""
 
-    team: str = ""
-    link: str = ""
-    code: str = ""
-    sees: str = ""
-    cost: str = ""
+    team: Annotated[str, Said("team", "Team")] = ""
+    system_kind: Annotated[str, Said("kind of system", "Kind of system", choices=SYSTEMS)] = ""
+    sees: Annotated[str, Said("sees", "What the system saw beside the corpus")] = ""
+    cost: Annotated[str, Said("cost", "Cost (hardware, time, money)")] = ""
+    link: Annotated[str, Said("description", "Link to a description (https://…)", address=True)] = (
+        ""
+    )
+    code: Annotated[str, Said("code", "Link to the code (https://…)", address=True)] = ""
+
+
+SAID: dict[str, Said] = {
+    name: hint.__metadata__[0] for name, hint in get_type_hints(About, include_extras=True).items()
+}
+"""The columns of a leaderboard that are no figures: forms, tables, filters, panels and exports follow it."""
 
 
 def submit_run(database: Database, *, submission: str, board: str, name: str, sees: str) -> None:
@@ -67,14 +105,37 @@ def _insert(t: Transaction, values: tuple[Any, ...]) -> None:
     )
 
 
+class Limits(msgspec.Struct, frozen=True):
+    """How much one person may submit."""
+
+    a_day: int
+    in_all: int | None = None
+    """To one board that hides its gold: what can be learnt from its figures must end somewhere."""
+
+
 def submit_file(
-    database: Database, *, submission: str, board: str, name: str, person: str, format: str,
-    about: About, file: IO[bytes],
+    database: Database, *, submission: str, board: str, name: str, person: str, role: str,
+    format: str, about: About, file: IO[bytes], limits: Limits,
 ) -> int:  # fmt: skip
-    """Keeps a file to be scored, a part in memory at a time; how many bytes it has."""
+    """Keeps a file to be scored, a part in memory at a time; how many bytes it has.
+
+    Limits and names are checked where the row is made: of many requests at once no more get in.
+    """
     described = msgspec.json.encode(about).decode()
     row = (submission, board, name, person, format, "receiving", described, time.time())
-    database.write(lambda t: _insert(t, row))
+
+    def work(t: Transaction) -> None:
+        one_at_a_time(t, "submissions")
+        if reason := _may_not_submit(t, board, person, limits):
+            raise HTTPException(429, reason, {"retry-after": "3600"})
+        owner = owner_of(t, board, name)
+        if owner is not None and owner != person and role != "admin":
+            raise HTTPException(
+                409, "somebody else submitted a system of this name, or of one that looks like it"
+            )
+        _insert(t, row)
+
+    database.write(work)
     size = part = 0
     while block := file.read(_PART):
         _keep_part(database, (submission, part, block))
@@ -82,7 +143,7 @@ def submit_file(
     if size:
         _set_state(database, submission, "waiting")
     else:
-        delete(database, submission)
+        database.write(lambda t: forget(t, submission))
     return size
 
 
@@ -116,11 +177,38 @@ def drop_upload(t: Transaction, submission: str) -> None:
 
 
 def delete(database: Database, submission: str) -> bool:
+    """Drops a system's file and figures; a line stays, which counts in the limits."""
+
     def work(t: Transaction) -> int:
         drop_upload(t, submission)
-        return t.execute("delete from submissions where submission = ?", (submission,))
+        return t.execute(
+            "update submissions set state = 'deleted', message = '', about = '{}', result = null "
+            "where submission = ?",
+            (submission,),
+        )
 
     return bool(database.write(work))
+
+
+def forget(t: Transaction, submission: str) -> None:
+    """Removes a submission that nobody was told of."""
+    drop_upload(t, submission)
+    t.execute("delete from submissions where submission = ?", (submission,))
+
+
+def forget_submitter(t: Transaction, person: str) -> None:
+    """What a person submitted, as lines that name neither the person nor their systems."""
+    t.execute(
+        "delete from upload_parts where submission in "
+        "(select submission from submissions where person = ?)",
+        (person,),
+    )
+    t.execute(
+        "update submissions set state = 'deleted', message = '', about = '{}', result = null, "
+        "name = '', person = '' where person = ?",
+        (person,),
+    )
+    t.execute("delete from settings where name like ?", (f"ladder % {person} %",))
 
 
 def set_shown(database: Database, submission: str, shown: bool) -> bool:
@@ -133,35 +221,59 @@ def set_shown(database: Database, submission: str, shown: bool) -> bool:
     )
 
 
-def may_submit(database: Database, person: str, most: int) -> str:
+def _may_not_submit(t: Readable, board: str, person: str, limits: Limits) -> str:
     """Why this person may not submit now; empty when they may. Refused files weigh little."""
-    rows = database.read(
-        "select state, count(*) as n from submissions where person = ? and made > ? group by state",
-        (person, time.time() - 86_400),
+    rows = t.read(
+        "select board, state, made from submissions where person = ? and (made > ? or board = ?)",
+        (person, time.time() - 86_400, board),
     )
-    counts = {row["state"]: int(row["n"]) for row in rows}
-    refused = counts.pop("refused", 0)
-    waiting = counts.get("waiting", 0) + counts.get("scoring", 0)
-    if sum(counts.values()) + refused // _REFUSED_A_DAY >= most:
+    today = [row["state"] for row in rows if row["made"] > time.time() - 86_400]
+    here = [row["state"] for row in rows if row["board"] == board]
+
+    def weight(states: list[str]) -> int:
+        refused = states.count("refused")
+        return len(states) - refused + refused // _REFUSED_WEIGH
+
+    if weight(today) >= limits.a_day:
         return "no more submissions today"
+    if limits.in_all is not None and weight(here) >= limits.in_all:
+        return f"all {limits.in_all} submissions to this board are used up, deleted ones too"
+    waiting = sum(state in ("receiving", "waiting", "scoring") for state in today)
     if waiting >= _MOST_WAITING:
         return f"{waiting} of your submissions are waiting: wait until they are scored"
     return ""
 
 
-def owner_of(database: Database, board: str, name: str) -> str | None:
-    """Who first submitted a system of this name to a board."""
-    rows = database.read(
-        "select person from submissions where board = ? and lower(name) = lower(?) "
-        "and state <> 'refused' order by made, submission limit 1",
-        (board, name),
+def owner_of(t: Readable, board: str, name: str) -> str | None:
+    """Who first submitted a system whose name looks like this one to a board."""
+    rows = t.read(
+        "select name, person from submissions where board = ? and state <> 'refused' "
+        "order by made, submission",
+        (board,),
     )
-    return str(rows[0]["person"]) if rows else None
+    looks = skeleton(name)
+    return next((str(row["person"]) for row in rows if skeleton(row["name"]) == looks), None)
+
+
+_LOOKALIKES = str.maketrans(
+    "авгезіјкӏмнопрстухһѕьԁԛԝαβγεζηικμνορτυχωϲօսհոցı01l|",
+    "abreeijklmhonpctyxhsbdqwabyezhikmnoptyxwcouhngioiii",
+)
+"""Letters of other scripts, and digits, by the Latin letter that they are easily taken for."""
+
+
+def skeleton(name: str) -> str:
+    """A name as it looks: compatibility forms, case, blanks, accents and lookalikes made the same."""
+    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
+    shown = "".join(
+        c for c in folded if not c.isspace() and unicodedata.category(c) not in ("Mn", "Cf", "Cc")
+    )
+    return shown.translate(_LOOKALIKES).replace("rn", "m").replace("vv", "w")
 
 
 def one_submission(database: Database, board: str, submission: str) -> Row | None:
     rows = database.read(
-        "select submission, board, name, person, format, state, progress, message, made, shown "
+        "select submission, board, name, person, format, state, progress, message, made, shown, about "
         "from submissions where board = ? and submission = ?",
         (board, submission),
     )
@@ -271,6 +383,112 @@ def unpack(packed: Path, out: Path, most: int) -> int:
                 raise BadInput(f"cannot be unpacked: {error}") from error
             raise
     return size
+
+
+MOST_FILES = 200
+"""Files that an archive may have."""
+
+
+def unpack_archive(packed: Path, out: Path, most: int) -> list[tuple[Path, str]]:
+    """The files of a zip or tar archive, decompressed under names of our own, with what each is called.
+
+    What systems add by themselves (`__MACOSX`, `.DS_Store`) is passed over.
+    """
+    out.mkdir()
+    files: list[tuple[Path, str]] = []
+    broken = (
+        zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError,
+        RuntimeError, NotImplementedError,
+    )  # fmt: skip
+    try:
+        with contextlib.ExitStack() as stack:
+            for called, source in _members(packed, stack):
+                if called.startswith("__MACOSX/") or called.rpartition("/")[2].startswith("."):
+                    continue
+                if len(files) == MOST_FILES:
+                    raise BadInput(f"the archive has more than {MOST_FILES} files")
+                raw, file = out / "packed", out / str(len(files))
+                with raw.open("wb") as target:
+                    while block := source.read(_BLOCK):
+                        target.write(block)
+                        if target.tell() > most:
+                            raise BadInput(
+                                f"{called} is more than the {most:,} bytes that are left"
+                            )
+                most -= unpack(raw, file, most)
+                raw.unlink()
+                files.append((file, called))
+    except broken as error:
+        raise BadInput(f"the archive cannot be unpacked: {error}") from error
+    if not files:
+        raise BadInput("the archive has no file")
+    return files
+
+
+def _members(packed: Path, stack: contextlib.ExitStack) -> Iterator[tuple[str, IO[bytes]]]:
+    """Name and content of each plain file of an archive; nothing is written where a name says."""
+    if zipfile.is_zipfile(packed):
+        archive = stack.enter_context(zipfile.ZipFile(packed))
+        for member in archive.infolist():
+            if not member.is_dir():
+                yield member.filename, archive.open(member)
+    elif is_tar(packed):
+        tar = stack.enter_context(tarfile.open(packed))  # noqa: SIM115
+        for entry in tar:
+            if entry.isfile() and (content := tar.extractfile(entry)) is not None:
+                yield entry.name, content
+    else:
+        raise BadInput(
+            "this board has several benchmarks: submit a zip or tar archive with a file for each"
+        )
+
+
+def files_of_benchmarks(
+    files: Sequence[tuple[Path, str]], benchmarks: Mapping[str, Benchmark]
+) -> dict[str, tuple[Path, str]]:
+    """By benchmark the file that answers it: the one whose records have its ids, or else its name."""
+    ids = {name: {q.id for q in b.queries} for name, b in benchmarks.items()}
+    chosen: dict[str, tuple[Path, str]] = {}
+    for file, called in files:
+        asked = _ids_in(file)
+        stem = called.rpartition("/")[2].lower()
+        weights = {
+            name: (
+                len(asked & known),
+                stem.startswith(benchmarks[name].name.lower()),
+                len(benchmarks[name].name),
+            )
+            for name, known in ids.items()
+        }
+        best = max(weights, key=weights.__getitem__)
+        alike = [name for name, weight in weights.items() if weight == weights[best]]
+        if not any(weights[best][:2]):
+            raise BadInput(
+                f"{called} answers none of this board's benchmarks ({', '.join(b.name for b in benchmarks.values())})"
+            )
+        if len(alike) > 1:
+            raise BadInput(
+                f"{called} may answer {' or '.join(alike)}: begin its name with the benchmark's"
+            )
+        if best in chosen:
+            raise BadInput(f"{chosen[best][1]} and {called} both answer {benchmarks[best].name}")
+        chosen[best] = (file, called)
+    return {name: chosen[name] for name in benchmarks if name in chosen}
+
+
+def _ids_in(file: Path) -> set[str]:
+    """The ids of a file's first records, in any of the formats that have some."""
+    with file.open("rb") as source:
+        start = source.read(_FIRST).lstrip(b"\xef\xbb\xbf \r\n\t")
+    quoted = re.findall(rb'"(?:id|qid|question)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)', start)
+    ids = {str(msgspec.json.decode(value)) for value in quoted}
+    if start[:1] not in (b"{", b"["):
+        ids |= {
+            line.split()[0].decode("utf-8", "replace")
+            for line in start.splitlines()
+            if line.split()
+        }
+    return ids
 
 
 def message_for_uploader(error: BadInput, file: Path) -> str:

@@ -19,10 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whichone.benchmarks.bearer_labels import qualifier_of
@@ -35,72 +31,8 @@ from whichone.measures.ranking_measures import first_rank, is_confused
 from whichone.measures.summary import DEPTH
 from whichone.names import fold
 from whichone.progress import talk
+from whichone.web.explorer.listing import WHAT_BECAME
 from whichone.web.explorer.text_grams import QUERIES, SETS, build_grams
-
-# Name sets numbered by how popular their head is, from a table sorted by set, a batch at a time.
-
-
-_SET_NUMBERS_BATCH = 16_384
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-
-
-class SetNumbers(msgspec.Struct, frozen=True):
-    """For each set in the order of the table: its number from 1, its bearers, its popularity gap."""
-
-    number: Integers
-    bearers: Integers
-    gap: Floats
-    """How many times as popular the head is as the next; NaN where fewer than two are known."""
-
-
-def with_places(table: Path, columns: list[str]) -> Iterator[tuple[pa.RecordBatch, Integers]]:
-    """Batches of the sets' table; for each row the place of its set, from 0."""
-    last: str | None = None
-    place = -1
-    with pq.ParquetFile(table) as file:
-        for batch in file.iter_batches(_SET_NUMBERS_BATCH, columns=["set", *columns]):
-            sets = batch.column("set")
-            if not len(sets):
-                continue
-            new = np.ones(len(sets), np.int64)
-            new[0] = sets[0].as_py() != last
-            new[1:] = pc.not_equal(sets[1:], sets[:-1]).to_numpy(zero_copy_only=False)
-            places = place + np.cumsum(new)
-            last, place = sets[-1].as_py(), int(places[-1])
-            yield batch, places
-
-
-def number_sets(table: Path) -> SetNumbers:
-    """The most popular head first, then by id; a few numbers a set are held in memory."""
-    first, second, count = np.zeros(0), np.zeros(0), np.zeros(0, np.int64)
-    size = 0
-    for batch, places in with_places(table, ["popularity"]):
-        column = batch.column("popularity").to_numpy(zero_copy_only=False).astype(np.float64)
-        known = np.where(np.isnan(column), -np.inf, column)
-        base, size = int(places[0]), int(places[-1]) + 1
-        if size > len(first):  # twice as much room each time, so that little is copied
-            room = max(size, 2 * len(first)) - len(first)
-            first, second = (np.append(a, np.full(room, -np.inf)) for a in (first, second))
-            count = np.append(count, np.zeros(room, np.int64))
-        order = np.lexsort((-known, places))
-        ranked, at = known[order], places[order]
-        begins = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
-        ones = ranked[begins]
-        nexts = begins + 1
-        inside = (nexts < len(at)) & (at[np.minimum(nexts, len(at) - 1)] == at[begins])
-        twos = np.where(inside, ranked[np.minimum(nexts, len(at) - 1)], -np.inf)
-        own = slice(base, size)
-        second[own] = np.maximum(np.minimum(first[own], ones), np.maximum(second[own], twos))
-        first[own] = np.maximum(first[own], ones)
-        count[own] += np.diff(np.r_[begins, len(at)])
-    first, second, count = first[:size], second[:size], count[:size]
-    popular = np.where(np.isinf(first), 0.0, first)
-    number = np.empty(len(popular), np.int64)
-    number[np.argsort(-popular, kind="stable")] = np.arange(1, len(popular) + 1)
-    gap = np.where(np.isinf(second), np.nan, popular / np.maximum(second, 1.0))
-    return SetNumbers(number, count, gap)
-
 
 # The index of one benchmark for its pages: name sets and queries by what is typed, and facets.
 
@@ -139,17 +71,7 @@ def _own(parameters: Mapping[str, Any]) -> dict[str, str]:
 
 FORMAT = 8
 _BATCH = 8192
-_SET_COLUMNS = [
-    "name",
-    "collection",
-    "rank",
-    "entity",
-    "label",
-    "role",
-    "popularity",
-    "types",
-    "pages",
-]
+_SETS_BATCH = 16_384
 _QUERY_COLUMNS = ["id", "task", "input", "name", "name_set", "role", "relation", "entity", "gold_pages",
                   "outputs", "attributes"]  # fmt: skip
 
@@ -240,37 +162,53 @@ def _build(database: sqlite3.Connection, folder: Folder) -> None:
     build_grams(database, QUERIES)
 
 
+_NUMBERED = """
+with sets as (
+    select set, min(row) as first, count(*) as bearers, max(popularity, 2) filter (not isnan(popularity)) as best
+    from rows group by set
+), numbered as (
+    select *, row_number() over (order by coalesce(best[1], 0) desc, first) as n from sets
+)
+select n, numbered.first = row, rows.set, name, coalesce(collection, ''), bearers,
+    case when best[2] is not null then best[1] / greatest(best[2], 1) end, rank, entity, coalesce(nullif(label, ''), entity), role, popularity,
+    types, pages
+from rows join numbered using (set) order by row
+"""
+"""Bearers as they lie, with the number of their set (the most popular head first) and how many times as
+popular its head is as the next; nothing where fewer than two are known."""
+
+
 def _add_sets(database: sqlite3.Connection, table: Path, named: Callable[[str], str]) -> None:
     """Bearers as they lie, each set at its first one."""
-    numbers = number_sets(table)
+    import duckdb
+
     encode = functools.lru_cache(4096)(
         lambda types: msgspec.json.encode([named(type_id) for type_id in types]).decode()
     )
-    before = -1
-    for batch, places in with_places(table, _SET_COLUMNS):
-        rows = list(zip(*(column.to_pylist() for column in batch.columns), strict=True))
-        numbered = numbers.number[places].tolist()
-        database.executemany(
-            "insert into bearers values (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                (n, rank, entity, label or entity, role, popularity, encode(tuple(types or ())),
-                 msgspec.json.encode(pages or []).decode())
-                for n, (_, _, _, rank, entity, label, role, popularity, types, pages)
-                in zip(numbered, rows, strict=True)
-            ),
-        )  # fmt: skip
-        first = np.flatnonzero(np.diff(places, prepend=before)).tolist()
-        before = int(places[-1])
-        gaps = numbers.gap[places].tolist()
-        sizes = numbers.bearers[places].tolist()
-        database.executemany(
-            "insert into staged values (?, ?, ?, ?, ?, ?, ?)",
-            (
-                (numbered[i], rows[i][0], rows[i][1], rows[i][2] or "", sizes[i],
-                 None if gaps[i] != gaps[i] else gaps[i], fold(rows[i][1]))
-                for i in first
-            ),
-        )  # fmt: skip
+    source = "select *, file_row_number as row from read_parquet(?, file_row_number = true)"
+    with duckdb.connect(config={"memory_limit": "512MB"}) as engine:
+        rows = engine.execute(f"with rows as ({source}), {_NUMBERED.strip()[5:]}", [str(table)])
+        while batch := rows.fetchmany(_SETS_BATCH):
+            database.executemany(
+                "insert into bearers values (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    (
+                        n,
+                        *bearer,
+                        encode(tuple(types or ())),
+                        msgspec.json.encode(pages or []).decode(),
+                    )
+                    for n, _, _, _, _, _, _, *bearer, types, pages in batch
+                ),
+            )
+            database.executemany(
+                "insert into staged values (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    (n, key, name, collection, bearers, gap, fold(name))
+                    for n, first, key, name, collection, bearers, gap, *_ in batch
+                    if first
+                ),
+            )
 
 
 def _rows(table: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
@@ -320,7 +258,7 @@ def _texts(output: dict[str, Any]) -> list[str]:
 # It is derived from the rankings as they lie on disk, one question in memory at a time.
 
 
-RUN_INDEX_FORMAT = 4
+RUN_INDEX_FORMAT = 5
 _RUN_INDEX_BATCH = 8192
 
 _RUN_INDEX_SCHEMA = """
@@ -392,6 +330,10 @@ def _run_index_build(database: sqlite3.Connection, run: Folder, benchmark: Path)
     database.executemany("insert into failures values (?)", ((question,) for question in failed))
     database.execute("commit")
     database.executescript(_RUN_INDEX_SETS)
+    database.execute(
+        f"insert into summary select role || ' ' || {WHAT_BECAME}, count(*) from outcomes "
+        "join benchmark.queries using (q) where role in ('head', 'tail') group by 1"
+    )
     database.execute("detach benchmark")
 
 

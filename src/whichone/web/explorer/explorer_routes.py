@@ -10,9 +10,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from whichone.web.ask import open_to
 from whichone.web.boards.board import boards, hidden_benchmarks
 from whichone.web.explorer import explorer_views, listing
-from whichone.web.explorer.drawings import agreement_bar, outcome_bar, popularity_bars
 from whichone.web.explorer.explorer_index import NotReady
 from whichone.web.limits import REFUSALS
 from whichone.web.pages import csv_response, go, may_read, show, visitor
@@ -86,12 +86,23 @@ def home(request: Request) -> Response:
     overviews = {s.key: _overview(site, s) for s in served}
     return show(
         request, "home.html", benchmarks=served, hidden=hidden, strays=site.folder.strays,
-        overviews=overviews, bar=outcome_bar, live=_live(site, served, overviews, hidden),
-        boards=boards(site.database),
+        overviews=overviews, live=_live(site, served, overviews, hidden),
+        boards=boards(site.database), asked=_box(request),
     )  # fmt: skip
 
 
-def _overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[str, int]]]:
+def _box(request: Request) -> tuple[str, list[str]] | None:
+    """The benchmark that the landing page's box asks, and questions to click on."""
+    served = next(iter(open_to(request)), None)
+    try:
+        if served is not None:
+            return served.key, explorer_views.example_questions(site_of(request), served)
+    except NotReady:
+        pass
+    return None
+
+
+def _overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[str, Any]]]:
     try:
         return explorer_views.overview(site, served)
     except NotReady:
@@ -100,7 +111,7 @@ def _overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict
 
 def _live(
     site: Site, benchmarks: list[ServedBenchmark],
-    overviews: dict[str, list[tuple[ServedRun, dict[str, int]]]], hidden: frozenset[str],
+    overviews: dict[str, list[tuple[ServedRun, dict[str, Any]]]], hidden: frozenset[str],
 ) -> dict[str, Any] | None:  # fmt: skip
     """The example of the landing page: from the first benchmark that has one and is not hidden."""
     for served in benchmarks:
@@ -203,7 +214,6 @@ def _list(
         request,
         page,
         **kept,
-        bar=outcome_bar,
         exported=exported,
         wanted=wanted,
         chosen=dict(wanted.facets),
@@ -216,10 +226,10 @@ def _list(
 def name_set(
     request: Request, key: Key, n: Number, run: Runs = (), offset: Offset = 0, form: Form = ""
 ) -> Response:
-    """One name: its bearers, its queries, and what some systems returned."""
+    """One name: its bearers, what became of their queries in each system, and the queries."""
     site, served = site_of(request), benchmark_of(request, key)
-    runs = explorer_views.chosen_runs(served, run)
-    view = explorer_views.set_view(site, served, n, runs, offset)
+    runs = explorer_views.chosen_runs(served, run, explorer_views.MOST_SYSTEMS if not form else 4)
+    view = explorer_views.set_view(site, served, n, runs, offset, rankings=bool(form))
     if view is None:
         raise HTTPException(404, "there is no such name set")
     if form == "csv":
@@ -237,7 +247,6 @@ def name_set(
         served=served,
         view=view,
         runs=runs,
-        figure=popularity_bars(view["bearers"]),
     )
 
 
@@ -273,7 +282,8 @@ def _without_texts(view: dict[str, Any]) -> dict[str, Any]:
              "top": [{k: v for k, v in r.items() if k != "text"} for r in s["top"]]}
             for s in query["systems"]
         ]  # fmt: skip
-    return view
+    matrix = [{"run": run.key, "name": run.name, "bearers": cells} for run, cells in view["matrix"]]
+    return {**view, "matrix": matrix}
 
 
 def _plain(query: dict[str, Any]) -> dict[str, Any]:
@@ -294,8 +304,7 @@ def compare(
         return csv_response(view["rows"], f"{served.key}-compare.csv")
     if form == "json":
         return JSONResponse(view)
-    figure = agreement_bar(view["agreement"], pair[0].name, pair[1].name)
-    return show(request, "compare.html", served=served, pair=pair, view=view, figure=figure)
+    return show(request, "compare.html", served=served, pair=pair, view=view)
 
 
 # the same as JSON

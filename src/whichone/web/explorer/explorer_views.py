@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,10 +20,9 @@ from whichone.measures.outcomes import ACT, CLAIMS, SEVERAL, Outcome, text_outco
 from whichone.measures.ranking_measures import kind_of_page
 from whichone.names import fold
 from whichone.records import Bearer, Call, page_of
-from whichone.runs.agent_runner import TRACE
+from whichone.runs.run import TRACE
 from whichone.text.normalisers import stop_words
 from whichone.web.explorer import listing
-from whichone.web.explorer import listing as index_queries
 from whichone.web.explorer.explorer_index import NotReady
 from whichone.web.served_folder import ServedBenchmark, ServedRun
 from whichone.web.web_site import Site
@@ -55,7 +55,7 @@ def _labels(root: Path, key: str, index: Path, n: int) -> SetLabels:
     """Looked up once: an index and a corpus are named by their content."""
     from whichone.web.served_folder import corpus_of
 
-    with index_queries.opened(index) as database:
+    with listing.opened(index) as database:
         bearers = _bearers(database, n)
         said = database.execute(
             "select distinct entity, qualifier from queries where n = ? and qualifier <> '' order by q",
@@ -244,7 +244,7 @@ def search(
     """Name sets, or queries by `listing.find_queries`, with the runs that an outcome is about."""
     index = site.folder.benchmark_index(served)
     indexes = [site.folder.run_index(served, run) for run in runs]
-    with index_queries.opened(index, indexes) as database:
+    with listing.opened(index, indexes) as database:
         result = find(database, wanted, len(indexes))
     if find is listing.find_queries:
         with_about(served, index, result.rows)
@@ -254,18 +254,17 @@ def search(
 def facets(
     site: Site, served: ServedBenchmark, *, queries: bool = False
 ) -> dict[str, list[tuple[str, int]]]:
-    values = index_queries.query_facet_values if queries else index_queries.facet_values
-    with index_queries.opened(site.folder.benchmark_index(served)) as database:
-        return values(database)
+    with listing.opened(site.folder.benchmark_index(served)) as database:
+        return listing.facet_values(database, queries=queries)
 
 
 def has_sets(site: Site, served: ServedBenchmark) -> bool:
     """Whether queries of this benchmark are about shared names."""
-    with index_queries.opened(site.folder.benchmark_index(served)) as database:
+    with listing.opened(site.folder.benchmark_index(served)) as database:
         return database.execute("select 1 from sets limit 1").fetchone() is not None
 
 
-def overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[str, int]]]:
+def overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[str, Any]]]:
     """What became of the queries in each run."""
     rows = []
     index = site.folder.benchmark_index(served)
@@ -276,8 +275,8 @@ def overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[
         except NotReady as error:  # all of them are asked for before anybody waits
             waiting = waiting or error
             continue
-        with index_queries.opened(index, [indexs]) as database:
-            rows.append((run, index_queries.outcome_counts(database)))
+        with listing.opened(index, [indexs]) as database:
+            rows.append((run, listing.outcome_counts(database)))
     if waiting is not None:
         raise waiting
     return sorted(rows, key=lambda row: (-row[1]["right"], row[1]["confused"], row[0].name))
@@ -292,11 +291,22 @@ def example(
     return query_view(site, served, q, [best, worst]) if q is not None else None
 
 
+def example_questions(site: Site, served: ServedBenchmark) -> list[str]:
+    """A few questions to click on, the last of them too short to know who is meant."""
+    return _example_questions(site.folder.benchmark_index(served))
+
+
+@functools.lru_cache(256)
+def _example_questions(benchmark: Path) -> list[str]:
+    with listing.opened(benchmark) as database:
+        return listing.telling_questions(database)
+
+
 @functools.lru_cache(256)
 def _clearest_query(benchmark: Path, runs: tuple[Path, ...]) -> int | None:
     """Looked for once: indexes are named by their content."""
-    with index_queries.opened(benchmark, runs) as database:
-        return index_queries.clearest_query(database)
+    with listing.opened(benchmark, runs) as database:
+        return listing.clearest_query(database)
 
 
 def counted(
@@ -309,8 +319,8 @@ def counted(
     if rows is None:
         return {}
     numbers = [row["q" if queries else "n"] for row in rows]
-    with index_queries.opened(site.folder.benchmark_index(served)) as database:
-        return index_queries.live_counts(database, numbers, queries=queries)
+    with listing.opened(site.folder.benchmark_index(served)) as database:
+        return listing.live_counts(database, numbers, queries=queries)
 
 
 def everything(
@@ -318,30 +328,40 @@ def everything(
     find: Callable[[sqlite3.Connection, listing.Wanted, int], listing.Listing],
     most: int = MOST_EXPORTED,
 ) -> list[dict[str, Any]] | None:  # fmt: skip
-    """All rows of a list, page by page; None when there are more than `most`."""
-    rows: list[dict[str, Any]] = []
-    after: int | None = 0
+    """All rows of a list; None when there are more than `most`, which are counted before one is read."""
     indexes = [site.folder.run_index(served, run) for run in runs]
-    with index_queries.opened(site.folder.benchmark_index(served), indexes) as database:
-        while after is not None:
-            page = find(database, msgspec.structs.replace(wanted, after=after), len(indexes))
-            rows += page.rows
-            after = page.following
-            if len(rows) > most or not page.complete:
-                return None
-    return rows
+    with listing.opened(site.folder.benchmark_index(served), indexes) as database:
+        whole = find(database, msgspec.structs.replace(wanted, after=0, page=most), len(indexes))
+    return whole.rows if whole.exact and whole.complete else None
 
 
 def set_view(
-    site: Site, served: ServedBenchmark, n: int, runs: Sequence[ServedRun], offset: int = 0
-) -> dict[str, Any] | None:
-    """A set with its bearers, their pages, and some of its queries with what systems ranked."""
+    site: Site, served: ServedBenchmark, n: int, runs: Sequence[ServedRun], offset: int = 0, *,
+    rankings: bool = True,
+) -> dict[str, Any] | None:  # fmt: skip
+    """A set with its bearers, their pages, what became of their queries, and some of these."""
     index = site.folder.benchmark_index(served)
-    with index_queries.opened(index) as database:
-        name_set = index_queries.one_set(database, n)
+    indexes = [site.folder.run_index(served, run) for run in runs]
+    matrix = []
+    with listing.opened(index) as database:
+        name_set = listing.one_set(database, n)
         if name_set is None:
             return None
-        queries, count = index_queries.set_queries(database, n, offset)
+        queries, count = listing.set_queries(database, n, offset)
+    for query in queries:
+        query["became"] = []
+    for run, own in zip(runs, indexes, strict=True):
+        with listing.opened(index, [own]) as database:
+            cells = listing.outcomes_of_set(database, n)
+        became = {q: what for per in cells.values() for q, what in per.items()}
+        for query in queries:
+            query["became"].append(became.get(query["q"], "missing"))
+        counts = {
+            entity: {what: list(per.values()).count(what) for what in listing.BECAME}
+            for entity, per in cells.items()
+        }
+        matrix.append((run, counts))
+    matrix.sort(key=lambda row: -sum(c["right"] for c in row[1].values()))
     with_about(served, index, queries)
     labels = set_labels(served, index, n)
     pages = {p for bearer in name_set["bearers"] for p in bearer["pages"]}
@@ -349,17 +369,21 @@ def set_view(
     for bearer in name_set["bearers"]:
         bearer["label"] = labels.by_entity[bearer["entity"]]
         bearer["texts"] = [(p, *texts.get(p, (p, ""))) for p in bearer["pages"]]
-    with_rankings(site, served, queries, runs)
-    return {**name_set, "queries": queries, "count": count, "offset": offset}
+    most = max([math.log10(1 + (b["popularity"] or 0)) for b in name_set["bearers"]] or [1.0])
+    for bearer in name_set["bearers"]:
+        bearer["reach"] = math.log10(1 + (bearer["popularity"] or 0)) / (most or 1.0)
+    if rankings:
+        with_rankings(site, served, queries, runs)
+    return {**name_set, "queries": queries, "count": count, "offset": offset, "matrix": matrix}
 
 
 def query_view(
     site: Site, served: ServedBenchmark, q: int, runs: Sequence[ServedRun]
 ) -> dict[str, Any] | None:
     index = site.folder.benchmark_index(served)
-    with index_queries.opened(index) as database:
-        query = index_queries.one_query(database, q)
-        others = index_queries.others_answers(database, query) if query else []
+    with listing.opened(index) as database:
+        query = listing.one_query(database, q)
+        others = listing.others_answers(database, query) if query else []
     if query is not None:
         with_about(served, index, [query])
         with_rankings(site, served, [query], runs)
@@ -422,13 +446,14 @@ def compare_view(
 ) -> dict[str, Any]:
     index = site.folder.benchmark_index(served)
     indexes = [site.folder.run_index(served, run) for run in (first, second)]
-    with index_queries.opened(index, indexes) as database:
-        rows, count = index_queries.differences(database, offset)
+    with listing.opened(index, indexes) as database:
+        rows, count = listing.differences(database, offset)
         with_about(served, index, rows)
         return {
             "rows": rows,
             "count": count,
             "offset": offset,
-            "agreement": index_queries.agreement_table(database),
-            "counts": [index_queries.outcome_counts(database, number) for number in (0, 1)],
+            "following": offset + listing.DIFFERENCES,
+            "agreement": listing.agreement_table(database),
+            "counts": [listing.outcome_counts(database, number) for number in (0, 1)],
         }

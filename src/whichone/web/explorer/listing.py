@@ -20,6 +20,8 @@ from whichone.names import fold
 from whichone.web.explorer.text_grams import QUERIES, SETS, Searched, Way, text_way
 
 PAGE = 50
+DIFFERENCES = 20
+"""Rows of a page that compares two systems."""
 MOST_COUNTED = 1000
 _COUNTING = 0.02
 _PATIENCE = 1.0
@@ -39,6 +41,8 @@ class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
     facets: tuple[tuple[str, str], ...] = ()
     outcome: str = ""
     after: int = 0
+    page: int = PAGE
+    """Rows at a time; a longer page than usual is counted before it is read."""
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -173,33 +177,41 @@ def _search(
     place = first.number if first else number
     source = f"{first.source} cross join {table} on {number} = {place}" if first else table
     where = f"from {source} where {' and '.join(conditions)}"
+    most = max(MOST_COUNTED, wanted.page + 1)
+    if wanted.page > PAGE:
+        _, count, stopped = _listed(database, f"select 1 {where}", values, PAGE, most)
+        if stopped or count >= most:
+            return Listing([], count, exact=False, following=None, complete=False)
     rows, count, stopped = _listed(
         database,
         f"select {columns} {where} and {place} > ? order by {place}",
         (*values, wanted.after),
+        wanted.page,
+        most,
     )
-    exact = not stopped and count < MOST_COUNTED
+    exact = not stopped and count < most
     if wanted.after and exact:
-        count, exact = _counted(database, f"select 1 {where}", values)
-    shown = rows[:PAGE]
-    following = shown[-1][searched.number] if len(rows) > PAGE else None
-    return Listing(shown, count, exact, following, complete=not stopped or len(rows) > PAGE)
+        _, count, stopped = _listed(database, f"select 1 {where}", values, PAGE, most)
+        exact = not stopped and count < most
+    shown = rows[: wanted.page]
+    following = shown[-1][searched.number] if len(rows) > wanted.page else None
+    return Listing(shown, count, exact, following, complete=not stopped or len(rows) > wanted.page)
 
 
 def _listed(
-    database: sqlite3.Connection, sql: str, values: Sequence[Any]
+    database: sqlite3.Connection, sql: str, values: Sequence[Any], page: int, most: int
 ) -> tuple[list[dict[str, Any]], int, bool]:
-    """A page and one more row, how many came in all, and whether time ran out on the way."""
+    """A page and one more row, how many of `most` came, and whether time ran out on the way."""
     until = time.perf_counter() + _PATIENCE
     rows: list[dict[str, Any]] = []
     count, stopped = 0, False
     database.set_progress_handler(lambda: time.perf_counter() > until, _STEPS)
     try:
-        for row in database.execute(f"{sql} limit {MOST_COUNTED}", values):
+        for row in database.execute(f"{sql} limit {most}", values):
             count += 1
-            if len(rows) <= PAGE:
+            if len(rows) <= page:
                 rows.append(dict(row))
-                if len(rows) > PAGE:
+                if len(rows) > page:
                     until = min(until, time.perf_counter() + _COUNTING)
     except sqlite3.OperationalError as error:
         if "interrupt" not in str(error):
@@ -208,11 +220,6 @@ def _listed(
     finally:
         database.set_progress_handler(None, 0)
     return rows, count, stopped
-
-
-def _counted(database: sqlite3.Connection, sql: str, values: Sequence[Any]) -> tuple[int, bool]:
-    _, count, stopped = _listed(database, sql, values)
-    return count, not stopped and count < MOST_COUNTED
 
 
 # What the explorer asks of its indexes: facets, one set, one query, two systems.
@@ -236,29 +243,21 @@ def opened(benchmark: Path, runs: Sequence[Path] = ()) -> Iterator[sqlite3.Conne
         database.close()
 
 
-def facet_values(database: sqlite3.Connection) -> dict[str, list[tuple[str, int]]]:
-    """For each facet its commonest values and how many name sets have them."""
+def facet_values(
+    database: sqlite3.Connection, *, queries: bool = False
+) -> dict[str, list[tuple[str, int]]]:
+    """For each facet its commonest values and how many name sets, or queries, have them."""
+    kinds, counts, count = (
+        (QUERY_FACETS, "query_facets", "queries") if queries else (FACETS, "facet_counts", "sets")
+    )
     values: dict[str, list[tuple[str, int]]] = {}
-    for kind in FACETS:
+    for kind in kinds:
         rows = database.execute(
-            "select value, sets from facet_counts where kind = ? order by sets desc, value limit ?",
+            f"select value, {count} from {counts} where kind = ? order by 2 desc, value limit ?",
             (kind, _MOST_VALUES),
         ).fetchall()
-        if len(rows) > 1 or (rows and kind in ("type", "task")):
-            values[kind] = [(str(row["value"]), row["sets"]) for row in rows]
-    return values
-
-
-def query_facet_values(database: sqlite3.Connection) -> dict[str, list[tuple[str, int]]]:
-    """The same for queries."""
-    values: dict[str, list[tuple[str, int]]] = {}
-    for kind in QUERY_FACETS:
-        rows = database.execute(
-            "select value, queries from query_facets where kind = ? order by queries desc, value limit ?",
-            (kind, _MOST_VALUES),
-        ).fetchall()
-        if len(rows) > 1:
-            values[kind] = [(str(row["value"]), row["queries"]) for row in rows]
+        if len(rows) > 1 or (rows and not queries and kind in ("type", "task")):
+            values[kind] = [(str(value), number) for value, number in rows]
     return values
 
 
@@ -286,7 +285,7 @@ def one_set(database: sqlite3.Connection, n: int) -> dict[str, Any] | None:
 
 
 def set_queries(
-    database: sqlite3.Connection, n: int, offset: int = 0, most: int = 12
+    database: sqlite3.Connection, n: int, offset: int = 0, most: int = PAGE
 ) -> tuple[list[dict[str, Any]], int]:
     """Some of the queries of a set, and how many there are."""
     count = database.execute("select count(*) from queries where n = ?", (n,)).fetchone()[0]
@@ -294,6 +293,26 @@ def set_queries(
         "select * from queries where n = ? order by q limit ? offset ?", (n, most, offset)
     )
     return [query_row(row) for row in rows], count
+
+
+BECAME = ("right", "confused", "later", "missing")
+WHAT_BECAME = (
+    "case when right = 1 then 'right' when confused = 1 then 'confused' "
+    "when gold_rank is not null then 'later' else 'missing' end"
+)
+
+
+def outcomes_of_set(database: sqlite3.Connection, n: int) -> dict[str, dict[int, str]]:
+    """What became of the queries of a set in the attached run, by the bearer they are about."""
+    rows = database.execute(
+        f"select coalesce(entity, ''), q, {WHAT_BECAME} from queries join run0.outcomes using (q) "
+        "where queries.n = ?",
+        (n,),
+    )
+    cells: dict[str, dict[int, str]] = {}
+    for entity, q, what in rows:
+        cells.setdefault(entity, {})[q] = what
+    return cells
 
 
 def others_answers(database: sqlite3.Connection, query: dict[str, Any]) -> list[str]:
@@ -318,14 +337,19 @@ def query_row(row: sqlite3.Row) -> dict[str, Any]:
     return {**dict(row), **lists}
 
 
-def outcome_counts(database: sqlite3.Connection, number: int = 0) -> dict[str, int]:
-    """What became of the queries and sets of one attached run."""
+def outcome_counts(database: sqlite3.Connection, number: int = 0) -> dict[str, Any]:
+    """What became of the queries and sets of one attached run, and apart for head and tail."""
     counts = summary(database, number)
     names = {
         "queries": "queries", "named": "queries in sets", "right": "right = 1", "confused": "confused = 1", "failed": "failed = 1",
         "later": "found later", "missing": "not found", "sets": "sets", "all_correct": "sets all_correct = 1",
     }  # fmt: skip
-    return {name: counts[what] for name, what in names.items()}
+    roles = {
+        role: {what: counts.get(f"{role} {what}", 0) for what in BECAME}
+        for role in ("head", "tail")
+        if any(counts.get(f"{role} {what}") for what in BECAME)
+    }
+    return {**{name: counts[what] for name, what in names.items()}, "roles": roles}
 
 
 def clearest_query(database: sqlite3.Connection) -> int | None:
@@ -333,7 +357,11 @@ def clearest_query(database: sqlite3.Connection) -> int | None:
     until = time.perf_counter() + _QUERIES_PATIENCE
     database.set_progress_handler(lambda: time.perf_counter() > until, 2000)
     try:
-        row = _clearest_row(database)
+        row = database.execute(
+            "select queries.q from queries join run0.outcomes a using (q) join run1.outcomes b using (q) "
+            "left join sets on sets.n = queries.n where a.right = 1 and b.confused = 1 and b.namesake_rank = 1 "
+            "order by length(queries.input) > 120, coalesce(sets.gap, 0) desc, queries.q limit 1"
+        ).fetchone()
     except sqlite3.OperationalError:  # too many queries to look through for an example
         row = None
     finally:
@@ -341,12 +369,17 @@ def clearest_query(database: sqlite3.Connection) -> int | None:
     return int(row[0]) if row else None
 
 
-def _clearest_row(database: sqlite3.Connection) -> Any:
-    return database.execute(
-        "select queries.q from queries join run0.outcomes a using (q) join run1.outcomes b using (q) "
-        "left join sets on sets.n = queries.n where a.right = 1 and b.confused = 1 and b.namesake_rank = 1 "
-        "order by length(queries.input) > 120, coalesce(sets.gap, 0) desc, queries.q limit 1"
+def telling_questions(database: sqlite3.Connection, most: int = 3) -> list[str]:
+    """Of the first names, a question about somebody who is not the best known; then a bare name."""
+    rows = database.execute(
+        "select input, max(length(input)) from queries where n between 1 and 500 and role <> 'head' "
+        "and task = 'qa' and length(input) < 80 and instr(name, ' ') group by n order by n limit ?",
+        (most,),
+    ).fetchall()
+    name = database.execute(
+        "select name from sets where bearers > 2 order by instr(name, ' ') = 0, n desc limit 1"
     ).fetchone()
+    return [row[0] for row in rows] + ([f"Who is {name[0]}?"] if name else [])
 
 
 def live_counts(
@@ -395,7 +428,7 @@ def differences(database: sqlite3.Connection, offset: int = 0) -> tuple[list[dic
         " a.gold_rank as a_rank, b.gold_rank as b_rank, sets.gap"
         f" {COMPARED} order by case when a.right <> b.right and a.confused + b.confused > 0 then 0"
         " when a.right <> b.right then 1 else 2 end, coalesce(sets.gap, 0) desc, q limit ? offset ?",
-        (PAGE, offset),
+        (DIFFERENCES, offset),
     )
     return [dict(row) for row in rows], count
 

@@ -130,11 +130,17 @@ def test_a_system_that_searches_for_itself_and_two_functions_in_one_report(
     places = []
     for function in (own_rag.thorough, own_rag.careless):
         place = tmp_path / function.__name__
-        run_reader(as_reader(function), staff, place, setting_for(staff, "none"), cites="corpus")
+        run_reader(
+            as_reader(function), staff, place, setting_for(staff, passages="none"), cites="corpus"
+        )
         places.append(str(place))
     again = tmp_path / "thorough-again"
     run_reader(
-        as_reader(own_rag.thorough), staff, again, setting_for(staff, "none"), cites="corpus"
+        as_reader(own_rag.thorough),
+        staff,
+        again,
+        setting_for(staff, passages="none"),
+        cites="corpus",
     )
     words = ["report", *places, str(again), str(tmp_path / "page.html")]
     result = CliRunner().invoke(whichone, words)

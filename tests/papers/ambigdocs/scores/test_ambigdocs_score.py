@@ -7,7 +7,7 @@ from whichone.papers.ambigdocs.categories import (
     PUBLISHED,
     Category,
     Mention,
-    Rules,
+    ScoringRules,
     Threshold,
     category,
     disambiguated_question,
@@ -80,7 +80,7 @@ def test_scores_what_was_shown_and_the_published_rules_the_first_five() -> None:
     p = prediction("kind5 answer5", *documents, shown=[5])
     assert score_prediction(p).category is Category.COMPLETE
     assert score_prediction(p, PUBLISHED).category is Category.NO_ANSWER
-    everything = score_prediction(p, Rules(documents="all"))
+    everything = score_prediction(p, ScoringRules(documents="all"))
     assert everything.category is Category.PARTIAL
     assert everything.answer_recall == pytest.approx(1 / 6)
 
@@ -92,10 +92,14 @@ def test_shown_documents_are_told_by_pid_or_else_by_title_and_text() -> None:
     assert gold.same_as(Document(title="T", text="x"))
 
 
-def test_title_equal_to_the_name_is_named_when_the_name_stands_there() -> None:
+def test_title_equal_to_the_name_is_named_in_contrast_to_others() -> None:
     documents = [("Foo Bar", "Ann"), ("Foo Bar (film)", "Bob")]
     named = score_prediction(prediction("foo bar is by Ann", *documents))
-    assert [b.mention for b in named.bearers] == [P, N]
+    assert [b.mention for b in named.bearers] == [U, N], "both bear that name"
+    contrasted = score_prediction(
+        prediction("foo bar is by Ann, the film foo bar by Bob", *documents)
+    )
+    assert [b.mention for b in contrasted.bearers] == [P, P]
     unnamed = score_prediction(prediction("It is by Ann", *documents))
     assert [b.mention for b in unnamed.bearers] == [U, N]
 
@@ -108,7 +112,7 @@ def test_a_title_with_only_stop_words_more_than_the_name() -> None:
 
 def test_documents_without_an_answer_are_not_scored() -> None:
     p = prediction("film Ann", ("Foo Bar (film)", "Ann"), ("Foo Bar (novel)", None))
-    for rules in (Rules(), PUBLISHED):
+    for rules in (ScoringRules(), PUBLISHED):
         score = score_prediction(p, rules)
         assert score.category is Category.COMPLETE
         assert [b.title for b in score.bearers] == ["Foo Bar (film)"]
@@ -129,7 +133,7 @@ def test_answers_without_any_word_make_a_document_without_an_answer() -> None:
 
 
 def test_a_question_without_documents_is_not_scored() -> None:
-    for rules in (Rules(), PUBLISHED):
+    for rules in (ScoringRules(), PUBLISHED):
         score = score_prediction(prediction("anything"), rules)
         assert (score.category, score.answer_recall, score.str_em) == (None, None, None)
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from whichone.cli import whichone
 from whichone.errors import BadInput
 from whichone.papers.kilt import map_task as map_task_file
-from whichone.papers.kilt.import_kilt import Plan, read_kilt
+from whichone.papers.kilt.import_kilt import KiltPlan, read_kilt
 from whichone.papers.kilt.kilt_file_tables import bleu_figure
 from whichone.papers.kilt.map_task import MapPlan, discarded_by_split, map_task
 
@@ -134,7 +134,9 @@ def test_your_own_task_in_three_fields(snapshot_folder: Path, tmp_path: Path) ->
     assert [o["answer"] for o in second["output"]] == ["Abe's", "Lincoln's"]
     found = [e["wikipedia_id"] for e in second["output"][1]["provenance"]]
     assert found == ["308", "307"]
-    _, corpus = read_kilt([tmp_path / "out.jsonl"], Plan(task="qa", knowledge=str(snapshot_folder)))
+    _, corpus = read_kilt(
+        [tmp_path / "out.jsonl"], KiltPlan(task="qa", knowledge=str(snapshot_folder))
+    )
     assert corpus.problems == {}
     assert corpus.queries[0].gold_pages() == {"enwiki:309"}
 

@@ -15,7 +15,7 @@ import pytest
 from whichone.errors import BadInput, Missing
 from whichone.papers.kilt import evaluate as kilt_evaluate
 from whichone.papers.kilt.evaluate import Evaluation, evaluate
-from whichone.papers.kilt.kilt_scoring import Settings
+from whichone.papers.kilt.kilt_scoring import KiltSettings
 
 Lines = list[Any]
 
@@ -170,7 +170,7 @@ def test_texts_are_searched_for_answers_and_titles(files: Files) -> None:
         {"wikipedia_id": "1", "text": "TITLE 1: x"},
     ]
     record = gold(1, input="What is in 'Title 1'?")
-    settings = Settings((1, 2, 3))
+    settings = KiltSettings((1, 2, 3))
     result = files.score([record], [guess(1, "x", texts)], settings=settings).retrieval
     assert result is not None
     assert [result[f"answer_in_context@{k}"] for k in (1, 2, 3)] == [0, 1, 1]
@@ -237,6 +237,25 @@ def test_pipes_are_read(files: Files, tmp_path: Path) -> None:
         assert written.result() == len(packed)
 
 
+def test_pipes_that_are_silent_or_endless_are_refused(
+    files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.score([gold(1)], [guess(1)])
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(kilt_evaluate, "_SILENCE", 0.2)
+    with pytest.raises(BadInput, match="nothing came through this pipe"):
+        evaluate(files.gold, pipe)
+    monkeypatch.setattr(kilt_evaluate, "_SILENCE", 30.0)
+    monkeypatch.setattr(kilt_evaluate, "_MOST_PIPED", 1 << 20)
+    with ThreadPoolExecutor(1) as writer:
+        written = writer.submit(pipe.write_bytes, b"a" * (8 << 20))
+        with pytest.raises(BadInput, match="no end after 1,"):
+            evaluate(files.gold, pipe)
+        with pytest.raises(BrokenPipeError):
+            written.result()
+
+
 def test_files_without_records_and_files_that_are_not_there(files: Files, tmp_path: Path) -> None:
     assert "no record" in files.refused([], [guess(1)]).message
     with pytest.raises(Missing):
@@ -263,9 +282,9 @@ def test_processes_do_not_change_the_numbers(files: Files) -> None:
 
 def test_only_one_part(files: Files) -> None:
     record = {key: value for key, value in gold(1).items() if key != "input"}
-    result = files.score([record], [guess(1)], settings=Settings(parts=("downstream",)))
+    result = files.score([record], [guess(1)], settings=KiltSettings(parts=("downstream",)))
     assert result.retrieval is None and result.downstream is not None
     assert all(math.isfinite(column[0]) for column in result.columns.values())
     assert "Rprec" not in result.columns
-    result = files.score([gold(1, "")], [guess(1)], settings=Settings(parts=("retrieval",)))
+    result = files.score([gold(1, "")], [guess(1)], settings=KiltSettings(parts=("retrieval",)))
     assert result.downstream is None and result.retrieval is not None

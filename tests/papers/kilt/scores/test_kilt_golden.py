@@ -9,7 +9,7 @@ import pytest
 
 from whichone.errors import BadInput
 from whichone.papers.kilt.evaluate import Evaluation, Rules, evaluate
-from whichone.papers.kilt.kilt_scoring import DOWNSTREAM, KILT, Settings
+from whichone.papers.kilt.kilt_scoring import DOWNSTREAM, KILT, KiltSettings
 
 RULES: tuple[Rules, ...] = ("default", "published")
 
@@ -22,7 +22,7 @@ def cases(folder: Path, pattern: str) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def scored(case: Path, setting: dict[str, Any], rules: Rules) -> Evaluation:
-    settings = Settings(tuple(setting["ks"]), tuple(setting["rank_keys"]))
+    settings = KiltSettings(tuple(setting["ks"]), tuple(setting["rank_keys"]))
     return evaluate(case / "gold.jsonl", case / "guess.jsonl", settings, rules=rules)
 
 
@@ -99,10 +99,10 @@ def test_what_one_official_program_scores_is_scored(shared: Path) -> None:
     for case, expected in cases(shared / "golden/kilt/errors", "e*"):
         downstream, retrieval = expected["eval_downstream"], expected["eval_retrieval_k1_5"]
         if "error" not in downstream:
-            result = evaluate(case / "gold.jsonl", case / "guess.jsonl", Settings((1, 5)))
+            result = evaluate(case / "gold.jsonl", case / "guess.jsonl", KiltSettings((1, 5)))
             assert result.downstream == downstream["downstream"], case.name
         if "error" not in retrieval:
-            only = Settings((1, 5), parts=("retrieval",))
+            only = KiltSettings((1, 5), parts=("retrieval",))
             result = evaluate(case / "gold.jsonl", case / "guess.jsonl", only)
             assert result.retrieval == retrieval, case.name
         if downstream.get("error") == BEATEN:

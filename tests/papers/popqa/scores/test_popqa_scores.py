@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from whichone.errors import BadInput
 from whichone.papers.popqa.commands import score_popqa_command
 from whichone.papers.popqa.popqa import (
-    Outcome,
+    AdaptiveOutcome,
     adaptive_retrieval,
     bin_edges,
     bin_of,
@@ -61,16 +61,16 @@ def test_logarithms_and_bins() -> None:
     assert bin_of(-math.inf, bin_edges([-math.inf])) == 0
 
 
-def outcomes(relation: str, turn: int) -> list[Outcome]:
+def outcomes(relation: str, turn: int) -> list[AdaptiveOutcome]:
     """Log-popularity 0 to 10; retrieval right below `turn`, the bare model at and above it."""
-    return [Outcome(relation, float(n), n < turn, n >= turn) for n in range(11)]
+    return [AdaptiveOutcome(relation, float(n), n < turn, n >= turn) for n in range(11)]
 
 
 def test_the_threshold_is_where_retrieval_stops_helping() -> None:
     assert fit_threshold(outcomes("r", 4)) == pytest.approx(4.0)
     assert fit_threshold(outcomes("r", 0)) == -math.inf
     assert fit_threshold(outcomes("r", 11)) == math.inf
-    zero = [Outcome("r", -math.inf, True, False)]
+    zero = [AdaptiveOutcome("r", -math.inf, True, False)]
     assert fit_threshold([*zero, *outcomes("r", 0)]) == -math.inf  # a tie: retrieve least
     assert fit_threshold([*zero, *zero, *outcomes("r", 0)]) == pytest.approx(1.0)
 
@@ -87,7 +87,7 @@ def test_adaptive_retrieval_beats_both_and_is_seeded() -> None:
 
 def test_nothing_to_test_on_is_an_error() -> None:
     with pytest.raises(BadInput, match="two questions"):
-        adaptive_retrieval([Outcome("r", 1.0, True, True)])
+        adaptive_retrieval([AdaptiveOutcome("r", 1.0, True, True)])
 
 
 def query(identity: str, popularity: float | None, answer: str = "Oslo") -> Query:

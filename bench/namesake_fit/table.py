@@ -1,0 +1,126 @@
+"""The development table of `namesake`, as Markdown."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from namesake_fit.model import Case, cross_validate, features_at_hand
+from namesake_fit.model import judge as judged
+
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "experiments"
+
+HEAD = (
+    "| set | questions | BM25 | acc@1 | gold is a candidate | candidates, median and 95 % | wrong above .95 | ECE | CPU ms, median and 95 % |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+)
+
+
+def table(cases: Sequence[Case]) -> str:
+    """A row a set, of cases that were judged; acc@1 of questions that can be resolved beside, where some cannot."""
+    names = list(dict.fromkeys(case.set for case in cases))
+    return "\n".join([HEAD, *(row(n, [c for c in cases if c.set == n]) for n in names)])
+
+
+def print_table(
+    cases: Sequence[Case], out: Path | None, *, judge: str | None, shipped: bool
+) -> None:
+    """Cross-validated, or judged by the weights as they are shipped."""
+    from whichone.retrieval.namesake.weights import EvidenceModel
+
+    if shipped:
+        judged(cases, EvidenceModel.load().fits["cross" if judge else "words"])
+    else:
+        cross_validate(cases, features_at_hand(judge))
+    made = table(cases)
+    print(made)
+    if out is not None:
+        out.write_text(made + "\n")
+
+
+FLOORS = DOCS / "namesake-floors.toml"
+FLOOR_QUESTIONS = 150
+"""So many of each set, the first by the hash of their ids, are asked again by a test."""
+
+
+def floors(cases: Sequence[Case]) -> dict[str, float]:
+    """acc@1 of each set's first questions by the weights as they are shipped."""
+    from whichone.retrieval.namesake.weights import EvidenceModel
+
+    EvidenceModel.load.cache_clear()
+    judged(cases, EvidenceModel.load().fits["words"])
+    names = dict.fromkeys(case.set for case in cases)
+    first = {name: [c for c in cases if c.set == name][:FLOOR_QUESTIONS] for name in names}
+    return {
+        name: round(float(np.mean([first_is_right(c) for c in own])), 3)
+        for name, own in first.items()
+    }
+
+
+def write_floors(cases: Sequence[Case]) -> None:
+    lines = [f'"{name}" = {value}' for name, value in floors(cases).items() if name != "worlds"]
+    about = f"# acc@1 of the first {FLOOR_QUESTIONS} development questions of each set, by the weights as they are shipped (bench/namesake.py fit);"
+    FLOORS.write_text(
+        "\n".join([about, "# tests/retrieval/namesake/test_floors.py asks them again.", *lines, ""])
+    )
+
+
+def log_opening(sets: Sequence[str]) -> None:
+    """When, and at which commit, the halves were read that nothing is fitted on."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    today = datetime.datetime.now(datetime.UTC).date()
+    with (DOCS / "namesake-opened.toml").open("a") as file:
+        listed = ", ".join(f'"{name}"' for name in dict.fromkeys(sets))
+        file.write(f'\n[[opened]]\ncommit = "{commit}"\ndate = {today}\nsets = [{listed}]\n')
+
+
+def first_is_right(case: Case) -> bool:
+    return bool(len(case.scores)) and case.right[int(np.argmax(case.scores))]
+
+
+def row(name: str, cases: Sequence[Case]) -> str:
+    acc = f"{rate([first_is_right(c) for c in cases])}"
+    clear = [c for c in cases if c.resolvable is not False]
+    if len(clear) < len(cases):
+        acc += f" ({rate([first_is_right(c) for c in clear])} of {len(clear)})"
+    shared = [c for c in cases if c.sure_right is not None]
+    sure = [c for c in shared if c.sure > 0.95]
+    bearers = [c.bearers for c in cases]
+    took = [1_000 * c.seconds for c in cases]
+    cells = [
+        name,
+        f"{len(cases)}",
+        rate([c.bm25 for c in cases]),
+        acc,
+        rate([c.gold for c in cases]),
+        f"{np.median(bearers):.0f}, {np.percentile(bearers, 95):.0f}",
+        f"{sum(not c.sure_right for c in sure)} of {len(sure)}",
+        f"{calibration_error(shared):.3f}".removeprefix("0"),
+        f"{np.median(took):.1f}, {np.percentile(took, 95):.1f}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def rate(values: Sequence[bool]) -> str:
+    return f"{np.mean(values):.3f}".removeprefix("0") if values else ""
+
+
+def calibration_error(cases: Sequence[Case]) -> float:
+    """Expected calibration error of the first bearer's probability, in ten bins."""
+    if not cases:
+        return 0.0
+    p = np.array([c.sure for c in cases])
+    right = np.array([bool(c.sure_right) for c in cases], float)
+    bins = np.minimum((p * 10).astype(int), 9)
+    return float(
+        sum(
+            abs(right[bins == b].mean() - p[bins == b].mean()) * (bins == b).mean()
+            for b in set(bins.tolist())
+        )
+    )

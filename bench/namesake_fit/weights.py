@@ -1,0 +1,44 @@
+"""Writes `evidence.json`: the weights fitted on the development halves of all sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+import whichone.retrieval.namesake as package
+from namesake_fit.model import Case, features_at_hand, whole_fit
+from whichone.retrieval.namesake.weights import EvidenceModel, Fit
+from whichone.versions import versions
+
+FILE = Path(package.__file__).parent / "evidence.json"
+MODELS = {"sentences": ("sentence", 3.5), "late": ("pair", 1.0), "cross": ("pair", 5.0)}
+"""What a model's own feature weighs beside the others until a fit with that model was made."""
+
+
+def write(cases: Sequence[Case], judge: str | None) -> None:
+    """The fit of what is at hand; fits with models that are not take over its weights beside their own."""
+    old = EvidenceModel.load()
+    made = {"sets": sorted({c.set for c in cases}), "questions": len(cases)}
+    own = whole_fit(cases, features_at_hand(judge))
+    fits, accounts = {**old.fits}, {k: v for k, v in old.made.items() if k in ("words", "cross")}
+    if judge:
+        fits["cross"], accounts["cross"] = own, made
+    else:
+        fits["words"], accounts["words"] = own, made
+        for name, (feature, weight) in MODELS.items():
+            if name in accounts:
+                continue
+            kept = old.fits[name].weights.get(feature, weight)
+            fits[name] = Fit({**own.weights, feature: kept}, own.resolvable, own.sure)
+    model = EvidenceModel(
+        fits,
+        {
+            "by": "bench/namesake.py",
+            **accounts,
+            "versions": {k: v for k, v in versions().items() if k in ("whichone", "numpy")},
+        },
+    )
+    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(model), indent=1) + b"\n")
+    print(f"{FILE.name}: {len(own.weights)} weights of {len(cases)} questions")

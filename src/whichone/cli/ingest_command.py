@@ -1,0 +1,65 @@
+"""`whichone ingest`: dumps or a catalogue in, a knowledge base out. Little is imported before its workers are started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from msgspec.structs import replace
+
+from whichone.cli.options import own_options
+from whichone.cli.printing import emit_json, emit_table, makes
+from whichone.knowledge.options import Options, SourceOptions
+from whichone.options import Json
+
+_READER = "whichone.knowledge.merge"
+_LARGE = 8 << 20  # bytes of dumps that are worth all workers
+
+
+@click.command()
+@makes("kb", decides=False)
+@own_options
+@click.argument("kb", type=click.Path(file_okay=False))
+def ingest_command(
+    kb: str,
+    *,
+    given: SourceOptions,
+    options: Options,
+    as_json: Json = False,
+) -> None:
+    """Take dumps or a catalogue into the knowledge base KB.
+
+    What KB contains already is kept. A run that was stopped goes on where it was.
+
+    \b
+    whichone ingest --wikidata wikidata.json.bz2 --pages kilt_knowledgesource.json.gz \\
+        --views pagecounts-totals.bz2 --properties amber KB
+    whichone ingest --catalogue places.toml KB
+    whichone ingest --redirects enwiki-redirect.sql.gz --redirects enwiki-page.sql.gz KB
+    """
+    from whichone.files.pools import available_cores, start_workers
+
+    cores, started = options.workers or available_cores(), []
+    if options.engine == "duckdb" and cores > 1 and _is_large(given.wikidata, *given.pages):
+        started = start_workers(cores, _READER)  # they import while this process does
+
+    from whichone.knowledge.ingest import chosen_sources, ingest
+
+    options = replace(options, workers=cores)
+    manifest = ingest(kb, chosen_sources(given), options, started=started)
+    if as_json:
+        emit_json({"rows": manifest.counts, "sources": manifest.sources})
+        return
+    emit_table([{"table": name, "rows": rows} for name, rows in manifest.counts.items()])
+    emit_table(
+        [
+            {"file": source["file"], "what": what, "count": count}
+            for source in manifest.sources
+            for what, count in source["counts"].items()
+        ]
+    )
+
+
+def _is_large(*dumps: str | None) -> bool:
+    files = (Path(dump) for dump in dumps if dump)
+    return sum(file.stat().st_size for file in files if file.is_file()) > _LARGE

@@ -1,0 +1,51 @@
+"""How bad a system may be: the budgets of `whichone check` and of the pytest plugin."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from whichone.errors import UsageError, did_you_mean
+from whichone.options import Option
+
+
+class Budgets(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be at most (or must be at least); None is no budget."""
+
+    max_tail_gap: Annotated[float | None, Option("Head minus tail accuracy at 1, at most.")] = None
+    max_confusion: Annotated[
+        float | None, Option("Share of queries where a namesake ranks first, at most.")
+    ] = None
+    max_tail_confusion: Annotated[float | None, Option("The same among tail queries.")] = None
+    max_not_found: Annotated[
+        float | None, Option("Share where neither gold nor a namesake is found, at most.")
+    ] = None
+    min_accuracy: Annotated[float | None, Option("Accuracy at 1, at least.")] = None
+    min_tail_accuracy: Annotated[float | None, Option("The same among tail queries.")] = None
+    max_answered_for_namesake: Annotated[
+        float | None, Option("Answers: a namesake's value given, at most.")
+    ] = None
+    min_answer_accuracy: Annotated[float | None, Option("Answers: right ones, at least.")] = None
+    max_wrong_actions: Annotated[
+        float | None, Option("Tasks: acted on somebody else, at most.")
+    ] = None
+    min_asked: Annotated[
+        float | None, Option("Answers: asked back where no search can decide, at least.")
+    ] = None
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Budgets:
+        """Budgets by name, checked; an unknown name is a mistake, not a budget that always passes."""
+        for name, value in given.items():
+            if name not in cls.__struct_fields__:
+                raise UsageError(
+                    f"there is no budget {name!r}", hint=did_you_mean(name, cls.__struct_fields__)
+                )
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if value is not None and not (number and 0 <= value <= 1):
+                raise UsageError(f"{name} is a fraction from 0 to 1, not {value!r}")
+        return cls(**given)
+
+    def names(self) -> list[str]:
+        return [n for n in self.__struct_fields__ if getattr(self, n) is not None]

@@ -1,0 +1,289 @@
+"""The box: who each system thinks a visitor's question means, why, and what it hands over."""
+
+from __future__ import annotations
+
+import functools
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from markupsafe import Markup, escape
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from whichone.corpus.corpus import Corpus
+from whichone.files.folder import folder_kinds
+from whichone.files.manifest import MANIFEST, decode_manifest
+from whichone.names import fold
+from whichone.namesake import Hit, Namesake
+from whichone.records import Passage, Question
+from whichone.retrieval.indexes import KIND as INDEX
+from whichone.retrieval.indexes import open_index_folder
+from whichone.retrieval.namesake import NamesakeRetriever
+from whichone.text.normalisers import stop_words
+from whichone.web.boards.board import hidden_benchmarks
+from whichone.web.explorer import explorer_views, listing
+from whichone.web.explorer.explorer_index import NotReady
+from whichone.web.pages import may_read, or_not_found, show, visitor
+from whichone.web.served_folder import ServedBenchmark
+from whichone.web.web_site import Site, site_of
+
+LONGEST = 500
+"""Letters of a question that is taken."""
+HITS = 3
+_PATIENCE = 2.0
+"""Seconds to wait for a turn, and for an index that is being made."""
+_LARGEST = 200_000
+"""Passages of a corpus that is indexed when somebody first asks."""
+_OPEN = 4
+_MOST_OTHERS = 6
+Search = Callable[[str, int], Sequence[Hit]]
+_turns = threading.BoundedSemaphore(2)
+"""Questions that are worked on at a time, whoever asks."""
+
+
+@contextmanager
+def a_turn() -> Iterator[None]:
+    if not _turns.acquire(timeout=_PATIENCE):
+        raise HTTPException(503, "many are asking just now", {"retry-after": "3"})
+    try:
+        yield
+    finally:
+        _turns.release()
+
+
+# What words of a question a passage has, by their beginnings.
+
+
+_WORD = re.compile(r"\w+")
+_LENGTH = 320
+
+
+@functools.lru_cache(maxsize=256)
+def _stems(text: str) -> tuple[str, ...]:
+    words = (w for w in _WORD.findall(fold(text)) if w not in stop_words())
+    return tuple(dict.fromkeys(w if len(w) < 5 else w[: max(4, len(w) - 2)] for w in words))
+
+
+def marked(text: str, question: str, name: str = "") -> Markup:
+    """A passage with the question's words in <mark>, the name's own aside, from where they begin."""
+    own = set(_WORD.findall(fold(name)))
+    wanted = tuple(s for s in _stems(question) if not any(w.startswith(s) for w in own))
+    found = [m for m in _WORD.finditer(text) if wanted and fold(m.group()).startswith(wanted)]
+    start = 0
+    if len(text) > _LENGTH and found and found[0].end() > _LENGTH:
+        start = text.rfind(" ", 0, max(1, found[0].start() - _LENGTH // 3)) + 1
+    end = len(text) if len(text) - start <= _LENGTH else text.rfind(" ", start, start + _LENGTH)
+    parts, at = [Markup("… ") if start else Markup("")], start
+    for match in found:
+        if match.start() >= at and match.end() <= end:
+            parts += [escape(text[at : match.start()]), Markup("<mark>{}</mark>").format(match[0])]
+            at = match.end()
+    return Markup("").join([*parts, escape(text[at:end]), " …" if end < len(text) else ""])
+
+
+# One question, asked of `namesake` and of others over the same passages.
+
+
+class Asker:
+    """An index of `namesake` and other indexes of the same passages."""
+
+    def __init__(self, namesake: Namesake, others: Mapping[str, Search] | None = None) -> None:
+        own: dict[str, Search] = {"namesake": namesake.search, "BM25": namesake.by_words}
+        self._namesake, self._systems = namesake, own | dict(others or {})
+
+    def answer(self, text: str, said: str = "") -> dict[str, Any]:
+        """Who is meant and how likely, with reasons, and the first passages of each system."""
+        self._namesake.refresh()
+        believed = self._namesake.resolve(text, answer=said)
+        bearers = [
+            {
+                "id": b.id, "title": b.title, "probability": b.probability,
+                "what": next((b.attributes[k] for k in ("is", "title") if b.attributes.get(k)), ""),
+                "reasons": [("for", r) for r in _readable(b.speaks_for, text)]
+                + [("against", r) for r in _readable(b.speaks_against, text)],
+            }
+            for b in believed.bearers[:8]
+        ]  # fmt: skip
+        nobody = max(0.0, 1 - sum(b.probability for b in believed.bearers)) if bearers else 0.0
+        name, wider = believed.name or "", f"{text} {said}".strip()
+        places = {b.id: n for n, b in enumerate(believed.bearers)}
+        systems = []
+        for system, search in self._systems.items():
+            passages = [hit.passage for hit in search(wider, HITS)]
+            hits = [
+                {"title": p.title, "text": marked(p.text, wider, name), "about": p.entity or p.page}
+                for p in passages
+            ]
+            systems.append({"name": system, "hits": hits, **_against(hits, places)})
+        return {
+            "text": text, "said": said, "name": name, "bearers": bearers, "nobody": nobody,
+            "sure": believed.resolvable, "question": believed.question, "systems": systems,
+        }  # fmt: skip
+
+
+def _readable(reasons: Iterable[str], question: str) -> list[str]:
+    """Reasons with the question's own words in place of their stems."""
+    words = [fold(w) for w in _WORD.findall(question)]
+    readable = []
+    for reason in reasons:
+        if reason.startswith("says ") and not reason.startswith("says nothing"):
+            stems = reason.removeprefix("says ").split(", ")
+            found = [next((w for w in words if w[:3] == fold(s)[:3]), s) for s in stems]
+            reason = "says " + ", ".join(f"“{word}”" for word in dict.fromkeys(found))
+        readable.append(re.sub(r" \(BM25 [\d.]+\)$", "", reason))
+    return readable
+
+
+def _against(hits: Sequence[Mapping[str, Any]], places: Mapping[str, int]) -> dict[str, str]:
+    """Whether a system hands over the one who is thought to be meant, another bearer, or neither."""
+    if not hits:
+        return {"kind": "other", "words": "∅ nothing"}
+    if not places:
+        return {"kind": "other", "words": ""}
+    place = places.get(hits[0]["about"])
+    if place is None:
+        return {"kind": "other", "words": "– something else"}
+    return (
+        {"kind": "gold", "words": "✓ the likeliest one"}
+        if place == 0
+        else {"kind": "namesake", "words": "✗ another of the name"}
+    )
+
+
+# Which corpora can be asked on a server: small ones at once, others where an index is below its folder.
+
+
+class Askers:
+    """Of each corpus the open indexes; made by one thread, the last few kept open."""
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache / "ask"
+        self._worker = ThreadPoolExecutor(1, "ask")
+        self._lock = threading.Lock()
+        self._made: OrderedDict[str, Future[Asker]] = OrderedDict()
+
+    def of(self, site: Site, served: ServedBenchmark) -> Asker | None:
+        """None where the corpus is large and nobody has indexed it."""
+        corpus = served.corpus
+        with self._lock:
+            known = self._made.get(corpus.hash)
+            if known is None or (known.done() and known.exception()):
+                indexes = dict(_indexes(site, corpus.hash))
+                if not indexes and len(corpus) > _LARGEST:
+                    return None
+                known = self._made[corpus.hash] = self._worker.submit(self._open, served, indexes)
+            self._made.move_to_end(corpus.hash)
+            while len(self._made) > _OPEN:
+                self._made.popitem(last=False)
+        try:
+            return known.result(_PATIENCE)
+        except NotYet:
+            raise NotReady(f"the passages of {served.name} are being indexed, once") from None
+
+    def _open(self, served: ServedBenchmark, indexes: Mapping[str, Path]) -> Asker:
+        ours = [p for p in indexes.values() if _made_by(p) == "namesake"]
+        if not ours:
+            built = NamesakeRetriever.over(served.corpus, self._cache, encoder="none")
+            ours = [built.folder]
+        others = [n for n, place in indexes.items() if _made_by(place) not in ("namesake", "bm25")]
+        corpus = served.corpus
+        searches = {
+            name: functools.partial(_search, open_index_folder(indexes[name]), corpus)
+            for name in others[:_MOST_OTHERS]
+        }
+        return Asker(Namesake.open(ours[0]), searches)
+
+    def close(self) -> None:
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+
+def _search(retriever: Any, corpus: Corpus, text: str, k: int) -> list[Hit]:
+    """What any retriever returns for one question."""
+    (ranking,) = retriever.search([Question(id="asked", text=text)], k)
+    pages = corpus.page_rows(ranking.passages)  # of systems that rank pages: the first passage
+    firsts = [None if place is None else corpus.rows_of(place).start for place in pages]
+    own = corpus.rows(ranking.passages)
+    rows = [
+        first if row is None else row
+        for row, first in zip(own, firsts, strict=True)
+        if row is not None or first is not None
+    ]
+    table = corpus.take(
+        [row for row in rows if row is not None], ["id", "page", "title", "text", "entity"]
+    )
+    return [Hit(Passage(**row), 0.0) for row in table.to_pylist()]
+
+
+def _indexes(site: Site, corpus: str) -> Iterator[tuple[str, Path]]:
+    """Index folders below the served folder that are of this corpus."""
+    if site.folder.root is None:
+        return
+    for place, kind in folder_kinds(site.folder.root):
+        if kind != INDEX or (place.parent / MANIFEST).exists():  # inside of another index
+            continue
+        if decode_manifest(place / MANIFEST).parents.get("corpus") == corpus:
+            yield place.name, place
+
+
+def _made_by(index: Path) -> str:
+    return str(decode_manifest(index / MANIFEST).parameters.get("retriever", ""))
+
+
+def asked_before(site: Site, served: ServedBenchmark, text: str) -> dict[str, Any] | None:
+    """The benchmark's own question with these words, and what its runs handed over for it."""
+    wanted = listing.Wanted(text=text)
+    rows = explorer_views.search(site, served, wanted, (), listing.find_queries).rows
+    same = next((row for row in rows if fold(row["input"]) == fold(text)), None)
+    if same is None:
+        return None
+    runs = explorer_views.chosen_runs(served, (), _MOST_OTHERS)
+    return explorer_views.query_view(site, served, same["q"], runs)
+
+
+router = APIRouter(include_in_schema=False)
+
+
+def open_to(request: Request) -> list[ServedBenchmark]:
+    """The benchmarks whose passages a visitor may ask: one of each corpus, none that is hidden."""
+    site, person = site_of(request), visitor(request)
+    hidden = frozenset[str]() if person and person.may("admin") else hidden_benchmarks(site)
+    by_corpus: dict[str, ServedBenchmark] = {}
+    for served in site.folder.benchmarks().values():
+        if served.id not in hidden:
+            by_corpus.setdefault(served.corpus.hash, served)
+    return list(by_corpus.values())
+
+
+@router.get("/ask")
+def ask(
+    request: Request, q: Annotated[str, Query(max_length=LONGEST)] = "",
+    said: Annotated[str, Query(max_length=LONGEST)] = "",
+    b: Annotated[str, Query(max_length=40)] = "",
+) -> Response:  # fmt: skip
+    """A question, and every system's answer face to face."""
+    person = may_read(request)
+    site, listed = site_of(request), open_to(request)
+    served = next((s for s in listed if s.key == b), None) if b else next(iter(listed), None)
+    served = or_not_found(served, "benchmark to ask")
+    text, answer, before = q.strip(), None, None
+    if text:
+        key = person.id if person else f"host {request.client.host if request.client else ''}"
+        if not site.asks.take(key) or not site.asks.take("everybody"):
+            raise HTTPException(429, "too many questions; wait a moment", {"retry-after": "5"})
+        with a_turn():
+            asker = request.app.state.askers.of(site, served)
+            answer = asker.answer(text, said.strip()) if asker else None
+            before = asked_before(site, served, text) if answer else None
+    return show(
+        request, "ask.html", served=served, listed=listed, q=text, answer=answer, before=before,
+        examples=explorer_views.example_questions(site, served), action="/ask",
+    )  # fmt: skip

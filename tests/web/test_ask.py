@@ -1,0 +1,158 @@
+"""The box: who is meant, by which words, what others hand over, and what a visitor may cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from campaigns import as_person
+from leaderboards import make_board
+from starlette.testclient import TestClient
+from web_server import opened, text_of
+
+import whichone
+from whichone.web import ask
+from whichone.web.ask import marked
+from whichone.web.search_service import make_search_app
+from whichone.web.web_site import Settings
+
+STAFF = [
+    {"id": "1", "title": "Ada Park", "text": "Ada Park works in Payroll. The office is in Leeds."},
+    {
+        "id": "2",
+        "title": "Ada Park",
+        "text": "Ada Park works in <b>Legal</b>. The office is in Turin.",
+    },
+    {"id": "3", "title": "Bo Lind", "text": "Bo Lind sells things."},
+]
+
+
+def bars(page: str) -> list[tuple[str, float]]:
+    """The bearers and the widths of their bars, in the page's order."""
+    listed = page[page.index('class="believed"') : page.index("</ol>")]
+    names = re.findall(r'class="line"><b>(.*?)</b>', listed)
+    widths = re.findall(r'<rect class="(?:likely|less)" width="([\d.]+)"', listed)
+    return [(name, float(width)) for name, width in zip(names, widths, strict=True)]
+
+
+def test_a_question_is_answered_face_to_face(client: Any, key: str) -> None:
+    page = text_of(client, "/ask", params={"q": "Where was Kim Park the trombonist from?"})
+    believed = bars(page)
+    assert believed[0][0] == "Kim Park (trombonist)"
+    assert believed[0][1] > 50 and 98 < sum(width for _, width in believed) < 101
+    assert "<mark>trombonist</mark>" in page and "<mark>Kim</mark>" not in page
+    for system in ("namesake", "BM25"):
+        assert f'aria-label="{system}"' in page
+    assert "This question is in the benchmark" in page  # with what its runs returned
+    assert "✓ right first" in page and "✗ fell for a namesake" in page
+
+
+def test_what_does_not_say_enough_is_asked_back_and_the_answer_decides(client: Any) -> None:
+    place = "/ask"
+    page = text_of(client, place, params={"q": "Who is Kim Park?"})
+    assert "It would ask back:" in page
+    answered = bars(
+        text_of(client, place, params={"q": "Who is Kim Park?", "said": "the sprinter"})
+    )
+    assert answered[0][0] == "Kim Park (sprinter)" and answered[0][1] > 50
+    assert (
+        "You answered “the sprinter”"
+        in text_of(client, place, params={"q": "Who is Kim Park?", "said": "the sprinter"})
+        or "Your answer" in page
+    )
+
+
+def test_the_landing_page_has_the_box_and_questions_that_work(client: Any) -> None:
+    page = client.get("/").text
+    links = re.findall(r'href="(/ask\?q=[^"]+)"', page)
+    assert len(links) == 4
+    for link in links:
+        answer = client.get(link.replace("&amp;", "&"))
+        assert answer.status_code == 200
+        assert 'class="believed"' in answer.text
+
+
+def test_texts_of_visitors_and_of_passages_are_escaped(client: Any) -> None:
+    page = client.get("/ask", params={"q": "<script>alert(1)</script> the president <img>"}).text
+    assert "<script>alert" not in page and "<img>" not in page
+    assert str(marked("<b>Legal</b> advice", "legally <i>")) == (
+        "&lt;b&gt;<mark>Legal</mark>&lt;/b&gt; advice"
+    )
+
+
+def test_what_is_marked_is_in_what_is_shown() -> None:
+    text = "Ada Park. " + "Nothing of it here. " * 60 + "She played the trombone in a band."
+    shown = str(marked(text, "Which instrument does Ada Park play?", "Ada Park"))
+    assert "<mark>played</mark>" in shown and shown.startswith("… ")
+    assert len(shown) < 500
+
+
+def test_a_visitor_may_not_ask_without_end(settings: Settings) -> None:
+    with opened(settings, public=True, login=True) as client:
+        asked = [client.get("/ask", params={"q": f"Kim Park {n}"}).status_code for n in range(25)]
+        assert asked[0] == 200 and asked[-1] == 429
+        assert client.get("/ask", params={"q": "x" * 501}).status_code == 404
+        assert client.get("/ask").status_code == 200  # the page itself costs nothing
+
+
+def test_only_so_many_are_answered_at_a_time(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask, "_PATIENCE", 0.01)
+    with ask.a_turn(), ask.a_turn():
+        assert client.get("/ask", params={"q": "Kim Park"}).status_code == 503
+    monkeypatch.undo()
+    assert client.get("/ask", params={"q": "Kim Park"}).status_code == 200
+
+
+def test_passages_of_a_hidden_benchmark_are_not_asked(client: Any, key: str) -> None:
+    make_board(client, key, hidden=True)
+    reader = as_person(client, "r", "reader")
+    assert client.get("/ask", params={"q": "Kim Park"}, headers=reader).status_code == 404
+    assert client.get("/ask", params={"b": key}, headers=reader).status_code == 404
+    annotator = as_person(client, "a", scope="campaign:0123456789abcdef")
+    assert client.get("/ask", headers=annotator).status_code == 403
+
+
+def test_an_index_below_the_folder_answers_too(client: Any, settings: Settings) -> None:
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.retrieval.baselines import TfIdf
+
+    root = Path(str(settings.folder))
+    TfIdf.build(Benchmark.open(root / "small").corpus, root / "my-tfidf")
+    page = text_of(client, "/ask", params={"q": "Where was Kim Park the trombonist from?"})
+    assert 'aria-label="my-tfidf"' in page
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[TestClient]:
+    whichone.Namesake.over(STAFF, encoder="none").save(tmp_path / "index")
+    settings = Settings(hosts=("testserver",))
+    with TestClient(make_search_app(tmp_path / "index", settings)) as client:
+        yield client
+
+
+def test_the_page_of_an_index(service: TestClient) -> None:
+    closed = service.get("/", params={"q": "Ada Park"})
+    assert closed.status_code == 401 and "Token to search" in closed.text
+    doors = service.app.state.doors  # type: ignore[attr-defined]
+    assert service.post("/enter", data={"token": "forged"}).status_code == 401
+    assert service.post("/enter", data={"token": doors.token("search")}).status_code == 200
+    page = text_of(service, "/", params={"q": "Ada Park in Legal"})
+    assert bars(page)[0][1] > 50 and "&lt;b&gt;<mark>Legal</mark>" in page
+    added = {"passages": [{"id": "9", "title": "Ada Park", "text": "Ada Park sings."}]}
+    assert service.post("/passages", json=added).status_code == 401  # the cookie changes nothing
+    change = {"authorization": f"Bearer {doors.token('change')}"}
+    assert service.post("/passages", json=added, headers=change).json() == {"added": 1}
+    assert "<mark>sings</mark>" in text_of(service, "/", params={"q": "Which Ada Park sings?"})
+
+
+def test_the_api_has_a_page(service: TestClient) -> None:
+    page = service.get("/docs").text
+    paths = service.get("/openapi.json").json()["paths"]
+    for path in paths:
+        assert path in page
+    assert "curl -H &#39;Authorization: Bearer TOKEN&#39; --json" in page
+    assert not re.search(r"<script(?![^>]*src=\"/assets)", page)
+    assert "Where is Ada Park?" in page
