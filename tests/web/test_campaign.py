@@ -9,8 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 from campaigns import annotate, as_person, begin, form_token, make_campaign
+from msgspec.structs import replace
+from small_snapshot import write_snapshot
+from web_server import opened
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt
+from whichone.papers.kilt.kilt_files import export_kilt
+from whichone.retrieval.adapters.adapted import FunctionRetriever
+from whichone.runs.runner import run_retriever
 from whichone.web.annotation import task_queue
 from whichone.web.annotation.campaign_kind import Done, done_tasks, people_of
 from whichone.web.annotation.evidence_kind import (
@@ -27,6 +34,8 @@ from whichone.web.annotation.evidence_tasks import (
     Task,
     make_tasks,
     overlap,
+    paragraphs_of,
+    place_of,
 )
 from whichone.web.served_folder import ServedFolder, TableReader
 from whichone.web.storage import open_database
@@ -303,3 +312,89 @@ def test_what_cannot_be_found_is_left_to_the_admin(
     results = client.get(f"/api/campaigns/{which}/results").json()
     assert [p["problem"] for p in results["pasted_left_over"]] == [problem] * 3
     assert problem in client.get(f"/annotate/{which}/results").text
+
+
+def without_gold(folder: Path) -> Benchmark:
+    """The small benchmark with questions that nobody gave provenance to."""
+    old = Benchmark.open(folder / "small")
+    bare = [
+        replace(q, outputs=tuple(replace(o, provenance=()) for o in q.outputs)) for q in old.queries
+    ]
+    made = save_benchmark(folder / "bare", name="bare", queries=bare, corpus=old.corpus, sets=old.sets, allow_no_gold=True)  # fmt: skip
+
+    def search(text: str, k: int) -> list[tuple[str, float]]:
+        wanted = next(q for q in old.queries if q.input == text)
+        return [(f"{page}#0", 1.0) for page in sorted(wanted.gold_pages())]
+
+    run_retriever(
+        FunctionRetriever(search, name="finds"), made, folder / "finds", k=5, name="finds"
+    )
+    return made
+
+
+def test_a_question_without_gold_goes_where_nobody_finds_evidence(
+    settings: Any, tmp_path: Path
+) -> None:
+    bare = without_gold(settings.folder)
+    with opened(settings) as client:
+        which = make_campaign(client, bare.folder.content_hash[:12], questions=12)
+        assert client.get(f"/api/campaigns/{which}/results").json()["tasks"] == 12
+        for name in ("a", "b", "c"):
+            for _ in range(12):
+                # task 0: nobody; task 1: one of three; all others: two of three
+                say(client, which, name, lambda t, p, who=name: {0: "", 1: "a"}.get(t["task"], "ab").count(who) > 0)  # fmt: skip
+        results = client.get(f"/api/campaigns/{which}/results").json()
+        asked = [
+            row["query"] for row in task_queue.everything(client.app.state.site.database, which)
+        ]
+        first_two = [q for q in dict.fromkeys(asked)][:2]
+        assert results["dropped"] == results["dropped_without_evidence"] == 2
+        page = client.get(f"/annotate/{which}/results").text
+        assert "no evidence found by two" in page
+        client.post(f"/annotate/{which}/version", data={"form_token": form_token(page)})
+    version = Benchmark.open(settings.folder / f"annotated-{which}")
+    assert version.folder.manifest.counts["dropped_without_evidence"] == 2
+    assert {q.id for q in bare.queries} - {q.id for q in version.queries} == set(first_two)
+    assert all(len(q.gold_pages()) == 1 for q in version.queries)
+    export_kilt(version, tmp_path / "out.jsonl")
+    records = [
+        msgspec.json.decode(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()
+    ]
+    given = [
+        e for r in records for o in r["output"] for e in o.get("provenance", ()) if "spans" in e
+    ]
+    assert len(given) >= 9
+    for entry in given:
+        assert (entry["start_paragraph_id"], entry["start_character"]) == (1, 0)
+        assert (entry["end_paragraph_id"], entry["end_character"]) == (1, len(entry["spans"][0]))
+
+
+def test_places_are_of_the_paragraphs_that_the_words_are_in() -> None:
+    page = ["Soul Food", "Soul Food is a  film.", "Section::::Cast.", "BULLET::::- Vanessa Williams.", "It was released by Fox. It was seen."]  # fmt: skip
+    passage = "Soul Food is a film. It was released by Fox. It was seen."
+    across = place_of(page, passage, "film. It was")
+    assert across == {"start_paragraph": 1, "start_character": 16, "end_paragraph": 4, "end_character": 6}  # fmt: skip
+    assert page[1][16:] == "film." and page[4][:6] == "It was"
+    later = place_of(page, "It was seen.", "It was")
+    assert later is not None and page[4][later["start_character"] :].startswith("It was seen.")
+    whole = "Soul Food is a film. Section::::Cast. BULLET::::- Vanessa Williams."
+    listed = place_of(page, whole, "Vanessa Williams.")
+    assert listed == {"start_paragraph": 3, "start_character": 12, "end_paragraph": 3, "end_character": 29}  # fmt: skip
+    assert place_of(page, passage, "words from nowhere") is None
+
+
+def test_places_are_of_the_knowledge_base_that_is_asked(tmp_path: Path) -> None:
+    kb = write_snapshot(tmp_path / "kb")
+    record = {
+        "id": "1",
+        "input": "Who released Soul Food?",
+        "output": [{"answer": "Fox 2000 Pictures"}],
+    }
+    file = tmp_path / "eli5-dev-kilt.jsonl"
+    file.write_bytes(msgspec.json.encode(record) + b"\n")
+    benchmark = import_kilt([file], tmp_path / "bench", KiltPlan(knowledge=str(kb)))
+    held = paragraphs_of(benchmark, ["enwiki:307"])
+    assert held["enwiki:307"][2] == "Section::::Early life."
+    passage = benchmark.corpus.on_page("enwiki:307")[0].text
+    place = place_of(held["enwiki:307"], passage, "Lincoln was born")
+    assert place is not None and place["start_paragraph"] == 3

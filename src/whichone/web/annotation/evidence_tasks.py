@@ -7,13 +7,20 @@ ranks pages gives a page's first passage. The gold passage is mixed in as contro
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
+from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput
+from whichone.files.folder import Folder
+from whichone.files.tables import connect, tables_sql
+from whichone.knowledge.knowledge_tables import BULLET, KIND, SECTION
 from whichone.records import Query, page_of
 from whichone.text import normalisers
 from whichone.web.annotation.campaign_kind import MAJORITY, Done
@@ -287,3 +294,44 @@ def left_over(
                        place.title, problem)
             )  # fmt: skip
     return [msgspec.structs.asdict(p) for p in pages]
+
+
+# Where evidence lies: paragraph and character on its page, as KILT's records say it.
+
+
+def paragraphs_of(benchmark: Benchmark, pages: Sequence[str]) -> dict[str, list[str]]:
+    """The paragraphs of pages, their titles first: of the knowledge base that is asked, else their passages."""
+    known: dict[str, list[str]] = {}
+    base = benchmark.folder.manifest.parameters.get("knowledge")
+    if base and Path(str(base)).exists():
+        files = Folder.open(str(base), KIND).parts("pages")
+        with connect() as connection:
+            connection.register("wanted", pa.table({"page": pa.array(pages, pa.string())}))
+            read = f"select page, paragraphs from {tables_sql(files)} join wanted using (page)"
+            known.update(connection.execute(read).fetchall())
+    for page in pages:
+        if page not in known and (passages := benchmark.corpus.on_page(page)):
+            known[page] = [passages[0].title, *(passage.text for passage in passages)]
+    return known
+
+
+def place_of(paragraphs: Sequence[str], passage: str, words: str) -> dict[str, int] | None:
+    """From which paragraph and character to which (exclusive) the words of a passage go; None where the page has them not."""
+    for lists in (False, True):
+        text, at = "", list[tuple[int, int]]()
+        for number, paragraph in enumerate(paragraphs[1:], 1):
+            if lists or not paragraph.startswith((BULLET, SECTION)):
+                for word in re.finditer(r"\S+", paragraph):
+                    text += f"{word[0]} "
+                    at += [(number, place) for place in range(word.start(), word.end() + 1)]
+        before = max(0, text.find(" ".join(passage.split())))
+        wanted = " ".join(words.split())
+        if wanted and (start := text.find(wanted, before)) >= 0:
+            (first, begin), (last, end) = at[start], at[start + len(wanted) - 1]
+            return {
+                "start_paragraph": first,
+                "start_character": begin,
+                "end_paragraph": last,
+                "end_character": end + 1,
+            }
+    return None
