@@ -347,7 +347,7 @@ def test_a_question_without_gold_goes_where_nobody_finds_evidence(
         asked = [
             row["query"] for row in task_queue.everything(client.app.state.site.database, which)
         ]
-        first_two = [q for q in dict.fromkeys(asked)][:2]
+        first_two = list(dict.fromkeys(asked))[:2]
         assert results["dropped"] == results["dropped_without_evidence"] == 2
         page = client.get(f"/annotate/{which}/results").text
         assert "no evidence found by two" in page
