@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-from whichone.measures.measure import Answered, Direction, Measure, no_depth
-from whichone.measures.ranking_measures import first_rank, kind_of_page
+from whichone.measures.measure import Answered, Maker, as_measure
+from whichone.measures.ranking_measures import kind_of_page
 from whichone.records import Call, Trace, page_of
 from whichone.text import normalisers
 
@@ -57,28 +57,17 @@ def token_f1(prediction: Sequence[str], gold: Sequence[str]) -> float:
     return (2 * precision * recall) / (precision + recall)
 
 
-def gold_answers(query: Answered) -> set[str]:
-    """Every accepted answer, stripped; empty ones are none."""
-    return {text for answer in query.query.answers() if (text := answer.strip())}
-
-
 Value = Callable[[str, set[str]], float]
-Maker = Callable[[int | None], Measure]
 
 
 def of_text(name: str, value: Value, label: str) -> Maker:
     """A measure of what was said; KILT's rules: nothing said is wrong."""
-
-    def measure(k: int | None) -> Measure:
-        no_depth(name, k)
-        return Measure(name, lambda a: text_value(a, value), label=label, of="answers")
-
-    return measure
+    return as_measure(name, label=label, of="answers")(lambda a: text_value(a, value))
 
 
 def text_value(answered: Answered, value: Value) -> float | None:
     """The value of what was said; None without a gold answer, 0 where nothing was said."""
-    golds = gold_answers(answered)
+    golds = {text for answer in answered.query.answers() if (text := answer.strip())}
     if not golds:
         return None
     text = (answered.text or "").strip()
@@ -109,27 +98,16 @@ rouge_l = of_text(
 )
 
 
-def refusal(k: int | None) -> Measure:
+@as_measure(direction="neither", of="answers")
+def refusal(a: Answered) -> float:
     """The reader says that it has no answer; a failure is none."""
-    no_depth("refusal", k)
-    return Measure(
-        "refusal",
-        lambda a: float(a.text is None and a.asks is None and not a.failed),
-        direction="neither",
-        of="answers",
-    )
+    return float(a.text is None and a.asks is None and not a.failed)
 
 
-def cited_gold(k: int | None) -> Measure:
+@as_measure(of="answers")
+def cited_gold(a: Answered) -> float | None:
     """The first passage that the answer rests on is of a gold page; None where it cites nothing."""
-    no_depth("cited_gold", k)
-
-    def value(answered: Answered) -> float | None:
-        if not answered.cited or not answered.gold:
-            return None
-        return float(first_rank(answered.cited[:1], answered.gold) is not None)
-
-    return Measure("cited_gold", value, of="answers")
+    return float(a.cited[0] in a.gold) if a.cited and a.gold else None
 
 
 # Measures of what an agent did to records: the right one, a namesake's, any other, or nothing.
@@ -140,57 +118,36 @@ ACT = "act"
 _NO_RECORD = "There is no record"
 
 
-def _records(answered: Answered) -> list[str] | None:
-    """The ids that were acted on; None where the query asks for no action."""
-    if answered.query.task != ACT:
+def _records_right(answered: Answered) -> list[bool] | None:
+    """Whether each record that was acted on is the one meant; None where the query asks for no action."""
+    query = answered.query
+    if query.task != ACT:
         return None
     calls = answered.trace.of("act") if answered.trace is not None else ()
-    return [str(c.arguments.get("id", "")) for c in calls if not _refused(c)]
+    done = (c for c in calls if not (c.text or "").startswith(_NO_RECORD))
+    records = (str(call.arguments.get("id", "")) for call in done)
+    return [r == query.entity or page_of(r) in answered.gold for r in records]
 
 
-def _refused(call: Call) -> bool:
-    return (call.text or "").startswith(_NO_RECORD)
-
-
-def _is_meant(answered: Answered, record: str) -> bool:
-    return record == answered.query.entity or page_of(record) in answered.gold
-
-
-def right_action(k: int | None) -> Measure:
+@as_measure(of="answers")
+def right_action(answered: Answered) -> float | None:
     """The agent acted on the record that was meant, and on no other."""
-    no_depth("right_action", k)
-
-    def value(answered: Answered) -> float | None:
-        records = _records(answered)
-        if records is None:
-            return None
-        return float(bool(records) and all(_is_meant(answered, r) for r in records))
-
-    return Measure("right_action", value, of="answers")
+    right = _records_right(answered)
+    return None if right is None else float(bool(right) and all(right))
 
 
-def wrong_action(k: int | None) -> Measure:
+@as_measure(direction="lower", of="answers")
+def wrong_action(answered: Answered) -> float | None:
     """The agent acted on somebody who was not meant; one such action is enough."""
-    no_depth("wrong_action", k)
-
-    def value(answered: Answered) -> float | None:
-        records = _records(answered)
-        if records is None:
-            return None
-        return float(any(not _is_meant(answered, r) for r in records))
-
-    return Measure("wrong_action", value, direction="lower", of="answers")
+    right = _records_right(answered)
+    return None if right is None else float(not all(right))
 
 
-def deferred(k: int | None) -> Measure:
+@as_measure(direction="neither", of="answers")
+def deferred(answered: Answered) -> float | None:
     """The agent acted on nobody: it asked, refused or gave up."""
-    no_depth("deferred", k)
-
-    def value(answered: Answered) -> float | None:
-        records = _records(answered)
-        return None if records is None else float(not records)
-
-    return Measure("deferred", value, direction="neither", of="answers")
+    right = _records_right(answered)
+    return None if right is None else float(not right)
 
 
 # Measures of what an agent did: where a namesake came in, whether a later search corrected it, what was asked.
@@ -201,8 +158,7 @@ Step = Literal["gold", "namesake", "neither"]
 
 def step_of(call: Call, gold: frozenset[str], others: frozenset[str]) -> Step:
     """Which of the two a search brought in first."""
-    pages = [page_of(p) for p in call.passages]
-    kinds = (kind_of_page(page, gold, others) for page in pages)
+    kinds = (kind_of_page(page_of(passage), gold, others) for passage in call.passages)
     return next((kind for kind in kinds if kind != "other"), "neither")
 
 
@@ -210,57 +166,31 @@ def steps(trace: Trace, gold: frozenset[str], others: frozenset[str]) -> list[St
     return [step_of(call, gold, others) for call in trace.of("search")]
 
 
-def _of_trace(
-    name: str,
-    value: Callable[[Answered, Trace], float | None],
-    direction: Direction,
-    unit: Literal["share", "number"] = "share",
-) -> Measure:
-    def measured(answered: Answered) -> float | None:
-        return value(answered, answered.trace) if answered.trace is not None else None
-
-    return Measure(name, measured, direction=direction, unit=unit, of="answers")
-
-
-def calls(k: int | None) -> Measure:
+@as_measure(direction="lower", unit="number", of="answers")
+def calls(a: Answered) -> float | None:
     """How many calls of tools an agent made."""
-    no_depth("calls", k)
-    return _of_trace("calls", lambda _, trace: float(len(trace.calls)), "lower", "number")
+    return None if a.trace is None else float(len(a.trace.calls))
 
 
-def asked_user(k: int | None) -> Measure:
+@as_measure(direction="neither", of="answers")
+def asked_user(a: Answered) -> float | None:
     """The agent asked the user, in the turn or at its end."""
-    no_depth("asked_user", k)
-    return _of_trace(
-        "asked_user",
-        lambda a, trace: float(bool(trace.of("ask_user")) or a.asks is not None),
-        "neither",
-    )
+    return None if a.trace is None else float(bool(a.trace.of("ask_user")) or a.asks is not None)
 
 
-def search_confused(k: int | None) -> Measure:
+@as_measure(direction="lower", of="answers")
+def search_confused(a: Answered) -> float | None:
     """Some search of the agent brought a namesake in before gold."""
-    no_depth("search_confused", k)
-
-    def value(answered: Answered, trace: Trace) -> float | None:
-        if not answered.others:
-            return None
-        return float("namesake" in steps(trace, answered.gold, answered.others))
-
-    return _of_trace("search_confused", value, "lower")
+    if a.trace is None or not a.others:
+        return None
+    return float("namesake" in steps(a.trace, a.gold, a.others))
 
 
-def search_mended(k: int | None) -> Measure:
+@as_measure(of="answers")
+def search_mended(a: Answered) -> float | None:
     """After a search that brought a namesake in first, a later one brought gold in first.
 
     It applies where some search was confused.
     """
-    no_depth("search_mended", k)
-
-    def value(answered: Answered, trace: Trace) -> float | None:
-        seen = steps(trace, answered.gold, answered.others)
-        if "namesake" not in seen:
-            return None
-        return float("gold" in seen[seen.index("namesake") :])
-
-    return _of_trace("search_mended", value, "higher")
+    seen = steps(a.trace, a.gold, a.others) if a.trace is not None else []
+    return float("gold" in seen[seen.index("namesake") :]) if "namesake" in seen else None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import string
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
 
 import msgspec
 import regex
@@ -23,7 +25,7 @@ from whichone.text.normalisers import (
 # What a matcher is: given a question's answers, does a passage hold one of them?
 
 
-class Passage(msgspec.Struct, frozen=True):
+class MatchedText(msgspec.Struct, frozen=True):
     """What a matcher may look at; `has_answer` is the flag stored by whoever wrote the file."""
 
     title: str
@@ -31,117 +33,52 @@ class Passage(msgspec.Struct, frozen=True):
     has_answer: bool | None = None
 
 
-class PreparedAnswers(Protocol):
+class Matcher(msgspec.Struct, frozen=True):
+    """A published way to look for answers in a passage."""
+
+    name: str
+    about: str
+    ready: Callable[[str], Any]
+    """An answer, made ready to be looked for in many passages."""
+    finds: Callable[[Sequence[Any], MatchedText], bool]
+    """Whether one of the answers that were made ready is in a passage."""
+    matches_everything: Callable[[str], bool]
+    """Whether an answer has nothing to look for, so that every passage would be a hit."""
+
+    def prepare(self, answers: Sequence[str]) -> PreparedAnswers:
+        return PreparedAnswers(self, [self.ready(answer) for answer in answers])
+
+
+class PreparedAnswers(msgspec.Struct, frozen=True):
     """A question's answers, made ready to be looked for in many passages."""
 
-    def found_in(self, passage: Passage) -> bool: ...
+    matcher: Matcher
+    answers: list[Any]
+
+    def found_in(self, passage: MatchedText) -> bool:
+        return self.matcher.finds(self.answers, passage)
 
 
-class Matcher(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def about(self) -> str: ...
-
-    def prepare(self, answers: list[str]) -> PreparedAnswers: ...
-
-    def matches_everything(self, answer: str) -> bool:
-        """Whether the answer has nothing to look for, so that every passage would be a hit."""
-        ...
+def _pattern(answer: str) -> Any | None:
+    """An answer as a regular expression; one that does not compile matches nothing."""
+    flags = regex.IGNORECASE | regex.UNICODE | regex.MULTILINE
+    with suppress(regex.error, RecursionError, OverflowError):
+        return regex.compile(decomposed(answer), flags=flags)
+    return None
 
 
-# Matchers that compare characters: regular expressions, normalised text, titles, substrings.
+def _search_patterns(patterns: Sequence[Any], passage: MatchedText) -> bool:
+    text = decomposed(passage.text)
+    return any(pattern is not None and pattern.search(text) for pattern in patterns)
 
 
-class DprRegex(msgspec.Struct, frozen=True):
-    """DPR's regular expressions (CuratedTREC); a pattern that does not compile matches nothing."""
-
-    name: str = "dpr-regex"
-    about: str = "answers are regular expressions, searched in the text, case ignored"
-
-    def prepare(self, answers: list[str]) -> Patterns:
-        compiled = (compile_pattern(decomposed(answer)) for answer in answers)
-        return Patterns([pattern for pattern in compiled if pattern is not None])
-
-    def matches_everything(self, answer: str) -> bool:
-        return not has_tokens(answer)
-
-
-def compile_pattern(answer: str) -> Any | None:
-    try:
-        return regex.compile(answer, flags=regex.IGNORECASE | regex.UNICODE | regex.MULTILINE)
-    except (regex.error, RecursionError, OverflowError):
-        return None
-
-
-class Patterns(msgspec.Struct, frozen=True):
-    patterns: list[Any]
-
-    def found_in(self, passage: Passage) -> bool:
-        text = decomposed(passage.text)
-        return any(pattern.search(text) is not None for pattern in self.patterns)
-
-
-class TitlePrefix(msgspec.Struct, frozen=True):
-    name: str = "title"
-    about: str = "the title starts with the answer, both lower-cased and stripped"
-
-    def prepare(self, answers: list[str]) -> TitlePrefixes:
-        return TitlePrefixes(tuple(answer.lower().strip() for answer in answers))
-
-    def matches_everything(self, answer: str) -> bool:
-        return not answer.strip()
-
-
-class TitlePrefixes(msgspec.Struct, frozen=True):
-    prefixes: tuple[str, ...]
-
-    def found_in(self, passage: Passage) -> bool:
-        return passage.title.lower().strip().startswith(self.prefixes)
-
-
-class Substring(msgspec.Struct, frozen=True):
-    """How the EntityQuestions paper compares with REALM (Table 6)."""
-
-    name: str = "substring"
-    about: str = "the answer, verbatim, is a substring of the text; the title is left out"
-
-    def prepare(self, answers: list[str]) -> Substrings:
-        return Substrings(answers)
-
-    def matches_everything(self, answer: str) -> bool:
-        return not answer
-
-
-class Substrings(msgspec.Struct, frozen=True):
-    answers: list[str]
-
-    def found_in(self, passage: Passage) -> bool:
-        return any(answer in passage.text for answer in self.answers)
-
-
-class StoredFlag(msgspec.Struct, frozen=True):
-    """The published scorer's default: the number then depends on whoever wrote the file."""
-
-    name: str = "has-answer"
-    about: str = "the has_answer flag stored with each passage, as it is"
-
-    def prepare(self, answers: list[str]) -> StoredFlags:
-        return StoredFlags()
-
-    def matches_everything(self, answer: str) -> bool:
-        return False
-
-
-class StoredFlags(msgspec.Struct, frozen=True):
-    def found_in(self, passage: Passage) -> bool:
-        if passage.has_answer is None:
-            raise BadInput(
-                "a passage has no has_answer flag",
-                hint="give --match a matcher that looks at the text, such as dpr",
-            )
-        return passage.has_answer
+def _stored_flag(answers: Sequence[str], passage: MatchedText) -> bool:
+    if passage.has_answer is None:
+        raise BadInput(
+            "a passage has no has_answer flag",
+            hint="give --match a matcher that looks at the text, such as dpr",
+        )
+    return passage.has_answer
 
 
 # DPR's matcher for KILT: a substring once both sides are normalised as SQuAD does.
@@ -152,17 +89,6 @@ _PUNCTUATION = string.punctuation.encode()
 _NOT_BYTEWISE = ("\u0130", "\u212a")
 """Beyond ASCII, but with an ASCII letter in their lower case."""
 _PARTS_OF_ARTICLES = frozenset({"t", "h", "e", "th", "he", "n"})
-
-
-class DprKilt(msgspec.Struct, frozen=True):
-    name: str = "dpr-kilt"
-    about: str = "a substring of the text, both SQuAD-normalised"
-
-    def prepare(self, answers: list[str]) -> NormalisedAnswers:
-        return NormalisedAnswers([_sought(normalize(answer)) for answer in answers])
-
-    def matches_everything(self, answer: str) -> bool:
-        return not normalize(answer)
 
 
 class Sought(msgspec.Struct, frozen=True):
@@ -181,52 +107,22 @@ def _sought(answer: str) -> Sought:
     return Sought(answer, run.encode(), answer.encode() if safe else None)
 
 
-class NormalisedAnswers(msgspec.Struct, frozen=True):
-    answers: list[Sought]
-
-    def found_in(self, passage: Passage) -> bool:
-        text = passage.text
-        if any(character in text for character in _NOT_BYTEWISE):
-            return self._found(text, self.answers)
+def _find_normalised(answers: Sequence[Sought], passage: MatchedText) -> bool:
+    possible, text = answers, passage.text
+    if not any(character in text for character in _NOT_BYTEWISE):
         # Normalising is slow, so most passages are recognised by their bytes: lower case, no punctuation.
         bare = text.encode("utf-8", "surrogatepass").lower().translate(None, _PUNCTUATION)
-        possible = [sought for sought in self.answers if sought.run in bare]
+        possible = [sought for sought in answers if sought.run in bare]
         if any(sought.proof is not None and sought.proof in bare for sought in possible):
             return True
-        return bool(possible) and self._found(text, possible)
-
-    def _found(self, text: str, answers: list[Sought]) -> bool:
-        normalised = normalize(text)
-        return any(sought.answer in normalised for sought in answers)
+    normalised = normalize(text) if possible else ""
+    return any(sought.answer in normalised for sought in possible)
 
 
 # Matchers that look for an answer's tokens as a contiguous stretch of the passage's tokens.
 
 
 _SIGMAS = ("σ", "ς")
-
-
-class TokenMatcher(msgspec.Struct, frozen=True):
-    """`decompose_passage`: NFD on the passage too (the answer is always decomposed).
-
-    `title_joint`: what is between title and text; None leaves the title out.
-    """
-
-    name: str
-    about: str
-    decompose_passage: bool
-    title_joint: str | None = None
-
-    def prepare(self, answers: list[str]) -> TokenAnswers:
-        texts = [decomposed(answer) for answer in answers]
-        return TokenAnswers(self, [AnswerTokens(text, tokens(text)) for text in texts])
-
-    def matches_everything(self, answer: str) -> bool:
-        return not has_tokens(decomposed(answer))
-
-    def passage_text(self, title: str, text: str) -> str:
-        joined = text if self.title_joint is None else f"{title}{self.title_joint}{text}"
-        return decomposed(joined) if self.decompose_passage else joined
 
 
 class AnswerTokens(msgspec.Struct, frozen=True):
@@ -236,15 +132,34 @@ class AnswerTokens(msgspec.Struct, frozen=True):
     tokens: list[str]
 
 
-class TokenAnswers(msgspec.Struct, frozen=True):
-    matcher: TokenMatcher
-    answers: list[AnswerTokens]
+class TokenMatcher(Matcher, frozen=True):
+    """One that compares tokens; the answer is always decomposed (NFD)."""
 
-    def found_in(self, passage: Passage) -> bool:
-        return any_found(self.answers, self.matcher.passage_text(passage.title, passage.text))
+    decompose_passage: bool = True
+    title_joint: str | None = None
+    """What is between title and text; None leaves the title out."""
+
+    def passage_text(self, title: str, text: str) -> str:
+        joined = text if self.title_joint is None else f"{title}{self.title_joint}{text}"
+        return decomposed(joined) if self.decompose_passage else joined
 
 
-def any_found(answers: list[AnswerTokens], text: str) -> bool:
+def _token_matcher(name: str, about: str, decompose: bool, title_joint: str | None) -> TokenMatcher:
+    def finds(answers: Sequence[AnswerTokens], passage: MatchedText) -> bool:
+        return any_found(answers, matcher.passage_text(passage.title, passage.text))
+
+    def ready(answer: str) -> AnswerTokens:
+        text = decomposed(answer)
+        return AnswerTokens(text, tokens(text))
+
+    def empty(answer: str) -> bool:
+        return not has_tokens(decomposed(answer))
+
+    matcher = TokenMatcher(name, about, ready, finds, empty, decompose, title_joint)
+    return matcher
+
+
+def any_found(answers: Sequence[AnswerTokens], text: str) -> bool:
     """Whether one of the answers appears in `text`, as `TokenMatcher.passage_text` gives it."""
     lower = text.lower()
     if len(lower) != len(text):  # a dotted capital I became two characters: offsets differ
@@ -281,21 +196,49 @@ def _starts_with(answer: list[str], text: str, at: int) -> bool:
     return True
 
 
-# Does a retrieved passage hold the answer? The published matchers, by name.
-
-
-_ALL: tuple[Matcher, ...] = (
-    TokenMatcher("dpr", "tokens of the answer in the text, both decomposed (NFD)", True),
-    TokenMatcher("dpr-title", "as dpr, over title, ' . ' and text", True, " . "),
-    TokenMatcher("entityquestions", "tokens of the answer in the text, only the answer NFD", False),
-    TokenMatcher("string-title", "as entityquestions, over title, a blank and text", False, " "),
-    DprRegex(),
-    DprKilt(),
-    TitlePrefix(),
-    Substring(),
-    StoredFlag(),
+_ALL = (
+    _token_matcher("dpr", "tokens of the answer in the text, both decomposed (NFD)", True, None),
+    _token_matcher("dpr-title", "as dpr, over title, ' . ' and text", True, " . "),
+    _token_matcher(
+        "entityquestions", "tokens of the answer in the text, only the answer NFD", False, None
+    ),
+    _token_matcher("string-title", "as entityquestions, over title, a blank and text", False, " "),
+    Matcher(
+        "dpr-regex",  # CuratedTREC
+        "answers are regular expressions, searched in the text, case ignored",
+        _pattern,
+        _search_patterns,
+        lambda answer: not has_tokens(answer),
+    ),
+    Matcher(
+        "dpr-kilt",
+        "a substring of the text, both SQuAD-normalised",
+        lambda answer: _sought(normalize(answer)),
+        _find_normalised,
+        lambda answer: not normalize(answer),
+    ),
+    Matcher(
+        "title",
+        "the title starts with the answer, both lower-cased and stripped",
+        lambda answer: answer.lower().strip(),
+        lambda answers, passage: passage.title.lower().strip().startswith(tuple(answers)),
+        lambda answer: not answer.strip(),
+    ),
+    Matcher(
+        "substring",  # how the EntityQuestions paper compares with REALM (Table 6)
+        "the answer, verbatim, is a substring of the text; the title is left out",
+        str,
+        lambda answers, passage: any(answer in passage.text for answer in answers),
+        lambda answer: not answer,
+    ),
+    Matcher(
+        "has-answer",  # the published scorer's default: it then depends on whoever wrote the file
+        "the has_answer flag stored with each passage, as it is",
+        str,
+        _stored_flag,
+        lambda answer: False,
+    ),
 )
-
 MATCHERS: dict[str, Matcher] = {matcher.name: matcher for matcher in _ALL}
 
 

@@ -120,12 +120,36 @@ class Measure:
     @property
     def explained(self) -> str:
         """Its label, and its direction where more is not better."""
-        words = {
-            "higher": "",
-            "lower": " (lower is better)",
-            "neither": " (neither more nor less is better)",
-        }
-        return f"{self.label}{words[self.direction]}"
+        if self.direction == "higher":
+            return self.label
+        lower = self.direction == "lower"
+        return f"{self.label} ({'lower' if lower else 'neither more nor less'} is better)"
+
+
+Maker = Callable[[int | None], Measure]
+"""What is registered as a measure: the depth in, the measure out."""
+
+
+def as_measure(
+    name: str = "", *, depth: Literal["none", "needed", "optional"] = "none", **settings: Any
+) -> Callable[[Callable[..., float | None]], Maker]:
+    """A function of one query (and of the depth, where it takes one) as a measure with these fields of `Measure`."""
+
+    def decorate(value: Callable[..., float | None]) -> Maker:
+        called = name or value.__name__
+
+        def make(k: int | None) -> Measure:
+            if depth == "none":
+                no_depth(called, k)
+                return Measure(called, value, **settings)
+            if depth == "needed":
+                needs_depth(called, k)
+            return Measure(called, lambda one: value(one, k), k, **settings)
+
+        make.__doc__, make.__name__ = value.__doc__, value.__name__
+        return make
+
+    return decorate
 
 
 def parse_measure(text: str) -> Measure:
@@ -146,9 +170,8 @@ def parse_measure(text: str) -> Measure:
         return measure
     sentence = re.split(r"[;.\n]", inspect.getdoc(make) or measure.name, maxsplit=1)[0]
     label = re.sub(r"\bk\b", str(depth), sentence) if depth else sentence
-    return replace(
-        measure, label=label[:1].lower() + label[1:] if label[1:2] != label[1:2].upper() else label
-    )
+    abbreviated = label[1:2] == label[1:2].upper()
+    return replace(measure, label=label if abbreviated else label[:1].lower() + label[1:])
 
 
 HINT = (
@@ -195,10 +218,9 @@ def _checked(measure: Measure) -> Callable[[Any], float | None]:
             ) from error
         if given is None:
             return None
-        try:
+        number = math.nan
+        with suppress(TypeError, ValueError):
             number = math.nan if isinstance(given, str) else float(given)
-        except (TypeError, ValueError):
-            number = math.nan
         if not low <= number <= high:
             hint = "None where it does not apply; what is no share is a Measure with unit='number'"
             raise UsageError(f"{where} is {given!r}, not from {low:g} to {high:g}", hint=hint)

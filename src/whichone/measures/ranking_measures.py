@@ -8,8 +8,16 @@ from typing import Any, Literal
 
 from whichone.benchmarks.exports import page_grades
 from whichone.errors import missing_extra
-from whichone.measures.matchers import Passage, PreparedAnswers, find_matcher
-from whichone.measures.measure import Direction, Measure, Retrieved, needs_depth, no_depth
+from whichone.measures.matchers import MatchedText, PreparedAnswers, find_matcher
+from whichone.measures.measure import (
+    Answered,
+    Direction,
+    Measure,
+    Retrieved,
+    as_measure,
+    needs_depth,
+    no_depth,
+)
 from whichone.records import Query, page_of
 
 GOLD = "a gold page"
@@ -48,22 +56,16 @@ def is_confused(
     return next((kind for kind in kinds if kind != "other"), "gold") == "namesake"
 
 
-def accuracy(k: int | None) -> Measure:
-    """A gold page is among the first k pages."""
-    value = _any_gold(needs_depth("acc", k))
-    label = f"the right page is among the first {k}"
-    return Measure("acc", value, k, label, needs=GOLD)
+@as_measure("acc", depth="needed", needs=GOLD)
+def accuracy(r: Retrieved, k: int) -> float | None:
+    """The right page is among the first k; right is a gold page, of which there may be several."""
+    return float(is_right(r.pages[:k], r.gold)) if r.gold else None
 
 
-def all_correct(k: int | None) -> Measure:
-    """AmbER's all-correct: every query of the name set has a gold page among the first k."""
-    depth = needs_depth("all_correct", k)
-    label = f"every query about a name has the right page among the first {k}"
-    return Measure("all_correct", _any_gold(depth), k, label, aggregate="all", needs=GOLD)
-
-
-def _any_gold(depth: int) -> Callable[[Retrieved], float | None]:
-    return lambda r: float(is_right(r.pages[:depth], r.gold)) if r.gold else None
+@as_measure("all_correct", depth="needed", aggregate="all", needs=GOLD)
+def all_correct(r: Retrieved, k: int) -> float | None:
+    """Every query about a name has the right page among the first k; AmbER's all-correct."""
+    return float(is_right(r.pages[:k], r.gold)) if r.gold else None
 
 
 def confused(k: int | None) -> Measure:
@@ -84,25 +86,20 @@ def confused(k: int | None) -> Measure:
     return Measure("confused", value, k, label, "lower", needs=needs)
 
 
-def namesake_hit(k: int | None) -> Measure:
+@as_measure(depth="needed", direction="lower", needs="a page of another bearer of the name")
+def namesake_hit(r: Retrieved, k: int) -> float | None:
     """A page of another bearer is among the first k pages."""
-    depth = needs_depth("namesake_hit", k)
-
-    def value(r: Retrieved) -> float | None:
-        return float(not r.others.isdisjoint(r.pages[:depth])) if r.others else None
-
-    needs = "a page of another bearer of the name"
-    return Measure("namesake_hit", value, k, direction="lower", needs=needs)
+    return float(not r.others.isdisjoint(r.pages[:k])) if r.others else None
 
 
-def recall(k: int | None) -> Measure:
+@as_measure(depth="needed", needs=GOLD)
+def recall(r: Retrieved, k: int) -> float | None:
     """For the best set of gold pages, the share of it among the first k pages.
 
     Where all gold pages are needed they are one set, and this is the recall of trec_eval; where any of them is
     enough each is a set of its own.
     """
-    depth = needs_depth("recall", k)
-    return Measure("recall", lambda r: _best_share(r, lambda pages: depth), k, needs=GOLD)
+    return _best_share(r, lambda pages: k)
 
 
 def _best_share(r: Retrieved, depth: Callable[[frozenset[str]], int]) -> float | None:
@@ -112,39 +109,34 @@ def _best_share(r: Retrieved, depth: Callable[[frozenset[str]], int]) -> float |
     return max(len(pages.intersection(r.pages[: depth(pages)])) / len(pages) for pages in groups)
 
 
-def precision(k: int | None) -> Measure:
+@as_measure(depth="needed", needs=GOLD)
+def precision(r: Retrieved, k: int) -> float | None:
     """The share of gold among the first k places, filled or not."""
-    depth = needs_depth("precision", k)
-
-    def value(r: Retrieved) -> float | None:
-        return len(r.gold.intersection(r.pages[:depth])) / depth if r.gold else None
-
-    return Measure("precision", value, k, needs=GOLD)
+    return len(r.gold.intersection(r.pages[:k])) / k if r.gold else None
 
 
-def reciprocal_rank(k: int | None) -> Measure:
+@as_measure("rr", depth="optional", needs=GOLD)
+def reciprocal_rank(r: Retrieved, k: int | None) -> float | None:
     """One over the rank of the first gold page, 0 without one; with a depth among the first k."""
-
-    def value(r: Retrieved) -> float | None:
-        if not r.gold:
-            return None
-        rank = first_rank(r.pages if k is None else r.pages[:k], r.gold)
-        return 1 / rank if rank else 0.0
-
-    return Measure("rr", value, k, needs=GOLD)
+    if not r.gold:
+        return None
+    rank = first_rank(r.pages if k is None else r.pages[:k], r.gold)
+    return 1 / rank if rank else 0.0
 
 
-def r_precision(k: int | None) -> Measure:
-    """KILT's page-level R-precision: for the best set of R gold pages, the share of it among the first R."""
-    no_depth("rprec", k)
-    label = "the share of right pages among as many results as there are right pages"
-    return Measure("rprec", lambda r: _best_share(r, len), label=label, needs=GOLD)
+@as_measure("rprec", needs=GOLD)
+def r_precision(r: Retrieved) -> float | None:
+    """The share of right pages among as many results as there are right pages.
+
+    KILT's page-level R-precision: for the best set of R gold pages, the share of it among the first R.
+    """
+    return _best_share(r, len)
 
 
-def failure(k: int | None) -> Measure:
+@as_measure(direction="lower", of="both")
+def failure(one: Retrieved | Answered) -> float:
     """The system failed on this query (it also counts as wrong everywhere else)."""
-    no_depth("failure", k)
-    return Measure("failure", lambda r: float(r.failed), direction="lower", of="both")
+    return float(one.failed)
 
 
 # Is the answer in a retrieved passage, and is that passage about the right one?
@@ -166,7 +158,7 @@ def has_answer(query: Query, title: str, text: str) -> bool:
     """DPR's rule: the answer's tokens in the text, or its regular expression where it is one."""
     regular = query.attributes.get("answers_are") == REGULAR_EXPRESSIONS
     prepared = _prepared(query.answers(), "dpr-regex" if regular else "dpr")
-    return prepared.found_in(Passage(title, text))
+    return prepared.found_in(MatchedText(title, text))
 
 
 def _hits(retrieved: Retrieved, k: int) -> Iterator[str]:
@@ -178,63 +170,40 @@ def _hits(retrieved: Retrieved, k: int) -> Iterator[str]:
             yield page_of(identity)
 
 
-def _measure(
-    name: str,
-    k: int | None,
-    value: Callable[[Retrieved, int], float | None],
-    direction: Direction = "higher",
-) -> Measure:
-    depth = needs_depth(name, k)
-
-    def of(retrieved: Retrieved) -> float | None:
-        return value(retrieved, depth) if retrieved.query.answers() else None
-
-    return Measure(name, of, k, direction=direction, needs_text=True)
-
-
-def answer_in_top(k: int | None) -> Measure:
+@as_measure(depth="needed", needs_text=True)
+def answer_in_top(r: Retrieved, k: int) -> float | None:
     """One of the first k passages contains an answer (EntityQuestions' and DPR's top-k accuracy)."""
-    return _measure("answer_in_top", k, lambda r, depth: float(any(True for _ in _hits(r, depth))))
+    return float(any(True for _ in _hits(r, k))) if r.query.answers() else None
 
 
-def substring_in_top(k: int | None) -> Measure:
+@as_measure(depth="needed", needs_text=True)
+def substring_in_top(r: Retrieved, k: int) -> float | None:
     """One of the first k passages contains an answer verbatim (the paper's comparison with REALM)."""
-
-    def value(r: Retrieved, depth: int) -> float:
-        assert r.passage is not None
-        prepared = _prepared(r.query.answers(), "substring")
-        shown = (r.passage(identity) for identity in r.passages[:depth])
-        return float(any(prepared.found_in(Passage(p.title, p.text)) for p in shown))
-
-    return _measure("substring_in_top", k, value)
+    if not r.query.answers():
+        return None
+    assert r.passage is not None
+    prepared = _prepared(r.query.answers(), "substring")
+    shown = map(r.passage, r.passages[:k])
+    return float(any(prepared.found_in(MatchedText(p.title, p.text)) for p in shown))
 
 
-def right_page(k: int | None) -> Measure:
+@as_measure(depth="needed", needs_text=True)
+def right_page(r: Retrieved, k: int) -> float | None:
     """One of the first k passages contains an answer and is of a gold page."""
-
-    def value(r: Retrieved, depth: int) -> float | None:
-        return float(any(page in r.gold for page in _hits(r, depth))) if r.gold else None
-
-    return _measure("right_page", k, value)
+    return float(is_right(_hits(r, k), r.gold)) if r.gold and r.query.answers() else None
 
 
-def namesake_answer(k: int | None) -> Measure:
+@as_measure(depth="needed", needs_text=True, direction="lower")
+def namesake_answer(r: Retrieved, k: int) -> float | None:
     """One of the first k passages contains an answer and is of another bearer's page."""
-
-    def value(r: Retrieved, depth: int) -> float | None:
-        return float(any(page in r.others for page in _hits(r, depth))) if r.others else None
-
-    return _measure("namesake_answer", k, value, "lower")
+    return float(is_right(_hits(r, k), r.others)) if r.others and r.query.answers() else None
 
 
-def lucky_hit(k: int | None) -> Measure:
+@as_measure(depth="needed", needs_text=True, direction="lower")
+def lucky_hit(r: Retrieved, k: int) -> float | None:
     """Of the queries with an answer in the first k passages: none of those passages is of a gold page."""
-
-    def value(r: Retrieved, depth: int) -> float | None:
-        hits = set(_hits(r, depth))
-        return float(hits.isdisjoint(r.gold)) if hits and r.gold else None
-
-    return _measure("lucky_hit", k, value, "lower")
+    hits = set(_hits(r, k)) if r.gold and r.query.answers() else ()
+    return float(r.gold.isdisjoint(hits)) if hits else None
 
 
 # The classic measures of TREC through ir_measures: nDCG, MAP, P, R, RR, bpref and judged, equal to trec_eval's.

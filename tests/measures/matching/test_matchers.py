@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whichone.errors import BadInput, UsageError
-from whichone.measures.matchers import MATCHERS, Passage, find_matcher
+from whichone.measures.matchers import MATCHERS, MatchedText, find_matcher
 from whichone.text.normalisers import normalize
 
 PUBLISHED = {
@@ -25,7 +25,7 @@ PUBLISHED = {
 
 
 def found(matcher: str, answer: str, text: str, title: str = "") -> bool:
-    return find_matcher(matcher).prepare([answer]).found_in(Passage(title, text))
+    return find_matcher(matcher).prepare([answer]).found_in(MatchedText(title, text))
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_by_hand(matcher: str, answer: str, text: str, title: str, expected: boo
 
 def test_the_stored_flag_is_returned_and_asked_for() -> None:
     prepared = find_matcher("has-answer").prepare(["x"])
-    assert prepared.found_in(Passage("", "", True)) is True
-    assert prepared.found_in(Passage("", "x", False)) is False
+    assert prepared.found_in(MatchedText("", "", True)) is True
+    assert prepared.found_in(MatchedText("", "x", False)) is False
     with pytest.raises(BadInput, match="no has_answer flag"):
-        prepared.found_in(Passage("", "x"))
+        prepared.found_in(MatchedText("", "x"))
 
 
 @pytest.mark.parametrize("name", [n for n in MATCHERS if n != "has-answer"])
@@ -68,8 +68,8 @@ def test_an_empty_answer_is_seen_and_no_answers_match_nothing(name: str) -> None
     matcher = find_matcher(name)
     assert matcher.matches_everything("")
     assert not matcher.matches_everything("Oslo")
-    assert matcher.prepare([""]).found_in(Passage("any", "thing"))
-    assert not matcher.prepare([]).found_in(Passage("any", "thing"))
+    assert matcher.prepare([""]).found_in(MatchedText("any", "thing"))
+    assert not matcher.prepare([]).found_in(MatchedText("any", "thing"))
 
 
 def test_an_article_is_no_answer_for_the_normalised_matcher() -> None:
@@ -103,7 +103,7 @@ def test_as_released(shared: Path) -> None:
         for published, name in PUBLISHED.items()
         if find_matcher(name)
         .prepare(case["answers"])
-        .found_in(Passage(case["title"], case["text"]))
+        .found_in(MatchedText(case["title"], case["text"]))
         is not case["expect"][published]
     ]
     assert wrong == []

@@ -19,10 +19,10 @@ from whichone.files.lines import NOT_JSON
 from whichone.files.pools import workers_in_order
 from whichone.measures.matchers import (
     AnswerTokens,
+    MatchedText,
     Matcher,
-    Passage,
     PreparedAnswers,
-    TokenAnswers,
+    TokenMatcher,
     any_found,
     find_matcher,
 )
@@ -175,9 +175,9 @@ class RawPassage(msgspec.Struct):
     title: msgspec.Raw = _NO_TITLE
     has_answer: bool | int | None = None
 
-    def passage(self) -> Passage:
+    def passage(self) -> MatchedText:
         flag = None if self.has_answer is None else bool(self.has_answer)
-        return Passage(self.decoded_title(), _decode_text(self.text), flag)
+        return MatchedText(self.decoded_title(), _decode_text(self.text), flag)
 
     def decoded_title(self) -> str:
         return cast("str | None", _decode_title(self.title)) or ""
@@ -190,9 +190,10 @@ class RawResult(msgspec.Struct):
     relation: str | None = None
 
 
-def ranks_with_answer(answers: TokenAnswers, passages: list[RawPassage]) -> list[int]:
+def ranks_with_answer(answers: PreparedAnswers, passages: list[RawPassage]) -> list[int]:
     """Which passages (from 0) hold one of the answers, in order."""
     matcher = answers.matcher
+    assert isinstance(matcher, TokenMatcher)
     columns = [as_lines([passage.text for passage in passages])]
     if matcher.title_joint is not None:
         columns.append(as_lines([passage.title for passage in passages]))
@@ -233,9 +234,9 @@ class StoredPassage(msgspec.Struct):
     title: str | None = None
     has_answer: bool | int | None = None
 
-    def passage(self) -> Passage:
+    def passage(self) -> MatchedText:
         flag = None if self.has_answer is None else bool(self.has_answer)
-        return Passage(self.title or "", self.text, flag)
+        return MatchedText(self.title or "", self.text, flag)
 
 
 class StoredResult(msgspec.Struct):
@@ -388,7 +389,7 @@ def _label(
 
 
 def _hits(result: RawResult | StoredResult, answers: PreparedAnswers) -> list[int]:
-    if isinstance(result, RawResult) and isinstance(answers, TokenAnswers):
+    if isinstance(result, RawResult) and isinstance(answers.matcher, TokenMatcher):
         return ranks_with_answer(answers, result.ctxs)
     passages: Sequence[RawPassage | StoredPassage] = result.ctxs
     return [rank for rank, ctx in enumerate(passages) if answers.found_in(ctx.passage())]

@@ -14,7 +14,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from whichone.files.lines import NOT_JSON
 from whichone.measures.answer_measures import (
-    Maker,
     Value,
     accuracy_value,
     exact_value,
@@ -22,7 +21,7 @@ from whichone.measures.answer_measures import (
     rouge_l_value,
     text_value,
 )
-from whichone.measures.measure import Answered, Measure, Retrieved, needs_depth, no_depth
+from whichone.measures.measure import Answered, Maker, Measure, Retrieved, needs_depth, no_depth
 from whichone.papers.kilt.kilt_record import UNKNOWN_PAGE
 
 PAGE_KEY = "wikipedia_id"
