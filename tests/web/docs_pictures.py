@@ -1,4 +1,4 @@
-"""Makes the docs' pictures of explorer, box and leaderboard again: `python tests/web/docs_pictures.py`."""
+"""Makes the pictures of README and docs again, from what `whichone demo` makes: `./dev docs --pictures`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ COLOURS = 256
 
 
 @contextmanager
-def demo() -> Iterator[Page]:
-    """A page of a browser on the server of what `whichone demo` makes."""
+def demo() -> Iterator[tuple[Page, Path]]:
+    """A page of a browser on the server of what `whichone demo` makes, and the folder of that."""
     with tempfile.TemporaryDirectory() as work:
         subprocess.run([sys.executable, "-m", "whichone", "demo", f"{work}/demo"], check=True)
         with (
@@ -38,7 +38,7 @@ def demo() -> Iterator[Page]:
                 [{"name": name, "value": value, "url": place} for name, value in cookies.items()]
             )
             page.set_default_timeout(120_000)
-            yield page
+            yield page, Path(work, "demo")
 
 
 def picture(page: Page, width: int = 1300, height: int = 900) -> Image.Image:
@@ -52,7 +52,9 @@ def keep(image: Image.Image, name: str) -> None:
 
 
 def main() -> None:
-    with demo() as page:
+    with demo() as (page, made):
+        page.goto((made / "report.html").as_uri())
+        keep(picture(page), "report")
         page.goto("/")
         page.locator(".example").wait_for()
         keep(picture(page), "web-landing")
