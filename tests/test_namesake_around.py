@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import whichone
-from whichone.errors import BadInput
+from whichone.errors import BadInput, WhichoneError
 
 TICKETS = [
     {"id": "t1", "entity": "c1", "text": "The printer of Ada Park prints nothing."},
@@ -70,6 +70,25 @@ def test_texts_and_what_is_no_result() -> None:
     broken = whichone.Namesake.around(lambda text, k: [1, 2])
     with pytest.raises(BadInput, match="result 0 has no text"):
         broken.search("one", 2)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "says"),
+    [
+        (lambda a: a(lambda text, k: None).search("one"), "the search returned None"),
+        (lambda a: a(lambda text, k: None).resolve("one"), "the search returned None"),
+        (lambda a: a(lambda text, k: 5).search("one"), "the search returned 5"),
+        (lambda a: a(lambda text, k: []).search("one", 0), "k is 0"),
+        (lambda a: a(lambda text, k: []).search(None), "a question is a text"),
+        (lambda a: a(lambda text, k: [], wider=1.5), "wider is 1.5"),
+        (lambda a: a(lambda text, k: [], names=5), "names are a list of records"),
+        (lambda a: a(5), "a search is a function"),
+        (lambda a: a(None).resolve("one"), "there is no search"),
+    ],
+)
+def test_mistakes_around_a_search(mistake: Any, says: str) -> None:
+    with pytest.raises(WhichoneError, match=says):
+        mistake(whichone.Namesake.around)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import os
+import signal
+import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -58,7 +62,19 @@ def test_a_value_is_found_however_it_is_written(
     [
         (lambda n: n.search("Ada Park", filter=["year"]), UsageError, "mapping"),
         (lambda n: n.search("Ada Park", filter={"year": {"above": 1}}), UsageError, "list of"),
-        (lambda n: n.search("Ada Park", -1), UsageError, "k is -1"),
+        *(
+            (lambda n, k=k: n.search("Ada Park", k), UsageError, f"k is {k!r}: give a whole number")
+            for k in (-1, 0, 1.5, "3", None, True)
+        ),
+        (lambda n: n.by_words("Ada Park", 0), UsageError, "k is 0"),
+        (lambda n: n.remove(None), UsageError, "an id is a text"),
+        (lambda n: n.remove([None]), UsageError, "an id is a text"),
+        (lambda n: n.remove(1.5), UsageError, "not 1.5"),
+        (lambda n: n.add([{"id": 9, "text": "x"}] * 2), BadInput, "two passages have the id '9'"),
+        (lambda n: n.add([], names=5), BadInput, "names are a list of records"),
+        (lambda n: n.add(5), BadInput, "passages are a list of records"),
+        (lambda n: over(RECORDS, names=5), BadInput, "names are a list of records"),
+        (lambda n: over(5), BadInput, "passages are a list of records"),
         (lambda n: n.search(None), UsageError, "a question is a text"),
         (lambda n: n.resolve(5), UsageError, "a question is a text"),
         (lambda n: n.search_many("Ada Park"), UsageError, "list of questions"),
@@ -95,3 +111,42 @@ def test_passages_without_words() -> None:
     assert namesake.search("anything") == []
     namesake.add([{"id": 2, "text": "anything"}])
     assert [hit.id for hit in namesake.search("anything")] == ["2"]
+
+
+def test_ids_that_are_made_are_never_made_again(frame: whichone.Namesake, tmp_path: Any) -> None:
+    """A record without an id is added beside what is there, and after what was removed."""
+    namesake = over([{"title": "Ada Park", "text": f"badge {n}"} for n in range(3)])
+    given: set[str] = set()
+    for word in ("scanner", "printer"):
+        assert namesake.add([{"text": f"the {word} of the cellar"}, {"text": "a tap"}]) == 2
+        (hit,) = namesake.search(f"{word} cellar", 1)
+        assert word in hit.passage.text and hit.id not in given
+        given |= {hit.id for hit in namesake.search("the cellar tap", 9)}
+        namesake.remove(hit.id)
+    assert len(namesake) == 5
+    assert namesake.search("badge 1", 1)[0].passage.text == "badge 1"
+
+
+def test_a_fork_while_another_thread_searches_does_not_hang() -> None:
+    namesake = over(RECORDS)
+    stop = threading.Event()
+
+    def search_on() -> None:
+        while not stop.is_set():
+            namesake.search("Ada Park in Leeds")
+
+    thread = threading.Thread(target=search_on)
+    thread.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+            for _ in range(20):
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(20)  # kills a child that waits for a lock
+                    found = namesake.search("Ada Park in Turin", 1)
+                    os._exit(0 if found[0].id == "2" else 1)
+                assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        thread.join()

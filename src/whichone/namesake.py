@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import operator
+import os
 import shutil
 import tempfile
 import threading
@@ -51,8 +53,10 @@ class NamesakeAround:
     def __init__(
         self, search: Search | None, names: Any = None, *, wider: int = 3, language: str = "en"
     ) -> None:
+        if search is not None and not callable(search):
+            raise UsageError(f"a search is a function `(text, k)`, not {search!r:.60}")
         self._search = search
-        self._wider = wider
+        self._wider = _count(wider, "wider")
         self._language = language
         self._things = list(things(names))
         self._by_id = {thing.id: thing for thing in self._things}
@@ -68,21 +72,32 @@ class NamesakeAround:
         """The search's own results, widened and re-ordered; `options` go to the search."""
         if self._search is None:
             raise BadInput("there is no search to widen", hint="give one, or call `rerank`")
+        k = _count(k)
         return self.rerank(text, self._widened(text, k, options))[:k]
 
     def search_many(self, texts: Sequence[str], k: int = 5, **options: Any) -> list[list[Any]]:
         """The same for several questions."""
-        return [self.search(text, k, **options) for text in texts]
+        return [self.search(text, k, **options) for text in _listed(texts)]
+
+    def _results(self, text: str, k: int, options: Mapping[str, Any]) -> list[Any]:
+        assert self._search is not None
+        results = self._search(text, k, **options)
+        if not isinstance(results, Iterable) or isinstance(results, str | bytes | Mapping):
+            raise BadInput(
+                f"the search returned {results!r:.60}, where a list of results is expected",
+                hint="return [] where nothing is found",
+            )
+        return list(results)
 
     def _widened(self, text: str, k: int, options: Mapping[str, Any]) -> list[Any]:
         """The results of the question, then those of each bearer of a shared name."""
-        assert self._search is not None
-        results = list(self._search(text, self._wider * k, **options))
+        _question(0, text)
+        results = self._results(text, self._wider * k, options)
         bearers, respelt = self._bearers(text)
         more: list[Any] = []
         for thing in bearers:
             words = " ".join([thing.names[0], *thing.attributes.values()])
-            more += self._search(f"{text} {words}", self._wider * k if respelt else k, **options)
+            more += self._results(f"{text} {words}", self._wider * k if respelt else k, options)
         own = {thing.id for thing in bearers}
         # a name written in another way may be unknown to the search: those who have it go first
         first = [hit for hit in more if respelt and own & _about(_record(hit, 0))]
@@ -100,10 +115,10 @@ class NamesakeAround:
 
     def rerank(self, text: str, results: Sequence[Any]) -> list[Any]:
         """Results in a better order; those that belong to no bearer of a shared name keep their places."""
+        question = _question(0, text)
         if len(results) < 2:
             return list(results)
         searcher, order = self._searcher(results)
-        question = Question(id="asked", text=text)
         (reading,) = searcher.readings([question], 1)
         pages = [int(searcher.index.pages.of_passages([row])[0]) for row in order]
         places = {page: n for n, page in enumerate(pages)}
@@ -114,10 +129,13 @@ class NamesakeAround:
         self, text: str, results: Sequence[Any] | None = None, *, answer: str = ""
     ) -> Resolution:
         """Who the name in a question means, judged by what the search returns."""
+        question = _question(0, text)
+        if results is None and self._search is None:
+            raise BadInput("there is no search to ask", hint="give one, or its results")
         listed = self._widened(text, 5, {}) if results is None else list(results)
         if not listed:
             return Resolution(text, None)
-        return self._searcher(listed)[0].resolve(Question(id="asked", text=text), answer)
+        return self._searcher(listed)[0].resolve(question, answer)
 
     def _searcher(self, results: Sequence[Any]) -> tuple[Searcher, list[int]]:
         """The results as a small index of their own, and the row of each."""
@@ -230,6 +248,7 @@ class Namesake:
         self._folder = folder
         self._retriever = NamesakeRetriever.open(folder, **options)
         self._lock = threading.RLock()
+        _opened.add(self)
 
     @classmethod
     def over(
@@ -317,7 +336,10 @@ class Namesake:
         self, ids: str | int | Iterable[str | int] = (), *, entity: str | None = None
     ) -> int:
         """Remove passages, or all passages of pages, by id, or those about an entity; how many."""
-        listed = [str(ids)] if isinstance(ids, str | int) else [str(own) for own in ids]
+        every: Any = [ids] if isinstance(ids, str | int) else ids
+        if not isinstance(every, Iterable) or None in (every := list(every)):
+            raise UsageError(f"an id is a text; give one or a list of them, not {ids!r:.60}")
+        listed = [str(own) for own in every]
         with self._lock:
             return self._retriever.remove(listed, () if entity is None else (str(entity),))
 
@@ -343,14 +365,14 @@ class Namesake:
     ) -> list[list[Hit]]:
         """The same for several questions at once."""
         questions = [_question(n, text) for n, text in enumerate(_listed(texts))]
-        if k < 0:
-            raise UsageError(f"k is {k}: ask for at least one passage")
+        k = _count(k)
         with self._lock:
             readings = self._retriever.readings(questions, k, filter)
             return [self._hits(reading.rows, reading.scores, filter) for reading in readings]
 
     def by_words(self, text: str, k: int = 5) -> list[Hit]:
         """What the question's words alone bring (BM25), as a search that knows no names would."""
+        text, k = _question(0, text).text, _count(k)
         with self._lock:
             index = self._retriever.index
             rows, scores = index.lexical.best(text, k, index.whole)
@@ -379,6 +401,34 @@ class Namesake:
         """
         with self._lock:
             return self._retriever.resolve(_question(0, text), answer, filter)
+
+
+_opened: weakref.WeakSet[Namesake] = weakref.WeakSet()
+_held = threading.local()
+
+
+def _hold_all() -> None:
+    """Before a fork: a child made while another thread searches would wait for that thread forever."""
+    _held.locks = [namesake._lock for namesake in sorted(_opened, key=id)]
+    for lock in _held.locks:
+        lock.acquire()
+
+
+def _release_all() -> None:
+    for lock in _held.locks:
+        lock.release()
+
+
+os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_release_all)
+
+
+def _count(k: Any, name: str = "k") -> int:
+    try:
+        if not isinstance(k, bool) and operator.index(k) > 0:
+            return operator.index(k)
+    except TypeError:
+        pass
+    raise UsageError(f"{name} is {k!r:.60}: give a whole number from 1")
 
 
 def _question(number: int, text: Any) -> Question:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import whichone
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question, Ranking
@@ -28,7 +29,7 @@ def ask(search: Any, k: int = 2, **options: Any) -> list[Ranking]:
 
 
 def test_one_text_at_a_time() -> None:
-    found = ask(lambda text, k: [f"{text}-{n}" for n in range(5)])
+    found = ask(lambda text, k: [f"{text}-{n}" for n in range(k)])
     assert [r.passages for r in found] == [("one-0", "one-1"), ("two-0", "two-1")]
 
 
@@ -66,24 +67,37 @@ def test_k_is_passed_as_the_function_wants_it() -> None:
         ([("a", 2), ("b", 1)], ("a", "b"), (2.0, 1.0)),
         ([["a", 2.5]], ("a",), (2.5,)),
         ({"low": 1, "high": 3}, ("high", "low"), (3.0, 1.0)),
-        ([7, 8, 9], ("7", "8"), ()),
+        ([7, 8], ("7", "8"), ()),
         (np.array(["a", "b"]), ("a", "b"), ()),
-        (None, (), ()),
         ([], (), ()),
-        ((x for x in "abc"), ("a", "b"), ()),
+        ((x for x in "ab"), ("a", "b"), ()),
     ],
 )
 def test_what_a_function_may_return(
     result: Any, passages: tuple[str, ...], scores: tuple[float, ...]
 ) -> None:
-    found = ranking("q", result, 2)
+    found = ranking("q", result)
     assert (found.passages, found.scores) == (passages, scores)
 
 
-@pytest.mark.parametrize("wrong", ["w:1", [("a", "b", "c")], [("a", "much")]])
+@pytest.mark.parametrize("wrong", [None, "w:1", [("a", "b", "c")], [("a", "much")]])
 def test_what_it_may_not_return(wrong: Any) -> None:
     with pytest.raises(BadInput, match="q"):
-        ranking("q", wrong, 5)
+        ranking("q", wrong)
+
+
+def test_more_results_than_asked_for_are_an_error_of_a_function_that_knows_k(
+    small: Benchmark,
+) -> None:
+    pages = small.corpus.page_ids(range(small.corpus.page_count))
+
+    def careless(text: str, k: int) -> list[str]:
+        return pages[: k + 1]
+
+    with pytest.raises(BadInput, match="2 results where at most 1") as caught:
+        whichone.evaluate(careless, small, k=1)
+    assert small.queries[0].id in caught.value.ids
+    assert len(pages) > 1 and whichone.evaluate(lambda text: pages, small, k=1)
 
 
 def test_objects_with_search_are_taken_as_they_are() -> None:
@@ -245,12 +259,12 @@ def test_the_failing_question_and_function_are_named() -> None:
 
 def test_what_has_no_order_or_is_no_id_is_refused() -> None:
     with pytest.raises(BadInput, match="no order"):
-        ranking("q", {"a", "b"}, 2)
+        ranking("q", {"a", "b"})
     with pytest.raises(BadInput, match="records came back") as caught:
-        ranking("q", [{"id": "a", "score": 1.0}], 2)
+        ranking("q", [{"id": "a", "score": 1.0}])
     assert "the id of each" in str(caught.value)
     with pytest.raises(BadInput, match=r"texts: list\[str\]"):
-        ranking("q", [["a", "b", "c"]], 2)
+        ranking("q", [["a", "b", "c"]])
 
 
 def test_an_async_function_is_refused() -> None:

@@ -310,12 +310,12 @@ class FunctionRetriever:
         if len(results) != len(questions):
             raise BadInput(f"{len(questions)} questions went in, {len(results)} results came out")
         for question, result in zip(questions, results, strict=True):
-            yield ranking(question.id, result, k)
+            yield self._cut(ranking(question.id, result), k)
 
     def _one(self, question: Question, k: int) -> Ranking:
         """One question's ranking; an error, or an attempt to leave, names the question."""
         try:
-            return ranking(question.id, self._call(question.text, k), k)
+            return self._cut(ranking(question.id, self._call(question.text, k)), k)
         except WhichoneError:
             raise
         except (Exception, SystemExit) as error:
@@ -325,14 +325,26 @@ class FunctionRetriever:
                 hint=MEND_IT,
             ) from error
 
+    def _cut(self, given: Ranking, k: int) -> Ranking:
+        """A function that does not know k may return more; of any other that is an error."""
+        if self._k != "not":
+            return given
+        return msgspec.structs.replace(given, passages=given.passages[:k], scores=given.scores[:k])
+
     def _call(self, text: str | list[str], k: int) -> Any:
         if self._k == "name":
             return self._search(text, k=k)
         return self._search(text, k) if self._k == "place" else self._search(text)
 
 
-def ranking(question: str, result: Any, k: int) -> Ranking:
+def ranking(question: str, result: Any) -> Ranking:
     """Ids, or (id, score) pairs, or a mapping of id to score, as a ranking."""
+    if result is None:
+        raise BadInput(
+            "None came back, where a list of ids is expected",
+            ids=[question],
+            hint="return [] where nothing is found",
+        )
     if isinstance(result, str | bytes):
         raise BadInput(
             f"a text came back ({result[:40]!r}), where a list of ids is expected", ids=[question]
@@ -343,7 +355,7 @@ def ranking(question: str, result: Any, k: int) -> Ranking:
         )
     if isinstance(result, dict):
         result = sorted(result.items(), key=lambda pair: -pair[1])
-    items = list(result if result is not None else ())[:k]
+    items = list(result)
     if items and isinstance(items[0], dict):
         raise BadInput(
             f"records came back ({items[0]!r:.60}), where ids are expected",

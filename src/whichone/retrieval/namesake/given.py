@@ -27,6 +27,8 @@ _THINGS = pa.schema([("page", pa.int64()), ("id", _text), ("names", _text), ("at
 FILES = ("given-names.arrow", "given-things.arrow", "given-hashes.npy", "given-rows.npy")
 _NAMES = ("name", "names", "alias", "aliases", "label")
 _IDS = ("id", "entity", "page")
+_NAMED = 'write {"id": ..., "name": ..., "aliases": [...], "city": ...} for each'
+_TEXT = 'write {"id": ..., "title": ..., "text": ...} for each'
 
 
 class Thing(msgspec.Struct, frozen=True):
@@ -51,20 +53,21 @@ def things(names: Any) -> Iterator[Thing]:
             for identity in listed if several else [listed]:
                 yield Thing(str(identity), (str(name),))
         return
-    for number, record in enumerate(rows_of_table(names)):
+    for number, record in enumerate(rows_of_table(names, "names", _NAMED)):
         yield record if isinstance(record, Thing) else _thing(record, f"names[{number}]")
 
 
-def rows_of_table(table: Any) -> Iterable[Any]:
-    """The rows of a pandas or an Arrow table as records; anything else as it is."""
+def rows_of_table(table: Any, what: str, example: str) -> Iterable[Any]:
+    """The rows of a pandas or an Arrow table as records; a list of anything as it is."""
     if hasattr(table, "to_batches"):
         return (row for batch in table.to_batches() for row in batch.to_pylist())
     if hasattr(table, "to_pylist"):
         return list(table.to_pylist())
     if hasattr(table, "to_dict") and hasattr(table, "columns"):
         return (_known(row) for row in table.to_dict("records"))
-    listed: Iterable[Any] = table
-    return listed
+    if isinstance(table, str | bytes | Mapping) or not isinstance(table, Iterable):
+        raise BadInput(f"{what} are a list of records, or a table, not {table!r:.60}", hint=example)
+    return table
 
 
 def _known(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +79,7 @@ def _thing(record: Any, where: str) -> Thing:
     if not isinstance(record, Mapping):
         raise BadInput(
             f"{where} is no record: {record!r:.80}",
-            hint='write {"id": ..., "name": ..., "aliases": [...], "city": ...}',
+            hint=_NAMED,
         )
     own = next((str(record[key]) for key in _IDS if record.get(key) is not None), None)
     names = [text for key in _NAMES for text in _texts(record.get(key))]
@@ -84,7 +87,7 @@ def _thing(record: Any, where: str) -> Thing:
         missing = "id" if own is None else "name"
         raise BadInput(
             f"{where} has no {missing}: {dict(record)!r:.120}",
-            hint='write {"id": ..., "name": ..., "aliases": [...], "city": ...}',
+            hint=_NAMED,
         )
     attributes = {
         str(key): ", ".join(_texts(value))
@@ -214,19 +217,17 @@ def passage_rows(
     passages: Any,
     next_number: Callable[[str], int] = lambda _: 0,
     owner: Callable[[str], str | None] = lambda _: None,
+    new_id: Callable[[int], object] = int,
 ) -> Iterator[Row]:
     """Rows of the table of passages; `next_number` is a page's first free number, `owner` its entity.
+
+    `new_id` makes the id of a record without one from its place.
 
     A page is about one entity: a passage about another one, of the same `page`, is on a page of its own.
     """
     counts: dict[str, int] = {}
     owners: dict[str, str] = {}
-    if isinstance(passages, str | bytes | Mapping):
-        raise BadInput(
-            f"passages are a list of records, or a table, not {passages!r:.60}",
-            hint='write [{"id": ..., "title": ..., "text": ...}, ...]',
-        )
-    for number, record in enumerate(rows_of_table(passages)):
+    for number, record in enumerate(rows_of_table(passages, "passages", _TEXT)):
         if isinstance(record, Passage):
             yield _of_passage(record)
             continue
@@ -235,7 +236,7 @@ def passage_rows(
         text = record.get("text")
         if not isinstance(text, str):
             raise _no_record(number, record)
-        own = str(number if record.get("id") is None else record["id"])
+        own = str(new_id(number) if record.get("id") is None else record["id"])
         page = str(record.get("page") or own)
         entity = None if record.get("entity") is None else str(record["entity"])
         if entity is not None and page != own:
@@ -261,7 +262,7 @@ def passage_rows(
 def _no_record(number: int, record: Any) -> BadInput:
     return BadInput(
         f"passage {number} is no record with a text: {record!r:.80}",
-        hint='write {"id": ..., "title": ..., "text": ...}',
+        hint=_TEXT,
     )
 
 
@@ -314,6 +315,10 @@ def _table(rows: list[Row]) -> pa.Table:
         raise not_text(rows) from None
 
 
+def same_id(own: str) -> BadInput:
+    return BadInput(f"two passages have the id {own!r}", ids=[own])
+
+
 def not_text(rows: Iterable[Row]) -> BadInput:
     """Which passage has half a character (a lone surrogate) in it."""
     for row in rows:
@@ -336,7 +341,7 @@ def _check_parts(connection: Any, parts: list[Path]) -> None:
         " GROUP BY source_id HAVING count(*) > 1 LIMIT 1"
     ).fetchone()
     if twice is not None:
-        raise BadInput(f"two passages have the id {twice[0]!r}", ids=[twice[0]])
+        raise same_id(twice[0])
 
 
 def _checked(table: pa.Table) -> pa.Table:
@@ -345,6 +350,6 @@ def _checked(table: pa.Table) -> pa.Table:
     seen: set[str] = set()
     for own in ids:
         if own is not None and own in seen:
-            raise BadInput(f"two passages have the id {own!r}", ids=[own])
+            raise same_id(own)
         seen.add(own)
     return table

@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,14 @@ from whichone.files.folder import (
 from whichone.files.lines import sealed, sealed_records
 from whichone.files.manifest import Manifest
 from whichone.retrieval.bm25 import Bm25Parameters
-from whichone.retrieval.namesake.given import Row, Thing, not_text, passage_rows, save_passages
+from whichone.retrieval.namesake.given import (
+    Row,
+    Thing,
+    not_text,
+    passage_rows,
+    same_id,
+    save_passages,
+)
 from whichone.retrieval.namesake.lexical import Keys
 from whichone.retrieval.namesake.snapshot import NAME, Index, Part, build_part, in_order
 
@@ -247,12 +255,16 @@ class Updates:
     # writing
 
     def add(self, passages: Any, names: Iterable[Thing] = ()) -> int:
-        """Add passages, or replace those of the same id; they are on disk when this returns."""
+        """Add passages, or replace those of the same id; they are on disk when this returns.
+
+        A record without an id gets one that no other ever has.
+        """
         things = tuple(names)
         with self._writing():
-            rows = {
-                _own(row): row for row in passage_rows(passages, self._next_number, self._owner)
-            }
+            rows: dict[str, Row] = {}
+            for row in passage_rows(passages, self._next_number, self._owner, _new_id):
+                if rows.setdefault(_own(row), row) is not row:
+                    raise same_id(_own(row))
             for thing in things:  # passages of earlier parts get their new names in this one
                 for row in self._rows_known_as(thing.id):
                     rows.setdefault(_own(row), row)
@@ -396,6 +408,10 @@ class Updates:
 
 def _own(row: Row) -> str:
     return str(row["source_id"] or row["id"])
+
+
+def _new_id(_: int) -> str:
+    return uuid.uuid4().hex
 
 
 def _sorted(rows: set[int]) -> Rows:
