@@ -87,7 +87,7 @@ _OUTCOME_WORDS = {
 }
 
 
-ACTION_MEASURES = ("right_action", "wrong_action", "deferred")
+ACTION_MEASURES = ("right_action", "wrong_action", "other_action", "deferred")
 
 
 class AnswerResult:

@@ -31,7 +31,7 @@ from whichone.measures.gate import Budgets, gate_folder
 from whichone.measures.scores import score_folder
 from whichone.measures.summary import asking, risk_coverage
 from whichone.report.report import make_report
-from whichone.runs.agent_runner import RecordTable, run_agent
+from whichone.runs.agent_runner import RecordTable, SimulatedUser, run_agent
 from whichone.runs.run import Answers, trace_of
 
 CITIES = ("Leeds", "Turin", "Oslo", "Porto", "Ghent", "Cork")
@@ -161,33 +161,74 @@ def test_risk_against_coverage() -> None:
 
 
 def test_actions_on_records(kb, tmp_path) -> None:
+    """What is judged is action, record and arguments."""
     made = build_catalogue(kb, tmp_path / "b", CatalogueOptions(tasks=("act",)))
     assert len(made.queries) == 16
-    gold = {q.id: q.entity for q in made.queries}
+    tasks = {q.id: q for q in made.queries}
+    assert {str(q.attributes["action"]) for q in made.queries} <= set(RecordTable(made).actions)
+    for query in made.queries:
+        assert all(value in query.input for value in query.attributes["arguments"].values())
+    told = [q for q in made.queries if q.attributes["arguments"]]
+    other_day, more, shouted = [
+        q.id for q in told if q.entity not in ("staff:1", "staff:2", "staff:3", "staff:4")
+    ][:3]
 
     class Oracle:
         def work(self, question, tools):
-            meant = gold[question.id]
+            task = tasks[question.id]
+            meant, action = task.entity, task.attributes["action"]
+            arguments = dict(task.attributes["arguments"])
             if meant == "staff:1":
                 return whichone.Answer(question=question.id, asks="Which one?")
             if meant == "staff:2":
-                tools.act("email", id="nobody")
+                tools.act(action, id="nobody", **arguments)
                 return whichone.Answer(question=question.id)
-            tools.act("email", id="staff:0" if meant == "staff:3" else meant)
+            if meant == "staff:4":
+                tools.act("delete_everything", id=meant)
+            elif question.id == other_day:
+                tools.act(action, id=meant, **dict.fromkeys(arguments, "Sunday"))
+            elif question.id == more:
+                tools.act(action, id=meant, **arguments, copies_to="everybody")
+            else:
+                if question.id == shouted:
+                    action, arguments = action.upper(), {**arguments, "note": ""}
+                tools.act(action, id="staff:0" if meant == "staff:3" else meant, **arguments)
             return whichone.Answer(question=question.id, text="done")
 
     table = RecordTable(made)
     run_agent(Oracle(), made, tmp_path / "a", act=table)
     assert len(table.done) == 14
-    names = ["right_action", "wrong_action", "deferred"]
+    names = ["right_action", "other_action", "wrong_action", "deferred"]
     scores = score_folder(tmp_path / "a", names)
-    assert [scores.values[n].sum() for n in names] == [13, 1, 2]
+    assert [scores.values[n].sum() for n in names] == [10, 3, 1, 2]
     report = gate_folder(tmp_path / "a", Budgets.of({"max_wrong_actions": 0.5}))
     assert report.exit_code == 0
     assert report.figures["max_wrong_actions"].value == 1 / 16
     (worst,) = report.worst
     assert (worst.kind, worst.given) == ("acted on somebody else", "Ada Park (staff:0)")
     assert worst.meant.endswith("(staff:3)")
+
+
+def test_plain_agents_do_what_is_asked(kb, tmp_path) -> None:
+    made = build_catalogue(kb, tmp_path / "b", CatalogueOptions(tasks=("act",)))
+    run_agent(
+        PlainAgent("ask"), made, tmp_path / "a", act=RecordTable(made), user=SimulatedUser(made)
+    )
+    scores = score_folder(tmp_path / "a", ["right_action", "wrong_action", "other_action"])
+    right, wrong, other = (v.sum() for v in scores.values.values())
+    assert right + wrong == len(made.queries) and right > 0 and other == 0
+
+
+def test_actions_of_ones_own(kb, tmp_path) -> None:
+    words = tmp_path / "words.toml"
+    words.write_text(
+        '[actions]\ncall = ["Call $who in $room."]\n[arguments]\nroom = ["the hall", "room 7"]\n'
+    )
+    made = build_catalogue(kb, tmp_path / "b", CatalogueOptions(tasks=("act",)), wordings=words)
+    assert {q.attributes["arguments"]["room"] for q in made.queries} == {"the hall", "room 7"}
+    words.write_text('[actions]\ncall = ["Call $who in $cellar."]\n')
+    with pytest.raises(BadInput, match=r"\[arguments\] has no values"):
+        load_wordings(words)
 
 
 def test_the_commands(kb, tmp_path) -> None:

@@ -67,9 +67,12 @@ def answered(query: Query, told: str) -> Answered:
 
 def trace(told: str) -> Trace | None:
     """ "(searches: P T / T, then asks the user)" or "(acts on P T)" as what an agent did."""
-    if acted := re.match(r"\(acts on ([\w ]+)\)", told):
+    if acted := re.match(r"\(acts on ([\w ]+)(?:: (\w+))?\)", told):
         records = [] if acted[1] == "nobody" else acted[1].split()
-        acts = tuple(Call(tool="act", arguments={"id": record}) for record in records)
+        acts = tuple(
+            Call(tool="act", input=acted[2] or "email", arguments={"id": record})
+            for record in records
+        )
         return Trace(question="q", calls=acts)
     if not (match := re.match(r"\(searches: ([\w /]+)(, then asks the user)?\)", told)):
         return None
@@ -85,7 +88,8 @@ def value(name: str, told: str) -> float | None:
     if told == "(the film's page and another)":
         return measure.value(retrieved(HER, ["F", "Y"]))
     if told.startswith("(acts on"):
-        return measure.value(answered(msgspec.structs.replace(ABE, task="act"), told))
+        task = msgspec.structs.replace(ABE, task="act", attributes={"action": "email"})
+        return measure.value(answered(task, told))
     if measure.of == "answers":
         several = "Jonze" in told or "Lee" in told or "Nobody" in told
         return measure.value(answered(HER if several else ABE, told))

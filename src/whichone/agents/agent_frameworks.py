@@ -89,14 +89,15 @@ def inspect_tools(tools: Toolbox, k: int = 5) -> list[Any]:
 
     @tool  # type: ignore[untyped-decorator]
     def act() -> Any:
-        async def execute(action: str, id: str) -> str:
+        async def execute(action: str, id: str, arguments: dict[str, str] | None = None) -> str:
             """Do something to a record.
 
             Args:
                 action: What to do.
                 id: The id of the record.
+                arguments: What else the action is told, by name.
             """
-            return tools.act(action, id=id)
+            return tools.act(action, **{**(arguments or {}), "id": id})
 
         return execute
 
@@ -150,9 +151,9 @@ def langchain_tools(tools: Toolbox, k: int = 5) -> list[Any]:
         """Ask the user which one is meant."""
         return tools.ask_user(text)
 
-    def act(action: str, id: str) -> str:
-        """Do something to the record with this id."""
-        return tools.act(action, id=id)
+    def act(action: str, id: str, arguments: dict[str, str] | None = None) -> str:
+        """Do something to the record with this id; `arguments` is what else the action is told."""
+        return tools.act(action, **{**(arguments or {}), "id": id})
 
     functions: list[Callable[..., str]] = [search, ask_user, *([act] if tools.can_act else [])]
     return [StructuredTool.from_function(function) for function in functions]

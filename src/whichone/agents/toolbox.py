@@ -19,6 +19,14 @@ Lookup = Callable[[Sequence[str]], Sequence[Passage]]
 User = Callable[[Question, str], str]
 Act = Callable[[Question, str, Mapping[str, Any]], str]
 
+
+class Action(msgspec.Struct, frozen=True):
+    """What may be done: how tasks ask for it, with slots, and what may fill each slot but $who."""
+
+    texts: tuple[str, ...] = ()
+    arguments: Mapping[str, tuple[str, ...]] = {}
+
+
 NOBODY = "I cannot help you with that."
 """What the user says where nobody is there to ask."""
 
@@ -55,6 +63,11 @@ class Toolbox:
     @property
     def can_act(self) -> bool:
         return self._act is not None
+
+    @property
+    def actions(self) -> Mapping[str, Action]:
+        """The actions that are known here, by name; none where the world does not say."""
+        return getattr(self._act, "actions", {})
 
     @property
     def left(self) -> int:
@@ -129,7 +142,8 @@ class PlainAgent:
     """Searches, and takes the first passage for the right one: answers with its text, or acts on its page.
 
     `guess` never asks, `ask` always does and searches again with the reply, `doubt` asks when the first two
-    passages have the same title: two bearers of one name.
+    passages have the same title: two bearers of one name. It does the action whose wording the task resembles
+    most, with the arguments that the task says.
     """
 
     def __init__(self, policy: Policy = "guess", *, action: str | None = None) -> None:
@@ -149,9 +163,29 @@ class PlainAgent:
             return Answer(question=question.id)
         first = passages[0]
         if question.task == "act":
-            said = tools.act(self.action or "do", id=first.page)
+            action, arguments = _wanted(question.text, getattr(tools, "actions", {}), self.action)
+            said = tools.act(action, id=first.page, **arguments)
             return Answer(question=question.id, text=said, passages=(first.id,))
         return Answer(question=question.id, text=first.text, passages=(first.id,))
+
+
+def _wanted(
+    text: str, actions: Mapping[str, Action], named: str | None
+) -> tuple[str, dict[str, str]]:
+    """The action whose wording has most of its words in a task, and its arguments that the task says."""
+    words = set(_WORD.findall(text.casefold()))
+
+    def share(name: str) -> float:
+        wordings = (set(_WORD.findall(_SLOT.sub("", t.casefold()))) for t in actions[name].texts)
+        return max((len(own & words) / len(own) for own in wordings if own), default=0.0)
+
+    action = named or max(sorted(actions), key=share, default="do")
+    options = actions[action].arguments if action in actions else {}
+    said = {
+        slot: max((v for v in values if v.casefold() in text.casefold()), key=len, default="")
+        for slot, values in options.items()
+    }
+    return action, {slot: value for slot, value in said.items() if value}
 
 
 def _in_doubt(value: Any) -> bool:
@@ -172,14 +206,18 @@ LINES = (
     " Write one line a turn and nothing else: SEARCH: words to search for, or ASK: a question to the user, "
     "or ANSWER: your answer."
 )
+_WORD = re.compile(r"[^\W_]+")
+_SLOT = re.compile(r"\$\{?\w+\}?")
 _LINE = re.compile(r"^\s*(SEARCH|ASK|ACT|ANSWER)\s*:\s*(.*)", re.I | re.M)
 
 
-def _function(name: str, description: str, **parameters: str) -> dict[str, Any]:
+def _function(
+    name: str, description: str, required: Sequence[str] = (), **parameters: str
+) -> dict[str, Any]:
     properties = {
         key: {"type": "string", "description": meaning} for key, meaning in parameters.items()
     }
-    shape = {"type": "object", "properties": properties, "required": list(parameters)}
+    shape = {"type": "object", "properties": properties, "required": list(required or parameters)}
     return {
         "type": "function",
         "function": {"name": name, "description": description, "parameters": shape},
@@ -189,9 +227,6 @@ def _function(name: str, description: str, **parameters: str) -> dict[str, Any]:
 TOOLS = (
     _function("search", "Find passages.", text="What to search for."),
     _function("ask_user", "Ask the user which one is meant.", text="The question."),
-)
-ACT = _function(
-    "act", "Do something to a record.", action="What to do.", id="The id of the record it is for."
 )
 
 
@@ -243,7 +278,23 @@ class ToolCallingAgent:
         return self._answer(question, None, shown)
 
     def _offered(self, tools: Toolbox) -> Sequence[dict[str, Any]]:
-        return (*TOOLS, ACT) if tools.can_act else TOOLS
+        if not tools.can_act:
+            return TOOLS
+        named = f" One of: {', '.join(sorted(tools.actions))}." if tools.actions else ""
+        options = {
+            slot: f"Where the action needs it. One of: {', '.join(values)}."
+            for action in tools.actions.values()
+            for slot, values in action.arguments.items()
+        }
+        act = _function(
+            "act",
+            "Do something to a record.",
+            required=("action", "id"),
+            action=f"What to do.{named}",
+            id="The id of the record it is for.",
+            **options,
+        )
+        return (*TOOLS, act)
 
     def _use(self, call: ToolCall, tools: Toolbox, shown: dict[str, Passage]) -> str:
         """What the tool gives, in words; a call that makes no sense costs the model a turn."""

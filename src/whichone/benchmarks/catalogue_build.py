@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import random
+import string
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -277,8 +278,16 @@ class _Maker(msgspec.Struct):
             self.left_out["tasks for which no attribute tells the bearer apart"] += 1
             return
         action = drawn.choice(sorted(self.words.actions))
-        text = fill(drawn.choice(self.words.actions[action]), who=qualified.who)
-        yield self._query(names, bearer, "act", text, [bearer.entity], qualified, action, False)
+        template = drawn.choice(self.words.actions[action])
+        arguments = {
+            slot: drawn.choice(self.words.arguments[slot])
+            for slot in string.Template(template).get_identifiers()
+            if slot != "who"
+        }
+        text = fill(template, who=qualified.who, **arguments)
+        task = self._query(names, bearer, "act", text, [bearer.entity], qualified, action, False)
+        told = {"action": action, "arguments": arguments, "template": template}
+        yield msgspec.structs.replace(task, attributes={**task.attributes, **told})
 
     def _who(
         self, names: Namesakes, bearer: Entry, attribute: str, drawn: random.Random

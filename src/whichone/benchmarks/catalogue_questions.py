@@ -202,6 +202,8 @@ class Wordings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     says: tuple[Group, ...] = ()
     other_words: Mapping[str, tuple[str, ...]] = {}
     actions: Mapping[str, tuple[str, ...]] = {}
+    arguments: Mapping[str, tuple[str, ...]] = {}
+    """What may fill each further slot of an action."""
     claims: tuple[Group, ...] = ()
     words: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
     articles: tuple[str, ...] = ()
@@ -245,12 +247,13 @@ def load_wordings(path: str | Path | None = None, language: str = "en") -> Wordi
     base = msgspec.convert(tomllib.loads(own.read_text("utf-8")), Wordings)
     if path is None:
         return base
-    given = _read(path)
+    given = _read(path, base.arguments)
     return Wordings(
         questions=(*given.questions, *base.questions),
         says=(*given.says, *base.says),
         other_words={**base.other_words, **given.other_words},
         actions=given.actions or base.actions,
+        arguments={**base.arguments, **given.arguments},
         claims=(*given.claims, *base.claims),
         words=given.words,
         articles=(*given.articles, *base.articles),
@@ -258,9 +261,18 @@ def load_wordings(path: str | Path | None = None, language: str = "en") -> Wordi
     )
 
 
-def _read(path: str | Path) -> Wordings:
+def _read(path: str | Path, arguments: Mapping[str, Any] = {}) -> Wordings:
     given = read_toml(path, Wordings, "a file of wordings")
     _check_slots(given, path)
+    filled = {"who", *arguments, *given.arguments}
+    for text in (text for texts in given.actions.values() for text in texts):
+        slots = set(string.Template(text).get_identifiers())
+        if "who" not in slots or slots - filled:
+            raise BadInput(
+                f"the action {text!r} needs $who, and [arguments] has no values of its other slots",
+                file=path,
+                hint=f"known slots: {', '.join(sorted(filled))}",
+            )
     return given
 
 

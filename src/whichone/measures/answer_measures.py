@@ -110,7 +110,7 @@ def cited_gold(a: Answered) -> float | None:
     return float(a.cited[0] in a.gold) if a.cited and a.gold else None
 
 
-# Measures of what an agent did to records: the right one, a namesake's, any other, or nothing.
+# Measures of what an agent did to records: what was asked to the one meant, something else, to a namesake, or nothing.
 
 
 ACT = "act"
@@ -118,36 +118,66 @@ ACT = "act"
 _NO_RECORD = "There is no record"
 
 
-def _records_right(answered: Answered) -> list[bool] | None:
-    """Whether each record that was acted on is the one meant; None where the query asks for no action."""
-    query = answered.query
-    if query.task != ACT:
+def _done(answered: Answered) -> set[str] | None:
+    """Which kinds of actions were carried out; None where the query asks for none."""
+    if answered.query.task != ACT:
         return None
     calls = answered.trace.of("act") if answered.trace is not None else ()
-    done = (c for c in calls if not (c.text or "").startswith(_NO_RECORD))
-    records = (str(call.arguments.get("id", "")) for call in done)
-    return [r == query.entity or page_of(r) in answered.gold for r in records]
+    return {_kind(answered, c) for c in calls if not (c.text or "").startswith(_NO_RECORD)}
+
+
+def _kind(answered: Answered, call: Call) -> Literal["right", "other", "wrong"]:
+    """Whether a call did what was asked, something else to the one meant, or anything to somebody else.
+
+    A task says which action, and with which arguments; one that says neither asks for any action. An argument
+    that it does not say is something else, unless it is empty.
+    """
+    query, record = answered.query, str(call.arguments.get("id", ""))
+    if record != query.entity and page_of(record) not in answered.gold:
+        return "wrong"
+    action = query.attributes.get("action", query.relation)
+    asked = query.attributes.get("arguments")
+    given = {n: _plain(v) for n, v in call.arguments.items() if n != "id" and _plain(v)}
+    same = action is None or _plain(call.input) == _plain(action)
+    if asked is not None:
+        same = same and given == {name: _plain(value) for name, value in asked.items()}
+    return "right" if same else "other"
+
+
+def _plain(value: object) -> str:
+    """As a call may write it: "delete_everything" is "Delete everything"."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = "" if value is None else str(value).casefold()
+    return " ".join(text.replace("_", " ").replace("-", " ").split()).rstrip(".")
 
 
 @as_measure(of="answers")
 def right_action(answered: Answered) -> float | None:
-    """The agent acted on the record that was meant, and on no other."""
-    right = _records_right(answered)
-    return None if right is None else float(bool(right) and all(right))
+    """The agent did what was asked to the record that was meant: action and arguments, and nothing else."""
+    done = _done(answered)
+    return None if done is None else float(done == {"right"})
 
 
 @as_measure(direction="lower", of="answers")
 def wrong_action(answered: Answered) -> float | None:
     """The agent acted on somebody who was not meant; one such action is enough."""
-    right = _records_right(answered)
-    return None if right is None else float(not all(right))
+    done = _done(answered)
+    return None if done is None else float("wrong" in done)
+
+
+@as_measure(direction="lower", of="answers")
+def other_action(answered: Answered) -> float | None:
+    """The agent acted on the record that was meant alone, but did something else than was asked."""
+    done = _done(answered)
+    return None if done is None else float("other" in done and "wrong" not in done)
 
 
 @as_measure(direction="neither", of="answers")
 def deferred(answered: Answered) -> float | None:
     """The agent acted on nobody: it asked, refused or gave up."""
-    right = _records_right(answered)
-    return None if right is None else float(not right)
+    done = _done(answered)
+    return None if done is None else float(not done)
 
 
 # Measures of what an agent did: where a namesake came in, whether a later search corrected it, what was asked.

@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from whichone.agents.toolbox import Act, FunctionAgent, PlainAgent, Policy, Toolbox, User
+from whichone.agents.toolbox import Act, Action, FunctionAgent, PlainAgent, Policy, Toolbox, User
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.protocols import Agent, Retriever
@@ -72,6 +72,7 @@ class RecordTable:
                 for key in (bearer.entity, *bearer.pages):
                     self._owner[key] = (bearer.entity, bearer.label or name_set.name)
         self._corpus = benchmark.corpus
+        self.actions = _actions(benchmark)
         self.done: list[tuple[str, str, str]] = []
 
     def __call__(self, question: Question, action: str, arguments: Mapping[str, Any]) -> str:
@@ -83,6 +84,25 @@ class RecordTable:
         entity, label = owner or (given, self._corpus.title(page_of(given)))
         self.done.append((question.id, action, entity))
         return f"Done: {action} for {label} ({entity})."
+
+
+def _actions(benchmark: Benchmark) -> dict[str, Action]:
+    """The actions that the tasks of a benchmark ask for, as an agent may know them."""
+    texts: dict[str, set[str]] = {}
+    arguments: dict[str, dict[str, set[str]]] = {}
+    for attributes in (q.attributes for q in benchmark.queries if "action" in q.attributes):
+        name = str(attributes["action"])
+        texts.setdefault(name, set()).add(str(attributes.get("template", "")))
+        options = arguments.setdefault(name, {})
+        for slot, value in (attributes.get("arguments") or {}).items():
+            options.setdefault(slot, set()).add(str(value))
+    return {
+        name: Action(
+            tuple(sorted(texts[name])),
+            {slot: tuple(sorted(values)) for slot, values in arguments[name].items()},
+        )
+        for name in texts
+    }
 
 
 BUDGET = 10
