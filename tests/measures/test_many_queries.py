@@ -15,7 +15,7 @@ from whichone.benchmarks import benchmark_tables
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput
 from whichone.files import arrow_records, tables
-from whichone.files.arrow_records import KeyedSpool, Selection
+from whichone.files.arrow_records import Selection
 from whichone.measures import intervals
 from whichone.measures.comparison import compare
 from whichone.measures.intervals import cluster_note, interval
@@ -27,7 +27,7 @@ from whichone.report import first_screen
 from whichone.report.report import make_report
 from whichone.runs import run as run_module
 from whichone.runs.read import run_reader
-from whichone.runs.run import Answers, Run
+from whichone.runs.run import Answers
 from whichone.runs.runner import run_retriever
 from whichone.runs.shown import Setting
 
@@ -53,7 +53,7 @@ class Sometimes:
 def few_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (arrow_records, intervals):
         monkeypatch.setattr(module, "IN_MEMORY", 8)
-    monkeypatch.setattr(run_module, "ROWS_IN_MEMORY", 8)
+    monkeypatch.setattr(run_module, "ROW_GROUP", 7)
     monkeypatch.setattr(tables, "SORTED_IN_MEMORY", 16)
 
 
@@ -81,7 +81,6 @@ def test_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     _, known = scored(tmp_path / "bench", tmp_path / "known")
     few_in_memory(monkeypatch)
     _, stored = scored(tmp_path / "parts", tmp_path / "stored")
-    assert isinstance(Run.open(tmp_path / "stored" / "run0").ranked_pages(), KeyedSpool)
     for file in ("rankings", "failures"):
         first, second = (
             tmp_path / place / "run0" / f"{file}.parquet" for place in ("known", "stored")
@@ -178,8 +177,6 @@ def test_answers_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.Monkey
     known = score_answers(made, benchmark, measures)
     few_in_memory(monkeypatch)
     answers = Answers.open(tmp_path / "answers")
-    assert isinstance(answers.answers, KeyedSpool)
-    assert isinstance(answers.shown, KeyedSpool)
     assert dict(answers.answers.items()) == made.answers
     assert list(answers.shown.values()) == list(made.shown.values())
     stored = score_answers(answers, Benchmark.open(tmp_path / "bench"), measures)

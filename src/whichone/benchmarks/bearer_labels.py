@@ -18,7 +18,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import own_id
 from whichone.corpus.corpus import Corpus
-from whichone.files.arrow_records import Seen, blocks, kept
+from whichone.files.arrow_records import Seen, Spool, blocks
 from whichone.records import Bearer, NameSet, Query, Record
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
@@ -207,7 +207,9 @@ def three_choices(
     """
     skipped = {"other task": 0, "no gold page": 0, "fewer than three bearers with pages": 0}
     pool = _pages_by_collection(benchmark) if fewer == "pad" else {}
-    items = kept(ThreeChoice, _items(benchmark, seed, tasks, pool, skipped))
+    items: Sequence[ThreeChoice] = Spool(ThreeChoice).extend(
+        _items(benchmark, seed, tasks, pool, skipped)
+    )
     if most is not None and len(items) > most:
         items = tuple(random.Random(f"{seed}").sample(items, most))
     return ThreeChoices(items, skipped)

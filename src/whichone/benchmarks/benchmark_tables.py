@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import tempfile
 from collections import Counter
 from collections.abc import (
     Callable,
@@ -23,7 +22,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from whichone.corpus.corpus import Corpus
@@ -35,12 +33,12 @@ from whichone.files.arrow_records import (
     Spool,
     Stored,
     blocks,
-    existing,
+    mapped_index,
     numbers,
 )
 from whichone.files.folder import Folder
 from whichone.files.lines import encode_text
-from whichone.files.mapped import Hashes, HashIndex, Rows, hashes, run_starts
+from whichone.files.mapped import run_starts
 from whichone.files.tables import (
     TableSchema,
     in_key_order,
@@ -244,23 +242,10 @@ class EntityPages:
 
     def __init__(self, corpus: Corpus, near: str | Path | None = None) -> None:
         self._corpus = corpus
-        self._index: HashIndex | None = None
-        if any(len(found) for found, _ in self._values()):
-            with tempfile.TemporaryDirectory(dir=existing(near), prefix=".entities-") as place:
-                HashIndex.write(Path(place), "entity", self._values())
-                # mapped: files may go
-                self._index = HashIndex.open(Path(place).joinpath, "entity")
-
-    def _values(self) -> Iterator[tuple[Hashes, Rows]]:
-        first = 0
-        for batch in self._corpus.batches(["entity"]):
-            column = batch["entity"]
-            rows = np.flatnonzero(pc.is_valid(column).to_numpy(zero_copy_only=False))
-            yield hashes(column.drop_null().to_pylist()), first + rows
-            first += batch.num_rows
+        self._index = mapped_index(corpus.batches(["entity"]), "entity", near)
 
     def __bool__(self) -> bool:
-        return self._index is not None
+        return len(self._index) > 0
 
     def __contains__(self, entity: object) -> bool:
         return isinstance(entity, str) and next(self._rows(entity), None) is not None
@@ -272,7 +257,7 @@ class EntityPages:
         return list(pages)
 
     def _rows(self, entity: str) -> Iterator[int]:
-        rows = self._index.rows(entity).tolist() if self._index is not None else ()
+        rows = self._index.rows(entity).tolist()
         return (row for row in rows if self._corpus.value(row, "entity") == entity)
 
     def titled(self, entity: str, title: str) -> list[str]:

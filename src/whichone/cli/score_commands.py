@@ -371,7 +371,7 @@ def score_three_command(
         benchmark, places, retrievers, fewer=fewer, most=most, seed=seed, study=study
     )
     if items_file:
-        write_rows(items_file, msgspec.to_builtins(choices.items))
+        write_rows(items_file, [*map(msgspec.to_builtins, choices.items)])
     if as_json:
         emit_json(three_document(rows, opened, choices))
         return

@@ -205,7 +205,7 @@ class Corpus:
         """The row of each passage by what its own corpus calls it."""
         if self._sources is None:
             return [None] * len(own)
-        return self._matching(self._sources, own, "source_id", self._passages)
+        return self._sources.matching(own, "source_id", self._passages)
 
     @property
     def has_source_ids(self) -> bool:
@@ -231,7 +231,7 @@ class Corpus:
 
     def page_rows(self, pages: Sequence[str]) -> list[int | None]:
         """The row of each page id; None for what is no page of this corpus."""
-        return self._matching(self.page_index, pages, "page", self.page_table)
+        return self.page_index.matching(pages, "page", self.page_table)
 
     def rows_of(self, page: int) -> range:
         """The rows of a page's passages, by the page's row."""
@@ -343,20 +343,6 @@ class Corpus:
         if column.null_count == len(column):
             return None
         return HashIndex.of(hashes(v or "" for v in column.to_pylist()))
-
-    def _matching(
-        self, index: HashIndex, texts: Sequence[str], column: str, table: MappedTable
-    ) -> list[int | None]:
-        """Rows whose column is the text itself, not merely of the same hash."""
-        if not texts:
-            return []
-        first, last = index.bounds(texts)
-        rows: list[int | None] = []
-        for text, start, end in zip(texts, first.tolist(), last.tolist(), strict=True):
-            places = (index.row(place) for place in range(start, end))
-            same = table.string if text else table.value  # a missing one is not an empty one
-            rows.append(next((r for r in places if same(r, column) == text), None))
-        return rows
 
 
 def with_all_columns(table: pa.Table) -> pa.Table:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
+import copy
 import functools
 import os
 import tempfile
@@ -17,8 +19,11 @@ import mmh3
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from whichone.files.lines import encode_text
+from whichone.files.mapped import BATCH, Hashes, HashIndex, MappedTable, Rows, hashes
+from whichone.files.tables import fixed_groups
 from whichone.records import without_collector
 
 T = TypeVar("T")
@@ -207,15 +212,6 @@ class Stored(OnDisk[T], Generic[T]):
         return spool.extend(self)
 
 
-def kept(kind: type[T], records: Iterable[T]) -> Sequence[T]:
-    """All records: a tuple where they are few, else a spool."""
-    iterator = iter(records)
-    first = tuple(islice(iterator, IN_MEMORY + 1))
-    if len(first) <= IN_MEMORY:
-        return first
-    return Spool(kind).extend(first).extend(iterator)
-
-
 def numbers(count: int, kind: Any, fill: float = 0) -> npt.NDArray[Any]:
     """An array with one value in all places, mapped from a file without a name where it is long."""
     if count <= IN_MEMORY:
@@ -317,43 +313,109 @@ class Seen:
         self._last = {}
 
 
-# Records by their keys: in memory where they are few, else on disk while a command works.
+# A record for each key, as a table that is mapped, however many there are.
 
 
-_KEYED_SPOOL_BLOCK = 4_096
+@contextlib.contextmanager
+def unnamed(near: str | Path | None = None) -> Iterator[Path]:
+    """A folder for files that are mapped and then go; it is on the disk of `near`, the folder to be written."""
+    with tempfile.TemporaryDirectory(dir=existing(near), prefix=".mapped-") as place:
+        yield Path(place)
 
 
-class KeyedSpool(Mapping[str, T]):
-    """Records on disk, read in their order, or by their keys: best many at once; of a key's records the first counts."""
+def mapped_copy(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, near: str | Path | None = None
+) -> MappedTable:
+    """The rows of batches that come once."""
+    with unnamed(near) as place:
+        file = place / "rows.arrow"
+        with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+            for group in fixed_groups(batches, schema, BATCH):
+                writer.write_table(group)
+        return MappedTable.open(file)
+
+
+def mapped_index(
+    batches: Iterable[pa.RecordBatch], column: str, near: str | Path | None = None
+) -> HashIndex:
+    """The rows of each text of a column; those without one are left out."""
+
+    def values() -> Iterator[tuple[Hashes, Rows]]:
+        first = 0
+        for batch in batches:
+            texts = batch[column]
+            rows = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False))
+            yield hashes(texts.drop_null().to_pylist()), first + rows
+            first += batch.num_rows
+
+    with unnamed(near) as place:
+        HashIndex.write(place, "key", values())
+        return HashIndex.open(place.joinpath, "key")
+
+
+class KeyedTable(Mapping[str, T]):
+    """A record for each row of a table, by the row's key: in the order of the rows, or best of many keys at once.
+
+    `decode` gives the records of some rows. Of the rows of one key the first counts.
+    """
 
     def __init__(
-        self, kind: type[T], pairs: Iterable[tuple[str, T]], near: str | Path | None = None
+        self,
+        batches: Iterable[pa.RecordBatch],
+        schema: pa.Schema,
+        decode: Callable[[pa.Table], Iterable[T]],
+        near: str | Path | None = None,
     ) -> None:
-        self.records: Spool[T] = Spool(kind, near)
-        self._keys: Spool[str] = Spool(str, near)
-        self._places = Seen(near)
-        for block in blocks(pairs, _KEYED_SPOOL_BLOCK):
-            keys = [key for key, _ in block]
-            self._places.add(keys, range(len(self._keys), len(self._keys) + len(block)))
-            self._keys.extend(keys)
-            self.records.extend(record for _, record in block)
+        """The first column of the schema has the keys."""
+        self._key, self._decode = schema.names[0], decode
+        self._table = table = mapped_copy(batches, schema, near)
+        keys = [self._key]
+        self._index = functools.cache(lambda: mapped_index(table.batches(keys), keys[0], near))
+
+    @classmethod
+    def of_pairs(
+        cls,
+        pairs: Iterable[tuple[str, Any]],
+        kind: pa.DataType,
+        decode: Callable[[pa.Table], Iterable[T]],
+        near: str | Path | None = None,
+    ) -> KeyedTable[T]:
+        """From keys and values as they come, which are the columns "key" and "value"."""
+        schema = pa.schema([("key", pa.string()), ("value", kind)])
+        columns = (zip(*block, strict=True) for block in blocks(pairs, BATCH))
+        batches = (pa.record_batch([[*k], [*v]], schema=schema) for k, v in columns)
+        return cls(batches, schema, decode, near)
+
+    def decoded(self, decode: Callable[[pa.Table], Iterable[V]]) -> KeyedTable[V]:
+        """Other records of the same rows."""
+        other: KeyedTable[Any] = copy.copy(self)
+        other._decode = decode
+        return other
 
     def many(self, keys: Sequence[str]) -> list[T | None]:
         """The record of each key, None where there is none."""
-        places = self._places.numbers(keys)
-        return [None if place is None else self.records[place] for place in places]
+        rows = self._index().matching(keys, self._key, self._table)
+        known = [row for row in rows if row is not None]
+        records = iter(self._decode(self._table.take(known, self._table.schema.names)))
+        return [None if row is None else next(records) for row in rows]
 
     def __getitem__(self, key: str) -> T:
-        place = self._places.numbers([key])[0]
-        if place is None:
+        (record,) = self.many([key])
+        if record is None:
             raise KeyError(key)
-        return self.records[place]
+        return record
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._keys)
+        for batch in self._table.batches([self._key]):
+            yield from batch[0].to_pylist()
 
     def __len__(self) -> int:
-        return len(self.records)
+        return len(self._table)
+
+    def records(self) -> Iterator[T]:
+        """All records, without looking each key up."""
+        for batch in self._table.batches():
+            yield from self._decode(pa.Table.from_batches([batch]))
 
     def values(self) -> ValuesView[T]:
         return _Values(self)
@@ -363,34 +425,28 @@ class KeyedSpool(Mapping[str, T]):
 
 
 class _Values(ValuesView[T]):
-    """Read in order, without looking each key up."""
-
-    def __init__(self, spool: KeyedSpool[T]) -> None:
-        super().__init__(spool)
-        self._spool = spool
+    _mapping: KeyedTable[T]
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self._spool.records)
+        return self._mapping.records()
 
 
 class _Items(ItemsView[str, T]):
-    def __init__(self, spool: KeyedSpool[T]) -> None:
-        super().__init__(spool)
-        self._spool = spool
+    _mapping: KeyedTable[T]
 
     def __iter__(self) -> Iterator[tuple[str, T]]:
-        return zip(self._spool, self._spool.records, strict=True)
-
-
-def keyed(kind: type[T], pairs: Iterable[tuple[str, T]]) -> Mapping[str, T]:
-    """All records by their keys: a dictionary where they are few."""
-    iterator = iter(pairs)
-    first = list(islice(iterator, IN_MEMORY + 1))
-    if len(first) <= IN_MEMORY:
-        return dict(first)
-    return KeyedSpool(kind, chain(first, iterator))
+        return zip(self._mapping, self._mapping.records(), strict=True)
 
 
 def of_keys(records: Mapping[str, T], keys: Sequence[str]) -> list[T | None]:
-    """The record of each key, None where there is none: many at once where they are on disk."""
-    return records.many(keys) if isinstance(records, KeyedSpool) else [*map(records.get, keys)]
+    """The record of each key, None where there is none: of a table many at once."""
+    return records.many(keys) if isinstance(records, KeyedTable) else [*map(records.get, keys)]
+
+
+def lists_of(column: pa.ChunkedArray) -> list[list[str]]:
+    """A column of lists of texts; equal texts are one object, as most runs return a page many times."""
+    whole = column.combine_chunks()
+    texts = whole.flatten().dictionary_encode()
+    every = np.array(texts.dictionary.to_pylist(), object)[texts.indices.to_numpy()].tolist()
+    ends = accumulate(whole.value_lengths().fill_null(0).to_pylist(), initial=0)
+    return [every[start:end] for start, end in pairwise(ends)]

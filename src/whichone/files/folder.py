@@ -175,21 +175,28 @@ class Folder:
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """A table, or some of its columns; only the blocks that are read are compared."""
         self._entry(part_name(name, 0))
-        parts = [self._part(file, columns) for file in part_names(name, self.manifest.files)]
+        files = part_names(name, self.manifest.files)
+        parts = [tables.read_table(self._compared(file, columns), columns) for file in files]
         return pa.concat_tables(parts) if len(parts) > 1 else parts[0]
 
-    def _part(self, file: str, columns: Sequence[str] | None) -> pa.Table:
+    def batches(
+        self, name: str, columns: Sequence[str] | None = None, size: int = _ROWS
+    ) -> Iterator[pa.RecordBatch]:
+        """The same, some rows at a time."""
+        self._entry(part_name(name, 0))
+        files = [self._compared(f, columns) for f in part_names(name, self.manifest.files)]
+        return tables.read_batches(files, size, columns)
+
+    def rows_of(self, name: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+        return (row for batch in self.batches(name, columns) for row in batch.to_pylist())
+
+    def _compared(self, file: str, columns: Sequence[str] | None) -> Path:
+        """Where a table's file is; the checksums of these columns are compared."""
         crc32 = self.manifest.files[file].crc32
         path = self.path(file, whole=columns is None)
         if columns is not None and crc32:
             files_manifest.check_ranges(path, crc32, tables.column_ranges(path, columns))
-        return tables.read_table(path, columns)
-
-    def rows_of(self, name: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-        """The rows of a table, some at a time; all of it is compared first."""
-        self._entry(part_name(name, 0))
-        for batch in tables.read_batches(self.parts(name), _ROWS, columns):
-            yield from batch.to_pylist()
+        return path
 
     def damage(self) -> Iterator[BrokenFolder]:
         """Every file that differs from what was written, all bytes read anew."""

@@ -370,6 +370,18 @@ class HashIndex:
     def row(self, place: int) -> int:
         return int(self._rows[place])
 
+    def matching(self, texts: Sequence[str], column: str, table: MappedTable) -> list[int | None]:
+        """The first row whose column is the text itself, not merely of the same hash."""
+        if not texts:
+            return []
+        first, last = self.bounds(texts)
+        rows: list[int | None] = []
+        for text, start, end in zip(texts, first.tolist(), last.tolist(), strict=True):
+            places = (self.row(place) for place in range(start, end))
+            same = table.string if text else table.value  # a missing one is not an empty one
+            rows.append(next((r for r in places if same(r, column) == text), None))
+        return rows
+
 
 @contextlib.contextmanager
 def _in_pieces(

@@ -23,11 +23,12 @@ from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.arrow_records import (
     IN_MEMORY,
+    KeyedTable,
     OnDisk,
     Seen,
     Selection,
     blocks,
-    keyed,
+    lists_of,
     numbers,
     of_keys,
 )
@@ -555,7 +556,12 @@ def other_values(queries: Sequence[Query]) -> Mapping[str, tuple[str, ...]]:
     Where other bearers are asked for the same relation, only those values count; otherwise all that is
     asked about them.
     """
-    return once(queries, "other values", lambda: keyed(tuple[str, ...], _other_values(queries)))
+
+    def tabled() -> KeyedTable[tuple[str, ...]]:
+        pairs, kind = _other_values(queries), pa.list_(pa.string())
+        return KeyedTable.of_pairs(pairs, kind, lambda t: map(tuple, lists_of(t["value"])))
+
+    return once(queries, "other values", tabled)
 
 
 def _other_values(queries: Sequence[Query]) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -18,7 +18,7 @@ from whichone.measures.ranking_measures import kind_of_page
 from whichone.measures.scores import as_answered, other_values, undecidable, with_judgements
 from whichone.records import Query, page_of
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
-from whichone.runs.run import Answers, Run
+from whichone.runs.run import Answers, Run, beside
 from whichone.text import normalisers
 
 _WORD = re.compile(r"\w+")
@@ -187,15 +187,14 @@ def _phrases(text: str, wanted: Container[str], never: Container[str]) -> list[s
 
 def worst_mistakes(run: Run, benchmark: Benchmark, *, most: int = 10) -> list[Mistake]:
     """The bearers that were most often taken for another or not found, worst first."""
-    ranked = run.ranked_pages()
     wrong: dict[tuple[str, str | None, str], list[Query]] = {}
     asked: dict[str, int] = {}
-    for query in benchmark.queries:
+    for query, pages in beside(benchmark.queries, run.ranked_pages()):
         if undecidable(query):
             continue
         who = query.entity or query.id
         asked[who] = asked.get(who, 0) + 1
-        mistake = mistake_of(query, ranked.get(query.id, ()), benchmark)
+        mistake = mistake_of(query, pages or (), benchmark)
         if mistake is not None:
             wrong.setdefault((who, mistake[1], mistake[0]), []).append(query)
     order = {"confused": 0, "not found": 1, "found late": 2}
@@ -254,18 +253,18 @@ def worst_answers(
     answers: Answers, benchmark: Benchmark, *, most: int = 10, judge: Judging | None = None
 ) -> list[Mistake]:
     """Answers that were a namesake's, and actions on somebody else, those about one bearer together."""
-    others = other_values(benchmark.queries)
     wrong: dict[str, list[tuple[Query, Answered]]] = {}
     asked: dict[str, int] = {}
     (acted,) = parse_measures(["wrong_action"])
     listed = []
-    for query in benchmark.queries:
+    others = other_values(benchmark.queries)
+    for query, answer, values in beside(benchmark.queries, answers.answers, others):
         if undecidable(query):
             continue
         who = query.entity or query.id
         asked[who] = asked.get(who, 0) + 1
-        if (answer := answers.answers.get(query.id)) is not None:
-            listed.append(as_answered(query, answer, (), others.get(query.id, ())))
+        if answer is not None:
+            listed.append(as_answered(query, answer, (), values or ()))
     for answered in with_judgements(listed, judge):
         if outcome(answered) == "namesake" or acted.value(answered):
             query = answered.query

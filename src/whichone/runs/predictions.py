@@ -33,6 +33,7 @@ from whichone.runs.run import (
     LEFT_OUT,
     Answers,
     Run,
+    beside,
 )
 from whichone.runs.shown import AMBIGDOCS, Setting
 
@@ -209,11 +210,10 @@ def kilt_predictions(
     """Each question with KILT's output of it: one answer, and the pages it rests on, else those shown."""
     titles = benchmark.page_titles
     finder = PageFinder(benchmark)
-    for query in benchmark.queries:
-        answer = answers.answers.get(query.id)
+    for query, answer, shown in beside(benchmark.queries, answers.answers, answers.shown):
         if answer and query.task == "el":
             answer = _linked(answer, query.task, finder)
-        rests = (answer.passages if answer else ()) or answers.shown.get(query.id, ())
+        rests = (answer.passages if answer else ()) or shown or ()
         provenance = [
             {"wikipedia_id": page.partition(":")[2], "title": titles.get(page, "")}
             for page in dict.fromkeys(map(page_of, rests))

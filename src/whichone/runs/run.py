@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -18,69 +16,55 @@ from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.corpus.corpus import KIND as CORPUS_KIND
 from whichone.corpus.corpus import Corpus, remember
-from whichone.errors import BadInput, BrokenFolder, Missing, UsageError
-from whichone.files.arrow_records import KeyedSpool, Seen, keyed, of_keys
+from whichone.errors import BadInput, Missing, UsageError
+from whichone.files.arrow_records import KeyedTable, Seen, blocks, lists_of, of_keys
 from whichone.files.folder import Folder, folder_kinds
 from whichone.files.manifest import MANIFEST, decode_manifest
-from whichone.files.tables import TableSchema, group_batches
+from whichone.files.mapped import run_starts
+from whichone.files.tables import ROW_GROUP, TableSchema
 from whichone.progress import talk
-from whichone.records import Answer, Trace
+from whichone.records import Answer, Query, Trace
 
-# What a run returned for each question: in memory where it is little, else in a file without a name.
-
-
-ROWS_IN_MEMORY = 2_500_000
-"""Rows of rankings that are kept as lists of strings; where there are more they stay on disk."""
-_ROWS = 65_536
+# What a system returned for each question, looked up many at once.
 
 
-def by_question(table: pa.Table | pa.RecordBatch, column: str) -> Iterator[tuple[str, list[str]]]:
-    """A column's values for each question of a table in the order of questions and ranks.
-
-    Equal values are one object: most runs return a page many times.
-    """
-    whole = pa.table(table)
-    questions = pc.dictionary_encode(whole["question"].combine_chunks())
-    values = pc.dictionary_encode(whole[column].combine_chunks())
-    distinct = np.array(values.dictionary.to_pylist(), object)
-    places = values.indices.to_numpy()
-    owners = questions.indices.to_numpy()
-    bounds = [*np.flatnonzero(np.diff(owners, prepend=-1)).tolist(), len(owners)]
-    names = questions.dictionary.to_pylist()
-    for start, end in itertools.pairwise(bounds):
-        yield names[owners[start]], distinct[places[start:end]].tolist()
+def _results(folder: Folder, column: str) -> Iterator[pa.RecordBatch]:
+    """Each question of the rankings with the values of a column in their order."""
+    rows = RANKINGS.empty().select(["question", column])
+    for batch in folder.batches(RANKINGS.name, ["question", column], ROW_GROUP):
+        rows = pa.concat_tables([rows, pa.Table.from_batches([batch])]).combine_chunks()
+        last = int(run_starts(rows["question"].chunk(0))[-1])  # which may go on in the next batch
+        yield _by_question(rows.slice(0, last))
+        rows = rows.slice(last)
+    yield _by_question(rows)
 
 
-def stored_rankings(path: Path, column: str, *, once: bool) -> KeyedSpool[list[str]]:
-    """The values of one column by question, on disk; of each question `once` takes every value once."""
-    rankings = _streamed(path, column)
-    return KeyedSpool(
-        list[str], ((q, [*dict.fromkeys(values)] if once else values) for q, values in rankings)
-    )
+def _by_question(rows: pa.Table) -> pa.RecordBatch:
+    questions, values = (column.combine_chunks() for column in rows.columns)
+    starts = run_starts(questions)
+    bounds = pa.array([*starts.tolist(), len(questions)], pa.int32())
+    lists = pa.ListArray.from_arrays(bounds, values)
+    return pa.record_batch([questions.take(pa.array(starts)), lists], schema=_RESULTS)
+
+
+_RESULTS = pa.schema([("question", pa.string()), ("results", pa.list_(pa.string()))])
+
+
+def beside(
+    queries: Iterable[Query], *records: Mapping[str, Any]
+) -> Iterator[tuple[Query, *tuple[Any, ...]]]:
+    """Each query with its record in every mapping, None where it has none; they are looked up many at once."""
+    for block in blocks(queries, _TOGETHER):
+        ids = [query.id for query in block]
+        yield from zip(block, *(of_keys(known, ids) for known in records), strict=True)
+
+
+_TOGETHER = 1024
 
 
 def of_many(ranked: Mapping[str, Sequence[str]], questions: Sequence[str]) -> list[Sequence[str]]:
     """The values of each question, none where it has none."""
     return [values or () for values in of_keys(ranked, questions)]
-
-
-def _streamed(path: Path, column: str) -> Iterator[tuple[str, list[str]]]:
-    """The same as `by_question` of a whole file, some rows at a time."""
-    last: tuple[str, list[str]] | None = None
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in group_batches(file, _ROWS, ["question", column]):
-                for question, values in by_question(batch, column):
-                    if last is not None and last[0] == question:
-                        last[1].extend(values)
-                        continue
-                    if last is not None:
-                        yield last
-                    last = question, values
-    except (pa.ArrowInvalid, OSError) as error:
-        raise BrokenFolder(f"not a readable Parquet table: {error}", file=path) from error
-    if last is not None:
-        yield last
 
 
 # A folder of results over a benchmark: what a run and a folder of answers have in common, and what their system saw.
@@ -251,19 +235,17 @@ class Run(Results):
         """For each question the pages in order of their best passage, each once."""
         return self._ranked_pages
 
-    @functools.cached_property
-    def _ranked_pages(self) -> Mapping[str, Sequence[str]]:
-        if self._many:
-            return stored_rankings(self.folder.path(RANKINGS.file), "page", once=True)
-        table = self.folder.table(RANKINGS.name, ["question", "page"])
-        return {q: list(dict.fromkeys(pages)) for q, pages in by_question(table, "page")}
-
     def ranked_passages(self) -> Mapping[str, Sequence[str]]:
         """For each question what the system returned, best first."""
-        if self._many:
-            return stored_rankings(self.folder.path(RANKINGS.file), "passage", once=False)
-        table = self.folder.table(RANKINGS.name, ["question", "passage"])
-        return dict(by_question(table, "passage"))
+        return self._ranked_passages
+
+    @functools.cached_property
+    def _ranked_pages(self) -> KeyedTable[list[str]]:
+        return KeyedTable(_results(self.folder, "page"), _RESULTS, _each_once)
+
+    @functools.cached_property
+    def _ranked_passages(self) -> KeyedTable[list[str]]:
+        return KeyedTable(_results(self.folder, "passage"), _RESULTS, _lists)
 
     def firsts(self, questions: Sequence[str]) -> dict[str, tuple[str, str]]:
         """What came first for each of a few questions, and its page; only their part of the table is read."""
@@ -277,10 +259,13 @@ class Run(Results):
             return RANKINGS.empty()
         return pq.read_table(self.folder.path(RANKINGS.file), filters=wanted, pre_buffer=False)
 
-    @property
-    def _many(self) -> bool:
-        rows = self.folder.manifest.files[RANKINGS.file].rows
-        return rows is not None and rows > ROWS_IN_MEMORY
+
+def _lists(table: pa.Table) -> list[list[str]]:
+    return lists_of(table["results"])
+
+
+def _each_once(table: pa.Table) -> Iterator[list[str]]:
+    return (list(dict.fromkeys(pages)) for pages in _lists(table))
 
 
 # Answers on disk: what a reader said to every question, naming its run, reader and setting.
@@ -332,15 +317,17 @@ class Answers(Results):
     @functools.cached_property
     def shown(self) -> Mapping[str, tuple[str, ...]]:
         """The passages each question was shown with, in their order."""
-        rows = self.folder.rows_of(ANSWERS.name, ["question", "shown"])
-        pairs = ((row["question"], tuple(row["shown"] or ())) for row in rows)
-        return keyed(tuple[str, ...], pairs)
+        return self._rows.decoded(lambda table: map(tuple, lists_of(table["shown"])))
 
     @functools.cached_property
     def answers(self) -> Mapping[str, Answer]:
         """By question; failed ones and those that were not asked are not among them."""
-        rows = self.folder.rows_of(ANSWERS.name)
-        return keyed(Answer, ((row["question"], _answer(row)) for row in rows))
+        return self._rows.decoded(lambda table: map(_answer, table.to_pylist()))
+
+    @functools.cached_property
+    def _rows(self) -> KeyedTable[Any]:
+        batches = self.folder.batches(ANSWERS.name)
+        return KeyedTable(batches, ANSWERS.schema, pa.Table.to_pylist)
 
     @functools.cached_property
     def left_out(self) -> dict[str, str]:
@@ -352,7 +339,7 @@ def _answer(row: Mapping[str, Any]) -> Answer:
     return Answer(
         question=row["question"],
         text=row["text"],
-        asks=row.get("asks"),
+        asks=row["asks"],
         passages=tuple(row["passages"] or ()),
         score=row["score"],
         notes=msgspec.json.decode(row["notes"]) if row["notes"] else {},

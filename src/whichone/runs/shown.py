@@ -292,10 +292,12 @@ def finished_entries(answers: Answers) -> dict[str, Entry]:
     return {
         question: Entry(
             answer,
-            answers.shown.get(question, ()),
+            shown,
             {k: v for k, v in usage.get(question, {}).items() if v is not None},
         )
-        for question, answer in answers.answers.items()
+        for (question, answer), shown in zip(
+            answers.answers.items(), answers.shown.values(), strict=True
+        )
         if answer.notes.get("form") != "empty"
     }
 

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from whichone.errors import BadInput, Missing, WhichoneError
-from whichone.files.arrow_records import KeyedSpool, Seen, Selection, Spool, blocks
+from whichone.files.arrow_records import KeyedTable, Seen, Selection, Spool, blocks
 from whichone.files.json_records import array_records, records_under
 from whichone.files.lines import ODD_RECORD, read_json_lines
 from whichone.papers.kilt.convert_links import convert_aida, convert_elevant, convert_wned
@@ -143,7 +144,10 @@ def _outputs(
 Numbered = list[tuple[int, str]]
 
 
-def _pages(original: Original, claims: Iterable[_Claim]) -> KeyedSpool[Numbered]:
+_NUMBERED = pa.list_(pa.struct([("number", pa.int64()), ("text", pa.string())]))
+
+
+def _pages(original: Original, claims: Iterable[_Claim]) -> KeyedTable[Numbered]:
     """The sentences of the pages that the claims refer to, from the files of FEVER's wiki-pages."""
     wanted = Seen(original.near)
     for block in blocks(claims, BLOCK):
@@ -155,7 +159,12 @@ def _pages(original: Original, claims: Iterable[_Claim]) -> KeyedSpool[Numbered]
             "FEVER names sentences by their number",
             hint="give the folder of its wiki-pages (wiki-001.jsonl ...) with --extra",
         )
-    return KeyedSpool(Numbered, _wanted(files, wanted), original.near)
+    return KeyedTable.of_pairs(_wanted(files, wanted), _NUMBERED, _decoded, original.near)
+
+
+def _decoded(table: pa.Table) -> Iterator[Numbered]:
+    for sentences in table["value"].to_pylist():
+        yield [(sentence["number"], sentence["text"]) for sentence in sentences]
 
 
 def _wanted(files: Iterable[Path], wanted: Seen) -> Iterator[tuple[str, Numbered]]:

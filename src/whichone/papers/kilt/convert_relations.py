@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import random
-import tempfile
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import compress, groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
 from whichone.errors import BadInput
-from whichone.files.arrow_records import KeyedSpool, Spool, blocks, existing
+from whichone.files.arrow_records import KeyedTable, Spool, blocks, existing, lists_of, mapped_copy
 from whichone.files.json_records import decode_whole, parts
 from whichone.files.lines import NOT_JSON, read_text_lines
-from whichone.files.mapped import MappedTable, write_mapped
 from whichone.files.tables import TableSchema, in_key_order
 from whichone.papers.kilt.evidence_text import Original, TaskOutput, TaskRecord, made_id, sentence
 
@@ -113,12 +110,12 @@ def convert_trex(original: Original) -> Iterator[TaskRecord]:
     be set in `original.options`.
     """
     near, relations = existing(original.near), dict[str, dict[str, None]]()
-    with tempfile.TemporaryDirectory(dir=near, prefix=".triples-") as folder:
-        file = Path(folder) / "triples.arrow"
-        write_mapped(file, _batches(_triples(original, relations), _TRIPLES), _TRIPLES.schema)
-        table = MappedTable.open(file).table()  # mapped: the file may go
+    batches = _batches(_triples(original, relations), _TRIPLES)
+    table = mapped_copy(batches, _TRIPLES.schema, near).table()
     objects = in_key_order(table.select(_SURFACES.schema.names), _SURFACES, near)
-    surfaces = KeyedSpool(list[str], _distinct(_rows(objects)), near)
+    surfaces = KeyedTable.of_pairs(
+        _distinct(_rows(objects)), pa.list_(pa.string()), lambda t: lists_of(t["value"]), near
+    )
     triples = _rows(in_key_order(table, _TRIPLES, near))
     chosen = enumerate(_of_split(triples, original), 1)
     for block in blocks(chosen, BLOCK):
