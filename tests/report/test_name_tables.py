@@ -16,7 +16,12 @@ from whichone.measures.scores import Scores, score_run
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.report.first_screen import clearest_panels, names_html
 from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
-from whichone.report.report import breakdown_table, kinds_section, relation_table
+from whichone.report.report import (
+    breakdown_table,
+    kinds_section,
+    make_report,
+    relation_table,
+)
 from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
@@ -109,7 +114,7 @@ def test_examples_are_questions_with_answer_and_title(benchmark: Benchmark) -> N
 
 def test_shared_and_unique_names_and_relations(benchmark: Benchmark, scores: list[Scores]) -> None:
     rows = breakdown_table(scores, ["shared_name"], "").rows
-    values = {(row[1], row[2]): (row[3].value, row[6].value, row[7]) for row in rows}  # type: ignore[union-attr]
+    values = {(row[0], row[1]): (row[2].value, row[5].value, row[6]) for row in rows}  # type: ignore[union-attr]
     assert values["shared", "famous"] == (0.5, 0.5, 2)
     assert values["unique", "famous"] == (0, 0, 2)
     assert values["unique", "knows"] == (1, 0, 2)
@@ -141,10 +146,15 @@ def test_questions_worded_in_several_ways_are_split_by_wording(
     )  # fmt: skip
     measures = parse_measures(["acc@1", "acc@5", "acc@20", "confused@20"])
     section = kinds_section([score_run(run, worded, measures)], worded)
-    assert section is not None
+    assert section is not None and not section.html
     table = next(t for t in section.tables if t.key == "by-wording")
-    assert [(row[1], row[-1]) for row in table.rows] == [("by fact", 2), ("by type", 2)]
-    assert [row[3].value for row in table.rows] == [1, 1]  # type: ignore[union-attr]
+    assert [(row[0], row[-1]) for row in table.rows] == [("by fact", 2), ("by type", 2)]
+    assert [row[2].value for row in table.rows] == [1, 1]  # type: ignore[union-attr]
+    make_report([run.path], tmp_path / "r.html", benchmark=worded.folder.root)
+    page = (tmp_path / "r.html").read_text("utf-8")
+    kinds = page[page.index("<h2>By kind of question") :]
+    bars, table_at = kinds.index('<svg class="outcomes"'), kinds.index("<table")
+    assert bars < table_at and "<h3>By fact</h3>" in kinds and "<h3>By type</h3>" in kinds
 
 
 def test_panels_show_the_most_telling_name_first(
@@ -160,9 +170,11 @@ def test_panels_show_the_most_telling_name_first(
     assert len(clearest_panels(runs, scores, benchmark, most=1)) == 1
     page = names_html(panels, BearerLabels(benchmark), [s.system for s in scores])
     rows = re.findall(
-        r"<b>([^<]*)</b>.*?<td class=\"n\">(\d+)</td><td class=\"n\">(\d+)</td>", page, re.DOTALL
+        r"<b><bdi>([^<]*)</bdi></b>.*?<td class=\"n\">(\d+)</td><td class=\"n\">(\d+)</td>",
+        page,
+        re.DOTALL,
     )
     assert rows == [("Her", "2", "0"), ("Abe Lincoln", "2", "1")]
     assert "2 of 2 right" in page and "1 of 2 right" in page and 'data-filter="names"' in page
     hidden = names_html(panels, BearerLabels(benchmark), ["a", "b"], redact=True)
-    assert "<b>name 2</b>" in hidden and "Lincoln" not in hidden
+    assert "<bdi>name 2</bdi>" in hidden and "Lincoln" not in hidden

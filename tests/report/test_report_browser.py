@@ -36,9 +36,11 @@ def test_every_table_and_figure_lies_beside_it(report: Path) -> None:
 def test_what_comes_first(report: Path) -> None:
     """The headline's name is the one on the first card; confusion and figures before tables of accuracy."""
     text = report.read_text("utf-8")
-    verdict, card = re.findall(r'class="verdict">([^<]*)<|<article><h3>([^<]*)<', text)[:2]
-    name = re.search(r"the wrong (.*?), or", verdict[0])
-    assert name and name[1].split()[-1] in card[1]
+    verdict, card = re.findall(r'class="verdict">([^<]*)<|<article><h3>“<bdi>([^<]*)<', text)[:2]
+    name = re.search(r"(\S+)[^a-z]* hands over the wrong (.*?), or", verdict[0])
+    assert name and name[2].split()[-1] in card[1]
+    first = text[text.index("<article>") : text.index("</article>")]
+    assert f"✗ {name[1]}" in first  # of the system that the headline is about
     headings = re.findall(r"<h2>([^<]*)</h2>", text)
     assert headings[:3] == ["In short", "Confused", "Found"] and headings[-1] == "Settings"
     confused = text[text.index("<h2>Confused") : text.index("<h2>Found")]
@@ -47,6 +49,9 @@ def test_what_comes_first(report: Path) -> None:
     assert "<td>bm25 k1</td>" in settings and "{&#39;" not in settings and "{'" not in settings
     assert not re.search(r"<td>[^<]*[0-9a-f]{20}", settings)
     assert 'title="acc@1: the right page is among the first 1">right first' in text
+    assert '<caption title="Entity confusion (AmbER, Table 6)">Fell for a namesake' in text
+    between = text[text.index("<h2>Between systems") : text.index("<h2>The benchmark")]
+    assert not re.search(r"<td[^>]*>(acc@1|confused@20)<", between)
 
 
 @pytest.mark.slow

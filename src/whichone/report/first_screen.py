@@ -290,22 +290,15 @@ def first_screen(
     groups = {"head": np.flatnonzero(roles == HEAD), "tail": np.flatnonzero(roles == TAIL)}
     if not all(len(rows) for rows in groups.values()):
         groups = {"all questions": every}
-    shares = {
-        group: [_shares(s, results.outcomes[s.system], rows) for s in systems]
-        for group, rows in groups.items()
-    }
     overall = [_shares(s, results.outcomes[s.system], every) for s in systems]
     overall.sort(key=lambda s: (-s.share("right"), s.share("confused"), s.system))
     order = [s.system for s in overall]
-    shares = {
-        group: sorted(rows, key=lambda row: order.index(row.system))
-        for group, rows in shares.items()
-    }
-    chosen = [] if redact else _clearest(telling)
-    name = chosen[0].name if chosen else None
+    best_first = sorted(systems, key=lambda s: order.index(s.system))
+    worst = most_confused(overall).system
+    examples = [] if redact else _examples(runs, systems, benchmark, telling, order, worst)
     shown = render(
-        "first_screen.html", verdict=verdict(overall, name), shares=shares,
-        namesakes=results.any_set, examples=_examples(runs, systems, benchmark, chosen, order),
+        "first_screen.html", shares=shares_by(best_first, results, groups), namesakes=results.any_set, examples=examples,
+        verdict=verdict(overall, examples[0]["name"] if examples else None),
     )  # fmt: skip
     return Section("In short", html=shown)
 
@@ -317,11 +310,25 @@ def _shares(scores: Scores, outcomes: Codes, rows: npt.NDArray[np.int64]) -> Sha
     return Shares(scores.system, counts, estimate(scores, measure, rows))
 
 
+def shares_by(
+    systems: Sequence[Scores], results: FirstResults, groups: Mapping[str, npt.NDArray[np.int64]]
+) -> dict[str, list[Shares]]:
+    """For each group of rows what became of every system's questions in it."""
+    return {
+        group: [_shares(s, results.outcomes[s.system], rows) for s in systems]
+        for group, rows in groups.items()
+    }
+
+
+def most_confused(overall: Sequence[Shares]) -> Shares:
+    return max(overall, key=lambda shares: shares.share("confused"))
+
+
 def verdict(overall: Sequence[Shares], name: str | None) -> str:
-    """One sentence in plain words, about the best and the worst of the systems."""
-    best, worst = overall[0], max(overall, key=lambda s: s.share("confused"))
+    """One sentence in plain words, about the best and the most confused of the systems."""
+    best, worst = overall[0], most_confused(overall)
     which = f"the wrong {name}, or the wrong bearer of another name," if name else "the wrong one"
-    if best is worst or len(overall) == 1:
+    if best is worst:
         return (
             f"{best.system} is right for {best.of_100('right')} of 100 questions and hands over "
             f"{which} in {best.of_100('confused')}."
@@ -332,66 +339,56 @@ def verdict(overall: Sequence[Shares], name: str | None) -> str:
     )
 
 
-def _clearest(telling: Sequence[Panel]) -> list[Query]:
-    """Questions on which systems differ and one of them falls for a namesake, a name each."""
-    chosen: list[Query] = []
-    for panel in telling:
-        for query, firsts in panel.queries:
-            kinds = {first.kind for first in firsts}
-            if "namesake" in kinds and (len(firsts) == 1 or "gold" in kinds):
-                chosen.append(msgspec.structs.replace(query, name=panel.name_set.name))
-                break
-        if len(chosen) == _EXAMPLES:
-            break
-    return chosen
-
-
 def _examples(
     runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark,
-    chosen: Sequence[Query], order: Sequence[str],
+    telling: Sequence[Panel], order: Sequence[str], worst: str,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """For each question what a system that is right and one that falls for a namesake put first."""
-    first = {
-        (scores.system, question): pair
+    """Questions on which one system is right and another falls for a namesake, a name each.
+
+    The first shows what the verdict is about: `worst` falls for the namesake and the first of `order` is
+    right. An example on which another system falls for it has no name.
+    """
+    candidates: list[tuple[tuple[bool, bool], Panel, Query, list[First]]] = []
+    for panel in telling:
+        for query, firsts in panel.queries:
+            by = {first.system: first for first in firsts}
+            right = [by[s] for s in order if by[s].kind == "gold"][:1]
+            wrong = [by[s] for s in (worst, *reversed(order)) if by[s].kind == "namesake"][:1]
+            if wrong and (right or len(order) == 1):
+                both = wrong[0].system == worst, not right or right[0].system == order[0]
+                candidates.append((both, panel, query, right + wrong))
+    if not candidates:
+        return []
+    lead = max(candidates, key=lambda candidate: candidate[0])
+    by_name = {lead[1].name_set.id: lead}
+    for candidate in candidates:
+        by_name.setdefault(candidate[1].name_set.id, candidate)
+    chosen = list(by_name.values())[:_EXAMPLES]
+    passages = {
+        (scores.system, question): passage
         for run, scores in zip(runs, systems, strict=True)
-        for question, pair in run.firsts([query.id for query in chosen]).items()
+        for question, (passage, _) in run.firsts([query.id for _, _, query, _ in chosen]).items()
     }
-    texts = _texts(benchmark, {identity for pair in first.values() for identity in pair})
-    labels = BearerLabels(benchmark)
+    texts = _texts(benchmark, set(passages.values()))
     examples = []
-    for query in chosen:
-        gold, others = query.gold_pages(), benchmark.other_pages(query)
-        kinds = {
-            system: kind_of_page(first.get((system, query.id), ("", ""))[1], gold, others)
-            for system in order
-        }
-        right = [system for system in order if kinds[system] == "gold"][:1]
-        wrong = [system for system in reversed(order) if kinds[system] == "namesake"][:1]
-        given = []
-        for system in [*right, *wrong]:
-            passage, page = first.get((system, query.id), ("", ""))
-            _, text = texts.get(passage) or texts.get(page) or ("", "")
+    for _, panel, query, given in chosen:
+        shown = []
+        for first in given:
+            text = texts.get(passages.get((first.system, query.id), ""), "")
             cut = text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(" ", 1)[0] + " …"
-            gold_first = kinds[system] == "gold"
-            given.append(
-                {
-                    "system": system, "kind": kinds[system], "sign": "✓" if gold_first else "✗",
-                    "words": "right first" if gold_first else "fell for a namesake",
-                    "title": labels.of_page(page, query.name_set) if page else "nothing",
-                    "text": cut,
-                }
+            words = "right first" if first.kind == "gold" else "fell for a namesake"
+            shown.append(
+                {"system": first.system, "kind": first.kind, "sign": _SIGNS[first.kind],
+                 "words": words, "title": first.title, "text": cut}
             )  # fmt: skip
-        examples.append({"question": query.input, "given": given})
+        name = panel.name_set.name if given[-1].system == worst else None
+        examples.append({"name": name, "question": query.input, "given": shown})
     return examples
 
 
-def _texts(benchmark: Benchmark, ids: set[str]) -> dict[str, tuple[str, str]]:
-    """Title and text of passages by id; a page's id gives its first passage."""
+def _texts(benchmark: Benchmark, ids: set[str]) -> dict[str, str]:
+    """Texts of passages by id; of a page, as some systems rank them, that of its first passage."""
     corpus = benchmark.corpus
-    pages = [page for page in sorted(ids) if corpus.page_row(page) is not None]
-    firsts = {page: corpus.passages_of(page)[0] for page in pages}
-    known = corpus.get([*sorted(ids), *firsts.values()])
-    texts = {
-        identity: (known[first].title, known[first].text) for identity, first in firsts.items()
-    }
-    return {**texts, **{i: (known[i].title, known[i].text) for i in ids if i in known}}
+    first = {i: corpus.passages_of(i)[0] if corpus.page_row(i) is not None else i for i in ids}
+    known = corpus.get(sorted({*first.values()}))
+    return {i: known[passage].text for i, passage in first.items() if passage in known}

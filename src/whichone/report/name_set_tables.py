@@ -34,12 +34,13 @@ TASKS = {"fc": "fact checking", "sf": "slot filling", "qa": "question answering"
 
 def accuracy_table(systems: Sequence[Scores], k: int, number: int) -> Table:
     """Table 5 (k = 1) or 9 (k = 20): all, head, tail and all correct."""
-    columns = ("all", "head", "tail", "all_correct")
     rows, marks = _ordered(systems, k, f"acc@{k}")
+    columns = _known(rows, "all", "head", "tail", "all_correct")
     return Table(
         key=f"accuracy-at-{k}",
         title=f"Top-{k} retrieval (AmbER, Table {number})",
-        columns=(*rows[0].place, "system", "all", "head", "tail", "all correct"),
+        plain=f"Right {'first' if k == 1 else f'among the first {k}'} (AmbER, Table {number})",
+        columns=(*rows[0].place, "system", *(c.replace("_", " ") for c in columns)),
         rows=[(*_place(row), *(row.values[c] for c in columns)) for row in rows],
         note=(
             f"Percent of queries with a gold page among the first {k}; all correct: percent of name sets "
@@ -47,6 +48,11 @@ def accuracy_table(systems: Sequence[Scores], k: int, number: int) -> Table:
         ),
         marks=marks,
     )
+
+
+def _known(rows: Sequence[SummaryRow], *columns: str) -> list[str]:
+    """The columns that have a figure: nothing is head or tail where nobody is known to be more popular."""
+    return [c for c in columns if any(row.values[c].n for row in rows)] or list(columns[:1])
 
 
 def _place(row: SummaryRow) -> tuple[str, ...]:
@@ -92,12 +98,13 @@ def _key(row: SummaryRow) -> tuple[str, str, str]:
 
 def confusion_table(systems: Sequence[Scores]) -> Table:
     """Table 6: how often a page of another bearer ranks above the gold page."""
-    columns = ("confused", "confused_head", "confused_tail")
     rows, marks = _ordered(systems, 1, f"confused@{DEPTH}")
+    columns = _known(rows, "confused", "confused_head", "confused_tail")
     return Table(
         key="confusion",
         title="Entity confusion (AmbER, Table 6)",
-        columns=(*rows[0].place, "system", "all", "head", "tail"),
+        plain="Fell for a namesake (AmbER, Table 6)",
+        columns=(*rows[0].place, "system", "all", *(c[9:] for c in columns[1:])),
         rows=[(*_place(row), *(row.values[c] for c in columns)) for row in rows],
         note=(
             f"Percent of queries where a page of another bearer of the name ranks above the first gold page "
@@ -126,12 +133,12 @@ def example_sets(benchmark: Benchmark, most: int = 4) -> Table:
     for query in order:
         gold = ", ".join(titles.get(p, p) for p in sorted(query.gold_pages()))
         answers = query.answers()
-        key = (group_of(query), query.name or "", query.entity or "", query.input)
+        key = group_of(query), query.name or "", query.input
         rows.append((*key, answers[0] if answers else "", gold))
     return Table(
         key="examples",
         title="Examples of name sets (AmbER, Table 1)",
-        columns=("collection", "name", "entity", "input", "answer", "gold page"),
+        columns=("collection", "name", "input", "answer", "gold page"),
         rows=rows,
         note=(
             "Each name is shared by several entities, the most popular one first. What a query asks can be "

@@ -159,6 +159,8 @@ class Table:
     """Whether estimates are printed in percent, as the papers do."""
     marks: dict[tuple[int, int], str] = field(default_factory=dict)
     """Signs of significance behind a cell, by row and column."""
+    plain: str = ""
+    """What the page calls it, where its title is in technical words."""
 
     @property
     def full_note(self) -> str:
@@ -221,20 +223,23 @@ class Table:
             measure = parse_measure(column)
         except (WhichoneError, ValueError):
             return column, ""
-        return _PLAIN.get(column, column), f"{column}: {measure.explained}"
+        among = f"right in first {measure.k}" if measure.name == "acc" else column
+        return _PLAIN.get(column, among), f"{column}: {measure.explained}"
 
-    def shown_rows(self) -> Iterator[tuple[bool, list[tuple[str, str, str]]]]:
-        """For each row whether a group begins, and its cells: how it is drawn, its value, its interval."""
+    def shown_rows(self) -> Iterator[tuple[bool, list[tuple[str, str, str, str]]]]:
+        """For each row whether a group begins, and its cells: how it is drawn, its value, its interval, its tip."""
         numeric = [self.numeric(c) for c in range(len(self.columns))]
         for r, row in enumerate(self.rows):
             same, cells = self._same_as_above(r), []
             for c, cell in enumerate(row):
                 kind = "n" if numeric[c] else "same" if c < same else ""
-                value, spread = self.text(r, c), ""
+                value, spread, tip = self.text(r, c), "", ""
+                if self.columns[c] == "measure":
+                    value, tip = self.heading(value)
                 if isinstance(cell, Estimate) and cell.low is not None:
                     value = self._estimate(cell, False) + self.marks.get((r, c), "")
                     spread = self._estimate(cell, True).partition(" ")[2]
-                cells.append((kind, value, spread))
+                cells.append((kind, value, spread, tip))
             yield bool(r and not same), cells
 
     def _same_as_above(self, row: int) -> int:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -35,30 +35,27 @@ from whichone.measures.scores import (
     Scores,
     distinctly_named,
     estimate,
+    groups_of,
     score_run,
     slice_scores,
 )
 from whichone.options import Option, takes
 from whichone.report.answer_sections import answer_sections, answers_among, answers_report
-from whichone.report.figures import (
-    GapScale,
-    gap_figure,
-    knowledge_beside,
-    long_tail,
-    popularity_sample,
-)
+from whichone.report.figures import GapScale
 from whichone.report.first_screen import (
     MOST,
+    FirstResults,
+    Shares,
     clearest_panels,
     first_results,
     first_screen,
     names_html,
+    shares_by,
 )
 from whichone.report.name_set_tables import TASKS, accuracy_table, confusion_table, example_sets
-from whichone.report.page import Cell, Figure, Page, Section, Table
+from whichone.report.page import Cell, Page, Section, Table, render
 from whichone.runs.run import Answers, Run
 
-Shown = TypeVar("Shown", Table, Figure)
 RANKED = ("acc@1",)
 """What systems are ranked by."""
 
@@ -115,30 +112,21 @@ def make_report(
     sections = [
         *_sections(opened, systems, base, read, options),
         *answer_sections(read, base, opened, redact=options.redact),
+        Section("Settings", [settings_table(opened, systems)]),
     ]
-    sections.append(Section("Settings", [settings_table(opened, systems)]))
-    shown = [section for section in sections if section is not None]
     if all(query.task not in TASKS for query in base.queries):
-        shown = [_without_amber(section) for section in shown]
+        sections = [_without_amber(section) for section in sections]
+    # a paper's own headline first; the verdict and the first table are open, the others folded by topic
+    sections.sort(key=lambda section: not section.leads)
+    gold_is = base.folder.manifest.parameters.get(GOLD_IS)
     page = Page(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(s.system for s in systems)} on {base.id}",
-        sections=_folded(shown),
+        sections=[replace(section, folded=n > 1) for n, section in enumerate(sections)],
         meta=_meta(systems, base),
-        words=_words(base),
+        words={"gold": GOLD_WORDS[gold_is]} if gold_is in GOLD_WORDS else {},
     )
     return page.write(Path(out))
-
-
-def _words(benchmark: Benchmark) -> dict[str, str]:
-    gold_is = benchmark.folder.manifest.parameters.get(GOLD_IS)
-    return {"gold": GOLD_WORDS[gold_is]} if gold_is in GOLD_WORDS else {}
-
-
-def _folded(sections: Sequence[Section]) -> list[Section]:
-    """A paper's own headline first; the verdict and the first table are open, the others folded by topic."""
-    ordered = sorted(sections, key=lambda section: not section.leads)
-    return [replace(section, folded=n > 1) for n, section in enumerate(ordered)]
 
 
 _OF_AMBER = re.compile(r" \(AmbER, (?:Table|Figure) \d+\)")
@@ -146,13 +134,12 @@ _OF_AMBER = re.compile(r" \(AmbER, (?:Table|Figure) \d+\)")
 
 def _without_amber(section: Section) -> Section:
     """The section of a benchmark that has none of AmbER's tasks: no table of it is called AmbER's."""
-
-    def named(shown: Shown) -> Shown:
-        return replace(shown, title=_OF_AMBER.sub("", shown.title))
-
-    return replace(
-        section, tables=[*map(named, section.tables)], figures=[*map(named, section.figures)]
-    )
+    figures = [replace(f, title=_OF_AMBER.sub("", f.title)) for f in section.figures]
+    tables = [
+        replace(t, title=_OF_AMBER.sub("", t.title), plain=_OF_AMBER.sub("", t.plain))
+        for t in section.tables
+    ]
+    return replace(section, tables=tables, figures=figures)
 
 
 def _sections(
@@ -161,7 +148,7 @@ def _sections(
     benchmark: Benchmark,
     answers: Sequence[Answers],
     options: ReportOptions,
-) -> list[Section | None]:
+) -> list[Section]:
     from whichone.report.name_set_tables import statistics_section
     from whichone.report.three_choice import three_choice_section
 
@@ -169,64 +156,43 @@ def _sections(
     ranked = {s.system: run.ranked_pages() for s, run in zip(systems, runs, strict=True)}
     results = first_results(runs, systems, benchmark)
     telling = clearest_panels(runs, systems, benchmark, options.panels, results)
-    labels = BearerLabels(benchmark)
-    confusable = results.any_set
-    return [
+    example = gap = tail = None
+    if importlib.util.find_spec("matplotlib") is not None:
+        from whichone.report import figures
+
+        gap = figures.gap_figure(systems, benchmark, options.gap_scale)
+        if not redact:
+            place = options.knowledge or figures.knowledge_beside(benchmark)
+            entities = figures.popularity_sample(place) if place and benchmark.sets else None
+            tail = figures.long_tail(benchmark, entities=entities)
+            example = figures.example_figure(ranked, benchmark) if results.any_set else None
+    popularity = [figure for figure in (tail, gap) if figure is not None]
+    sections = [
         first_screen(runs, systems, benchmark, results, telling, redact=redact),
-        Section(
-            "Confused", [confusion_table(systems)], [] if redact else _example(ranked, benchmark)
-        )
-        if confusable
+        Section("Confused", [confusion_table(systems)], [example] if example else [])
+        if results.any_set
         else None,
         Section("Found", [accuracy_table(systems, 1, 5), accuracy_table(systems, 20, 9)]),
+        kinds_section(systems, benchmark, results),
+        Section("Popularity", figures=popularity) if popularity else None,
         three_choice_section(ranked, answers, benchmark, options.study),
-        kinds_section(systems, benchmark),
         *(section(runs, benchmark, redact=redact) for section in registry.every("tables").values()),
         Section("Between systems", [rank_table(systems), comparison_table(systems)])
         if len(systems) > 1
         else None,
-        Section(
-            "Popularity",
-            figures=_figures(systems, benchmark, options.gap_scale, redact, options.knowledge),
-        ),
         statistics_section(benchmark, redact),
-        None if redact or not confusable else Section("Examples", [example_sets(benchmark)]),
+        None if redact or not results.any_set else Section("Examples", [example_sets(benchmark)]),
         Section(
             f"The {len(telling)} most telling names",
-            html=names_html(telling, labels, [s.system for s in systems], redact=redact),
+            html=names_html(
+                telling, BearerLabels(benchmark), [s.system for s in systems], redact=redact
+            ),
             on_paper=False,
         )
         if telling
         else None,
     ]
-
-
-def _example(
-    ranked: Mapping[str, Mapping[str, Sequence[str]]], benchmark: Benchmark
-) -> list[Figure]:
-    if importlib.util.find_spec("matplotlib") is None:
-        return []
-    from whichone.report.figures import example_figure
-
-    drawn = example_figure(ranked, benchmark)
-    return [drawn] if drawn else []
-
-
-def _figures(
-    systems: Sequence[Scores],
-    benchmark: Benchmark,
-    scale: GapScale,
-    redact: bool,
-    knowledge: str | Path | None,
-) -> list[Figure]:
-    if importlib.util.find_spec("matplotlib") is None:
-        return []
-    drawn = [gap_figure(systems, benchmark, scale)]
-    if not redact:
-        place = knowledge or knowledge_beside(benchmark)
-        entities = popularity_sample(place) if place and benchmark.sets else None
-        drawn.insert(0, long_tail(benchmark, entities=entities))
-    return [figure for figure in drawn if figure is not None]
+    return [section for section in sections if section is not None]
 
 
 def rank_table(systems: Sequence[Scores]) -> Table:
@@ -299,7 +265,10 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
 def _meta(systems: Sequence[Scores], benchmark: Benchmark) -> dict[str, str]:
     """What the figures rest on, and why some of them are not to be quoted as they are."""
     licence = next((line for line in benchmark.card.splitlines() if "icence" in line), "")
-    cautions = {s.system: "; ".join(s.cautions()) for s in systems}
+    cautions = {
+        s.system: "; ".join(said.removeprefix(f"{s.system}: ") for said in s.cautions())
+        for s in systems
+    }
     return {
         "benchmark": benchmark.id,
         "intervals": cluster_note(benchmark.queries),
@@ -311,7 +280,7 @@ def _meta(systems: Sequence[Scores], benchmark: Benchmark) -> dict[str, str]:
 def settings_table(runs: Sequence[Run], systems: Sequence[Scores]) -> Table:
     """How each run was made, one setting a row."""
     made = [dict(_flat(dict(run.description))) for run in runs]
-    names = list(dict.fromkeys(name for settings in made for name in settings))
+    names = list(dict.fromkeys(k for settings in made for k, v in settings.items() if v != "–"))
     return Table(
         key="settings",
         title="Settings",
@@ -337,9 +306,12 @@ _HASH = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
 # Gold pages found, for any benchmark: by dataset or relation, shared or unique names.
 
 
-def kinds_section(systems: Sequence[Scores], benchmark: Benchmark) -> Section | None:
-    """Tables by kind of question, for benchmarks whose queries say how they are worded or whose names are shared."""
-    tables = []
+def kinds_section(
+    systems: Sequence[Scores], benchmark: Benchmark, results: FirstResults | None = None
+) -> Section | None:
+    """Bars and tables by kind of question, where queries say how they are worded or whose names are shared."""
+    tables: list[Table] = []
+    bars: list[tuple[str, dict[str, list[Shares]]]] = []
     values: dict[str, set[Any]] = {}
     related = with_role = False
     for query in benchmark.queries:
@@ -351,9 +323,18 @@ def kinds_section(systems: Sequence[Scores], benchmark: Benchmark) -> Section | 
     for key, (title, _) in _KINDS.items():
         if (key == "shared_name" and key in values) or 1 < len(values.get(key, ())) <= _MOST_KINDS:
             tables.append(breakdown_table(systems, [*of, key], title))
+            if results is not None and results.any_gold:
+                groups = groups_of(benchmark.queries, [systems[0].column(key)])
+                named = {_kind(key, kind): rows for (kind,), rows in groups if kind is not None}
+                bars.append((title, shares_by(systems, results, named)))
     if related and not with_role:
         tables.append(relation_table(systems))
-    return Section("By kind of question", tables) if tables else None
+    html = render("kinds.html", kinds=bars, namesakes=results.any_set) if results and bars else ""
+    return Section("By kind of question", tables, html=html) if tables else None
+
+
+def _kind(key: str, value: object) -> str:
+    return ("shared" if value else "unique") if key == "shared_name" else str(value)
 
 
 _KINDS = {
@@ -376,35 +357,26 @@ def breakdown_table(systems: Sequence[Scores], by: Sequence[str], title: str) ->
     """Accuracy at 1, 5 and 20 and confusion, split by the last of some attributes."""
     *of, key = by
     measures = ("acc@1", "acc@5", "acc@20", "confused@20")
-    rows: list[Sequence[Cell]] = []
+    rows: list[list[Cell]] = []
     for scores in systems:
         for where, estimates in slice_scores(scores, by):
-            value = where[key]
-            if value is None:
+            if where[key] is None:
                 continue  # queries of another benchmark, which do not say
-            if key == "shared_name":
-                value = "shared" if value else "unique"
-            place = ": ".join(str(where[k]) for k in of if where[k]) or "all"
-            rows.append(
-                (
-                    place,
-                    str(value),
-                    scores.system,
-                    *(estimates[m] for m in measures),
-                    estimates["acc@1"].n,
-                )
-            )
+            place = [": ".join(str(where[k]) for k in of if where[k]) or "all"] if of else []
+            figures = [estimates[m] for m in measures]
+            kind = _kind(key, where[key])
+            rows.append([*place, kind, scores.system, *figures, estimates["acc@1"].n])
     return Table(
         key=f"by-{key}".replace("by-shared_name", "shared-names"),
         title=title,
         columns=(
-            "dataset",
+            *(["dataset"] if of else []),
             "names" if key == "shared_name" else key,
             "system",
             *measures,
             "queries",
         ),
-        rows=sorted(rows, key=lambda r: (str(r[0]), str(r[1]))),
+        rows=sorted(rows, key=lambda row: [*map(str, row[: 1 + bool(of)])]),
         note=_KINDS[key][1],
     )
 
@@ -422,7 +394,14 @@ def relation_table(systems: Sequence[Scores]) -> Table:
         macro[scores.system] = f"{100 * sum(values) / len(values):.1f}"
         micro[scores.system] = slice_scores(scores)[0][1]["acc@20"]
     names = [s.system for s in systems]
-    rows: list[Sequence[Cell]] = [(r, *(cells[r].get(n) for n in names)) for r in sorted(cells)]
+    labels = {
+        str(q.relation): str(q.attributes["property_label"])
+        for q in systems[0].queries
+        if q.attributes.get("property_label")
+    }
+    rows: list[Sequence[Cell]] = [
+        (labels.get(r, r), *(cells[r].get(n) for n in names)) for r in sorted(cells)
+    ]
     rows += [("macro", *(macro[n] for n in names)), ("micro", *(micro[n] for n in names))]
     return Table(
         key="relations",
