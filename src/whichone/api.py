@@ -31,7 +31,6 @@ from whichone.measures.summary import (
     ANSWER_SUMMARY_COLUMNS,
     DEPTH,
     TRACE_MEASURES,
-    AnswerRow,
     SummaryRow,
     as_document,
     as_table,
@@ -94,7 +93,7 @@ class AnswerResult:
     """How right the answers were, and how often they were a namesake's."""
 
     def __init__(
-        self, benchmark: Benchmark, scores: Scores, rows: list[AnswerRow], counts: dict[str, Any]
+        self, benchmark: Benchmark, scores: Scores, rows: list[SummaryRow], counts: dict[str, Any]
     ) -> None:
         self.benchmark = benchmark
         self.scores = scores

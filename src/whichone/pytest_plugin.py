@@ -20,8 +20,8 @@ def namesake_gate(tmp_path: Path) -> Callable[..., Any]:
     """
     from whichone.api import evaluate
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.measures.budgets import Budgets
-    from whichone.measures.gate import MARGIN, gate_run
+    from whichone.measures.budgets import Budgets, GateOptions
+    from whichone.measures.gate import gate_run
     from whichone.runs.run import Run
 
     def gate(
@@ -32,23 +32,19 @@ def namesake_gate(tmp_path: Path) -> Callable[..., Any]:
         baseline: Any = None,
         floor: bool = True,
         strict: bool = False,
-        margin: float = MARGIN,
+        margin: float = GateOptions().margin,
         **options: Any,
     ) -> Any:
         named = {n: options.pop(n) for n in list(options) if n.startswith(("max_", "min_"))}
         wanted = Budgets.of({**(budgets or {}), **named})
         opened = Benchmark.open(benchmark)
         evaluate(search, opened, run=tmp_path / "run", **options)
-        old = None
-        if isinstance(baseline, str | Path):
-            old = Run.open(baseline)
-        elif baseline is not None:
+        if baseline is not None and not isinstance(baseline, str | Path):
             evaluate(baseline, opened, run=tmp_path / "baseline", **options)
-            old = Run.open(tmp_path / "baseline")
-        run = Run.open(tmp_path / "run")
-        report = gate_run(
-            run, opened, wanted, baseline=old, floor=floor, strict=strict, margin=margin
-        )
+            baseline = tmp_path / "baseline"
+        old = None if baseline is None else str(baseline)
+        how = GateOptions(baseline=old, floor=floor, strict=strict, margin=margin)
+        report = gate_run(Run.open(tmp_path / "run"), opened, wanted, how)
         if report.exit_code:
             lines = [f"{c.name}: {c.message}" for c in report.checks if c.verdict != "passed"]
             lines += [f"  {mistake}" for mistake in report.worst]

@@ -12,7 +12,8 @@ from whichone.api import evaluate
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
-from whichone.measures.outcomes import agreement, judged_outcome
+from whichone.measures.comparison import agreement
+from whichone.measures.outcomes import judged_outcome
 
 
 def test_a_model_judges(serve):

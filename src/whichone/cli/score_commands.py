@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from whichone.cli import Verbs
 from whichone.cli.options import BenchmarkName, JudgeOptions, own_options
 from whichone.cli.printing import emit_json, emit_table, write_rows
-from whichone.measures.budgets import Budgets
+from whichone.measures.budgets import Budgets, GateOptions
 from whichone.options import Json, Moved, Option, PerQuery, Seed
 
 if TYPE_CHECKING:
@@ -28,35 +28,11 @@ def check_command(
     run: str,
     *,
     budgets: Budgets,
-    floor: Annotated[
-        bool,
-        Option(
-            "Fail a search that is worse than BM25 over the same corpus.",
-            flags=("--floor/--no-floor",),
-        ),
-    ] = True,
-    baseline: Annotated[
-        str | None, Option("An older run: a significant paired regression fails.", kind="path")
-    ] = None,
-    by: Annotated[
-        tuple[str, ...],
-        Option(
-            "Check in every slice by columns or attributes of the queries: benchmark, role.",
-            kind="words",
-        ),
-    ] = (),
-    margin: Annotated[
-        float,
-        Option(
-            "How much worse than BM25 or the baseline is accepted, even where the test is sure."
-        ),
-    ] = 0.02,
-    strict: Annotated[bool, Option("Undecided fails too.")] = False,
+    options: GateOptions,
     benchmark: Moved = (),
     junit: Annotated[str | None, Option("Also write a JUnit file.", kind="written")] = None,
     markdown: Annotated[str | None, Option("Also write Markdown.", kind="written")] = None,
     judge: JudgeOptions,
-    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Fail when a RUN or a folder of answers is worse than its budgets, or than an older one.
@@ -84,14 +60,9 @@ def check_command(
         report = gate_folder(
             run,
             Budgets.of(asdict(budgets)),
+            options,
             benchmark=benchmark or None,
-            baseline=baseline,
-            floor=floor,
-            strict=strict,
-            seed=seed,
-            margin=margin,
             judge=judging,
-            by=by,
         )
     if junit:
         Path(junit).write_bytes(gate_junit(report))

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from whichone.errors import UsageError, did_you_mean
-from whichone.options import Option
+from whichone.options import Option, Seed
 
 
 class Budgets(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,3 +49,33 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
 
     def names(self) -> list[str]:
         return [n for n in self.__struct_fields__ if getattr(self, n) is not None]
+
+
+class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How the gate checks, whatever the budgets."""
+
+    floor: Annotated[
+        bool,
+        Option(
+            "Fail a search that is worse than BM25 over the same corpus.",
+            flags=("--floor/--no-floor",),
+        ),
+    ] = True
+    baseline: Annotated[
+        str | None, Option("An older run: a significant paired regression fails.", kind="path")
+    ] = None
+    by: Annotated[
+        tuple[str, ...],
+        Option(
+            "Check in every slice by columns or attributes of the queries: benchmark, role.",
+            kind="words",
+        ),
+    ] = ()
+    margin: Annotated[
+        float,
+        Option(
+            "How much worse than BM25 or the baseline is accepted, even where the test is sure."
+        ),
+    ] = 0.02
+    strict: Annotated[bool, Option("Undecided fails too.")] = False
+    seed: Seed = 0

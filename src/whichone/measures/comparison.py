@@ -333,6 +333,15 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float 
     return None if expected == 1 else (observed - expected) / (1 - expected)
 
 
+def agreement(labels: Sequence[str], values: Sequence[str]) -> tuple[float, float]:
+    """The share on which two agree, and Cohen's kappa; 1 where both say one thing only."""
+    if len(labels) != len(values) or not labels:
+        raise BadInput(f"{len(labels)} labels and {len(values)} outcomes do not compare")
+    same = sum(a == b for a, b in zip(labels, values, strict=True)) / len(labels)
+    kappa = cohen_kappa(labels, values)
+    return same, 1.0 if kappa is None else kappa
+
+
 def mean_cohen_kappa(ratings: Ratings) -> float | None:
     """The mean over all pairs of people who rated the same things, weighted by how many."""
     kappas: list[tuple[float, int]] = []

@@ -17,17 +17,15 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError, WhichoneError
 from whichone.files.folder import Folder
 from whichone.files.output import cache_folder
-from whichone.measures.budgets import Budgets
+from whichone.measures.budgets import Budgets, GateOptions
 from whichone.measures.comparison import LEVEL, Comparison, compare, slices
 from whichone.measures.intervals import (
     Estimate,
-    cluster,
     cluster_sums,
     difference_of_means,
     interval,
@@ -36,6 +34,7 @@ from whichone.measures.measure import parse_measure, parse_measures
 from whichone.measures.outcomes import Judging
 from whichone.measures.scores import Scores, estimate, score_folder, score_run, subset, undecidable
 from whichone.measures.worst import Mistake, worst_answers, worst_mistakes
+from whichone.options import takes
 from whichone.records import Query
 from whichone.runs.run import Answers, Run
 
@@ -46,8 +45,6 @@ LEAST_FOUND = 0.5
 """A search that finds gold in fewer questions than this is broken, whatever else is asked of it."""
 TAIL_GAP = 0.25
 """How much worse than the most popular bearers the others may be served, unless a budget says else."""
-MARGIN = 0.02
-"""How much worse than the floor or a baseline a search may be, however sure the test is that it is worse."""
 UNMEASURED = "no question can measure it"
 
 
@@ -74,13 +71,8 @@ class GateReport(msgspec.Struct, frozen=True):
     @property
     def verdict(self) -> Verdict:
         verdicts = {check.verdict for check in self.checks}
-        return (
-            "failed"
-            if "failed" in verdicts
-            else "undecided"
-            if "undecided" in verdicts
-            else "passed"
-        )
+        worst_first: tuple[Verdict, ...] = ("failed", "undecided")
+        return next((verdict for verdict in worst_first if verdict in verdicts), "passed")
 
     @property
     def exit_code(self) -> int:
@@ -105,7 +97,7 @@ def check_budgets(
     depth: int | None = None,
     strict: bool = False,
     seed: int = 0,
-    margin: float = MARGIN,
+    margin: float = GateOptions().margin,
     worst: Sequence[Mistake] = (),
 ) -> GateReport:
     """Every budget that is set, the baseline and the floor if there are any, both within `margin`.
@@ -127,11 +119,9 @@ def check_budgets(
         scores = subset(scores, _decidable)
         baseline, floor = (s and subset(s, _decidable) for s in (baseline, floor))
     of_figure = {name: every if name == "min_asked" else scores for name in _FIGURES}
-    checks = [
-        _budget(name, getattr(budgets, name), of_figure[name], seed) for name in budgets.names()
-    ]
+    checks = [_budget(name, getattr(budgets, name), of_figure[name]) for name in budgets.names()]
     if depth is not None:
-        checks += _usual(scores, budgets, depth, seed)
+        checks += _usual(scores, budgets, depth)
     if floor is not None:
         checks += _against(scores, floor, seed, "floor", margin)
     if baseline is not None:
@@ -146,7 +136,7 @@ def check_budgets(
         )
     if sets < FEW_SETS:
         warnings.append(f"only {sets} name sets: intervals over fewer than {FEW_SETS} are rough")
-    figures = {name: _measured(name, of_figure[name], seed) for name in _FIGURE_WORDS}
+    figures = {name: _measured(name, of_figure[name]) for name in _FIGURE_WORDS}
     return GateReport(
         scores.system,
         scores.benchmark,
@@ -195,40 +185,35 @@ def check_slices(
     return msgspec.structs.replace(whole, checks=kept)
 
 
-def _usual(scores: Scores, budgets: Budgets, depth: int, seed: int) -> list[Check]:
+def _usual(scores: Scores, budgets: Budgets, depth: int) -> list[Check]:
     """What applies to every search, whatever its budgets."""
-    estimate = _mean(f"acc@{depth}", None, scores, seed)
+    estimate = _mean(f"acc@{depth}", None, scores)
     share = estimate.value or 0.0
-    all_budgets = (
+    message = (
         f"gold is among the first {depth} pages in {share:.0%} of {estimate.n:,} questions, "
         f"at least {LEAST_FOUND:.0%} wanted"
     )
-    checks = [
-        Check("found", "passed" if share >= LEAST_FOUND else "failed", estimate, None, all_budgets)
-    ]
-    if budgets.max_tail_gap is None and tail_gap(scores, seed).value is not None:
-        checks.append(_budget("max_tail_gap", TAIL_GAP, scores, seed))
+    verdict: Verdict = "passed" if share >= LEAST_FOUND else "failed"
+    checks = [Check("found", verdict, estimate, None, message)]
+    if budgets.max_tail_gap is None and tail_gap(scores).value is not None:
+        checks.append(_budget("max_tail_gap", TAIL_GAP, scores))
     return checks
 
 
-def _budget(name: str, budget: float, scores: Scores, seed: int) -> Check:
-    estimate = _measured(name, scores, seed)
+def _budget(name: str, budget: float, scores: Scores) -> Check:
+    estimate = _measured(name, scores)
     if estimate.value is None:
         return Check(name, "failed", estimate, budget, f"{UNMEASURED}: {_FIGURES[name][2]}")
-    at_least = name.startswith("min_")
-    low = estimate.low if estimate.low is not None else 0.0
-    high = estimate.high if estimate.high is not None else 1.0
-    if at_least:
-        verdict: Verdict = "failed" if high < budget else "passed" if low >= budget else "undecided"
+    low = 0.0 if estimate.low is None else estimate.low
+    high = 1.0 if estimate.high is None else estimate.high
+    if name.startswith("min_"):
+        failed, passed, allowed = high < budget, low >= budget, f"at least {budget:g} wanted"
     else:
-        verdict = "failed" if low > budget else "passed" if high <= budget else "undecided"
-    word = "at least" if at_least else "at most"
-    asked = "wanted" if at_least else "allowed"
-    spread = (
-        f"[{low:.3f}, {high:.3f}]" if estimate.low is not None else f"(interval: {estimate.kind})"
-    )
-    message = f"{estimate.value:.3f} {spread}, {word} {budget:g} {asked}"
-    return Check(name, verdict, estimate, budget, message)
+        failed, passed, allowed = low > budget, high <= budget, f"at most {budget:g} allowed"
+    verdict: Verdict = "failed" if failed else "passed" if passed else "undecided"
+    known = estimate.low is not None
+    spread = f"[{low:.3f}, {high:.3f}]" if known else f"(interval: {estimate.kind})"
+    return Check(name, verdict, estimate, budget, f"{estimate.value:.3f} {spread}, {allowed}")
 
 
 def _results(scores: Scores) -> list[Check]:
@@ -245,23 +230,17 @@ def _decidable(query: Query) -> bool:
     return not undecidable(query)
 
 
-def _rows(scores: Scores, role: str | None) -> npt.NDArray[np.int64]:
-    chosen = [i for i, q in enumerate(scores.queries) if role is None or q.role == role]
-    return np.array(chosen, np.int64)
+def _mean(measure: str, role: str | None, scores: Scores) -> Estimate:
+    rows = [i for i, q in enumerate(scores.queries) if role is None or q.role == role]
+    return estimate(scores, parse_measure(measure), np.array(rows, np.int64))
 
 
-def _mean(measure: str, role: str | None, scores: Scores, seed: int) -> Estimate:
-    return estimate(scores, parse_measure(measure), _rows(scores, role))
-
-
-def tail_gap(scores: Scores, seed: int = 0) -> Estimate:
+def tail_gap(scores: Scores) -> Estimate:
     """Head accuracy minus tail accuracy, with an interval over the clusters of both."""
-    values = scores.values["acc@1"]
-    clusters = np.array([":".join(cluster(q)) for q in scores.queries])
     role = np.array([q.role or "" for q in scores.queries])
-    measured = (role != "") & ~np.isnan(values)
-    values, clusters, role = values[measured], clusters[measured], role[measured]
-    head, tail = role == "head", role == "tail"
+    measured = (role != "") & ~np.isnan(scores.values["acc@1"])
+    values, clusters = scores.values["acc@1"][measured], scores.clusters[measured]
+    head, tail = role[measured] == "head", role[measured] == "tail"
     if not head.any() or not tail.any():
         return Estimate(None, None, None, len(values))
     of_head, of_tail = (
@@ -272,15 +251,15 @@ def tail_gap(scores: Scores, seed: int = 0) -> Estimate:
     return difference_of_means(of_head, of_tail, n=len(values))
 
 
-def not_found(scores: Scores, seed: int = 0) -> Estimate:
+def not_found(scores: Scores) -> Estimate:
     """Neither gold nor a namesake is among the results: lost, which is something else than confused."""
     deepest = max((m for m in scores.measures if m.name == "acc"), key=lambda m: m.k or 0)
     hits, confused = scores.values[str(deepest)], np.nan_to_num(scores.values["confused@20"])
     lost = np.where(np.isnan(hits), np.nan, (hits == 0) & (confused == 0))
-    return interval(lost, [":".join(cluster(q)) for q in scores.queries])
+    return interval(lost, scores.clusters)
 
 
-def asked(scores: Scores, seed: int = 0) -> Estimate:
+def asked(scores: Scores) -> Estimate:
     """How often the system asked back where no search can decide who is meant."""
     back, user = scores.values["asked_back"], scores.values["asked_user"]
     open_ones = np.fromiter(map(undecidable, scores.queries), np.bool_, len(scores.queries))
@@ -288,43 +267,43 @@ def asked(scores: Scores, seed: int = 0) -> Estimate:
     return interval(values, scores.clusters)
 
 
-def _of(measure: str, role: str | None = None) -> Callable[[Scores, int], Estimate]:
-    return lambda scores, seed: _mean(measure, role, scores, seed)
+def _of(measure: str, role: str | None = None) -> Callable[[Scores], Estimate]:
+    return lambda scores: _mean(measure, role, scores)
 
 
 _RANKINGS = "a run of a search is needed, over questions about shared names"
 _ROLES = "the benchmark does not say who is the most popular bearer of a name"
 _ANSWERS = "a folder of answers is needed, to questions about shared names"
-_FIGURES: dict[str, tuple[Callable[[Scores, int], Estimate], frozenset[str], str]] = {
-    "max_tail_gap": (tail_gap, frozenset({"acc@1"}), _ROLES),
-    "max_confusion": (_of("confused@20"), frozenset({"confused@20"}), _RANKINGS),
-    "max_tail_confusion": (_of("confused@20", "tail"), frozenset({"confused@20"}), _ROLES),
-    "max_not_found": (not_found, frozenset({"acc@1", "confused@20"}), _RANKINGS),
-    "min_accuracy": (_of("acc@1"), frozenset({"acc@1"}), _RANKINGS),
-    "min_tail_accuracy": (_of("acc@1", "tail"), frozenset({"acc@1"}), _ROLES),
+_FIGURES: dict[str, tuple[Callable[[Scores], Estimate], set[str], str]] = {
+    "max_tail_gap": (tail_gap, {"acc@1"}, _ROLES),
+    "max_confusion": (_of("confused@20"), {"confused@20"}, _RANKINGS),
+    "max_tail_confusion": (_of("confused@20", "tail"), {"confused@20"}, _ROLES),
+    "max_not_found": (not_found, {"acc@1", "confused@20"}, _RANKINGS),
+    "min_accuracy": (_of("acc@1"), {"acc@1"}, _RANKINGS),
+    "min_tail_accuracy": (_of("acc@1", "tail"), {"acc@1"}, _ROLES),
     "max_answered_for_namesake": (
         _of("answered_for_namesake"),
-        frozenset({"answered_for_namesake"}),
+        {"answered_for_namesake"},
         _ANSWERS,
     ),
-    "min_answer_accuracy": (_of("answer_right"), frozenset({"answer_right"}), _ANSWERS),
+    "min_answer_accuracy": (_of("answer_right"), {"answer_right"}, _ANSWERS),
     "max_wrong_actions": (
         _of("wrong_action"),
-        frozenset({"wrong_action"}),
+        {"wrong_action"},
         "an agent's answers to tasks are needed (whichone build catalogue --tasks act)",
     ),
     "min_asked": (
         asked,
-        frozenset({"asked_back", "asked_user"}),
+        {"asked_back", "asked_user"},
         "answers are needed, to questions that fit several bearers (whichone build catalogue --underspecified 0.5)",
     ),
 }
 """What each budget is about, the measures that it needs, and why a benchmark may not have them."""
 
 
-def _measured(name: str, scores: Scores, seed: int) -> Estimate:
+def _measured(name: str, scores: Scores) -> Estimate:
     figure, needed, _ = _FIGURES[name]
-    return figure(scores, seed) if needed <= scores.values.keys() else Estimate(None, None, None, 0)
+    return figure(scores) if needed <= scores.values.keys() else Estimate(None, None, None, 0)
 
 
 def _against(scores: Scores, other: Scores, seed: int, called: str, margin: float) -> list[Check]:
@@ -406,72 +385,52 @@ ANSWER_MEASURES = (
 )
 
 
+@takes(GateOptions, "options")
 def gate_folder(
     path: str | Path,
     budgets: Budgets,
+    options: GateOptions,
     *,
     benchmark: Where | None = None,
-    baseline: str | Path | None = None,
-    floor: bool = True,
-    strict: bool = False,
-    seed: int = 0,
-    margin: float = MARGIN,
     judge: Judging | None = None,
-    by: Sequence[str] = (),
 ) -> GateReport:
     """The gate for a run or a folder of answers by its path; a judge decides outcomes of answers."""
     folder = Folder.open(path, ("run", "answers"))
     if folder.manifest.kind == "answers":
-        asked: dict[str, Any] = {"benchmark": benchmark, "judge": judge}
-        old = score_folder(baseline, ANSWER_MEASURES, **asked) if baseline else None
-        scores = score_folder(path, ANSWER_MEASURES, **asked)
-        answers = Answers(folder)
-        worst = worst_answers(answers, answers.benchmark(benchmark), judge=judge)
+        how: dict[str, Any] = {"benchmark": benchmark, "judge": judge}
+        old, answers = options.baseline, Answers(folder)
         return check_slices(
-            scores, budgets, by, baseline=old, strict=strict, seed=seed, margin=margin, worst=worst
+            score_folder(path, ANSWER_MEASURES, **how),
+            budgets,
+            options.by,
+            baseline=score_folder(old, ANSWER_MEASURES, **how) if old else None,
+            strict=options.strict,
+            seed=options.seed,
+            margin=options.margin,
+            worst=worst_answers(answers, answers.benchmark(benchmark), judge=judge),
         )
     if judge is not None:
         raise UsageError("a judge reads answers, and this is a run", where=str(path))
     run = Run(folder)
-    return gate_run(
-        run,
-        run.benchmark(benchmark),
-        budgets,
-        baseline=Run.open(baseline) if baseline else None,
-        floor=floor,
-        strict=strict,
-        seed=seed,
-        margin=margin,
-        by=by,
-    )
+    return gate_run(run, run.benchmark(benchmark), budgets, options)
 
 
-def gate_run(
-    run: Run,
-    benchmark: Benchmark,
-    budgets: Budgets,
-    *,
-    baseline: Run | None = None,
-    floor: bool = True,
-    strict: bool = False,
-    seed: int = 0,
-    margin: float = MARGIN,
-    by: Sequence[str] = (),
-) -> GateReport:
+@takes(GateOptions, "options")
+def gate_run(run: Run, benchmark: Benchmark, budgets: Budgets, options: GateOptions) -> GateReport:
     """Budgets, what applies to every search, the floor unless it is switched off, and the baseline."""
     depth = gate_depth(benchmark.corpus.page_count)
     measures = parse_measures(gate_measures(depth))
-    scores = score_run(run, benchmark, measures)
+    old = Run.open(options.baseline) if options.baseline else None
     return check_slices(
-        scores,
+        score_run(run, benchmark, measures),
         budgets,
-        by,
-        baseline=score_run(baseline, benchmark, measures) if baseline else None,
-        floor=floor_scores(benchmark, gate_measures(depth), run) if floor else None,
+        options.by,
+        baseline=score_run(old, benchmark, measures) if old else None,
+        floor=floor_scores(benchmark, gate_measures(depth), run) if options.floor else None,
         depth=depth,
-        strict=strict,
-        seed=seed,
-        margin=margin,
+        strict=options.strict,
+        seed=options.seed,
+        margin=options.margin,
         worst=worst_mistakes(run, benchmark),
     )
 

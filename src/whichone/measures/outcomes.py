@@ -335,13 +335,3 @@ def _judged(judge: Any, answered: Answered) -> str | None:
         return judged_outcome(judge, *shown)
     said = judge(*shown)
     return _known(str(said), str(said))
-
-
-def agreement(labels: Sequence[str], values: Sequence[str]) -> tuple[float, float]:
-    """The share on which two agree, and Cohen's kappa."""
-    if len(labels) != len(values) or not labels:
-        raise BadInput(f"{len(labels)} labels and {len(values)} outcomes do not compare")
-    n = len(labels)
-    same = sum(a == b for a, b in zip(labels, values, strict=True)) / n
-    chance = sum(labels.count(o) * values.count(o) for o in set(labels)) / n**2
-    return same, 1.0 if chance == 1 else (same - chance) / (1 - chance)

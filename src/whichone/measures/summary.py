@@ -15,8 +15,8 @@ from whichone.benchmarks.benchmark_tables import once
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.errors import BadInput
 from whichone.files.arrow_records import numbers
-from whichone.measures.intervals import Estimate, cluster_note
-from whichone.measures.measure import Measure, parse_measures
+from whichone.measures.intervals import Estimate, cluster_note, interval
+from whichone.measures.measure import parse_measures
 from whichone.measures.outcomes import OUTCOME_MEASURES
 from whichone.measures.scores import Scores, estimate, groups_of, score_answers, score_run
 from whichone.records import Query
@@ -38,6 +38,8 @@ class SummaryRow(msgspec.Struct, frozen=True):
     values: dict[str, Estimate]
     benchmark: str = ""
     """Its name, among several."""
+    measure: str = ""
+    """Of answers what all, head and tail are of."""
 
     @property
     def place(self) -> dict[str, str]:
@@ -46,26 +48,32 @@ class SummaryRow(msgspec.Struct, frozen=True):
         return {**several, "collection": self.collection, "task": self.task}
 
 
+def _rows(
+    scores: Scores, figures_of: Callable[[str], Mapping[str, str]], measure: str = ""
+) -> list[SummaryRow]:
+    """A row for each collection and task, with the task's figures: the measure of each, and whose by its last word."""
+    by_name = {str(m): m for m in scores.measures}
+    roles, rows = roles_of(scores.queries), []
+    for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
+        whose = {
+            "head": members[roles[members] == HEAD],
+            "tail": members[roles[members] == TAIL],
+        }
+        values = {
+            figure: estimate(scores, by_name[name], whose.get(figure.rpartition("_")[2], members))
+            for figure, name in figures_of(task).items()
+        }
+        rows.append(SummaryRow(scores.system, collection, task, values, benchmark, measure))
+    return rows
+
+
 def summarise(scores: Scores, k: int = 1) -> list[SummaryRow]:
     """Rows by collection and task, from scores that contain acc@k, all_correct@k and a confusion."""
-    by_name = {str(m): m for m in scores.measures}
-    accuracy, correct = by_name[f"acc@{k}"], by_name[f"all_correct@{k}"]
-    confusion = next(m for name, m in by_name.items() if name.startswith("confused"))
-    rows = []
-    roles = roles_of(scores.queries)
-    for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
-        head, tail = members[roles[members] == HEAD], members[roles[members] == TAIL]
-        values = {
-            "all": estimate(scores, accuracy, members),
-            "head": estimate(scores, accuracy, head),
-            "tail": estimate(scores, accuracy, tail),
-            "all_correct": estimate(scores, correct, members),
-            "confused": estimate(scores, confusion, members),
-            "confused_head": estimate(scores, confusion, head),
-            "confused_tail": estimate(scores, confusion, tail),
-        }
-        rows.append(SummaryRow(scores.system, collection, task, values, benchmark))
-    return rows
+    confusion = next(str(m) for m in scores.measures if m.name == "confused")
+    figures = dict.fromkeys(("all", "head", "tail"), f"acc@{k}")
+    figures["all_correct"] = f"all_correct@{k}"
+    figures |= dict.fromkeys(("confused", "confused_head", "confused_tail"), confusion)
+    return _rows(scores, lambda task: figures)
 
 
 def collection_of(query: Query) -> str:
@@ -89,15 +97,15 @@ def rows_by_place(
 
 def roles_of(queries: Sequence[Query]) -> npt.NDArray[np.int8]:
     """Whether each query is about a head (`HEAD`) or a tail (`TAIL`); else 0."""
-    return once(queries, "roles", lambda: _roles(queries))
 
+    def read() -> npt.NDArray[np.int8]:
+        roles: npt.NDArray[np.int8] = numbers(len(queries), np.int8)
+        for n, query in enumerate(queries):
+            if query.role is not None:
+                roles[n] = HEAD if query.role == "head" else TAIL
+        return roles
 
-def _roles(queries: Sequence[Query]) -> npt.NDArray[np.int8]:
-    roles: npt.NDArray[np.int8] = numbers(len(queries), np.int8)
-    for n, query in enumerate(queries):
-        if query.role is not None:
-            roles[n] = HEAD if query.role == "head" else TAIL
-    return roles
+    return once(queries, "roles", read)
 
 
 def summarise_runs(runs: Sequence[Run], benchmark: Benchmark, k: int = 1) -> list[SummaryRow]:
@@ -188,67 +196,42 @@ ANSWER_SUMMARY_COLUMNS = (
 )
 
 
-class AnswerRow(SummaryRow, frozen=True):
-    """One system on one collection and task; `measure` is what all, head and tail are of."""
-
-    measure: str = ""
-
-
 def summary_measures(tasks: Sequence[str]) -> list[str]:
     """The measures that the summary of these tasks needs."""
     wanted = [HEADLINE.get(task, OTHERWISE) for task in tasks]
     return list(dict.fromkeys([*wanted, NAMESAKE, REFUSAL, FAILURE, *OUTCOME_MEASURES.values()]))
 
 
-def outcome_rows(scores: Scores) -> list[AnswerRow]:
+def outcome_rows(scores: Scores) -> list[SummaryRow]:
     """The share of each of the six outcomes by collection and task, where answers have outcomes."""
     if not set(OUTCOME_MEASURES.values()) <= scores.values.keys():
         return []
-    return [row for row in _rows_of(scores, OUTCOME_MEASURES, "outcome") if row.values["right"].n]
+    rows = _rows(scores, lambda task: OUTCOME_MEASURES, "outcome")
+    return [row for row in rows if row.values["right"].n]
 
 
-def trace_rows(scores: Scores) -> list[AnswerRow]:
+def trace_rows(scores: Scores) -> list[SummaryRow]:
     """What an agent did, by collection and task; none where the answers are no agent's."""
     if not set(TRACE_MEASURES) <= scores.values.keys():
         return []
     more = [n for n in map(str, scores.measures) if n.endswith(("_action", "deferred"))]
-    return _rows_of(scores, {name: name for name in (*TRACE_MEASURES, *more)}, "trace")
+    shown = {name: name for name in (*TRACE_MEASURES, *more)}
+    return _rows(scores, lambda task: shown, "trace")
 
 
-def _rows_of(scores: Scores, shown: Mapping[str, str], kind: str) -> list[AnswerRow]:
-    """Some measures under the names that they are shown by."""
-    by_name = {str(m): m for m in scores.measures}
-    rows = []
-    for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
-        values = {name: estimate(scores, by_name[m], members) for name, m in shown.items()}
-        rows.append(AnswerRow(scores.system, collection, task, values, benchmark, kind))
-    return rows
+def summarise_answers(scores: Scores) -> list[SummaryRow]:
+    """Rows by collection and task, from scores that contain `summary_measures`; none where nothing was asked."""
 
+    def figures(task: str) -> dict[str, str]:
+        right = dict.fromkeys(("all", "head", "tail"), HEADLINE.get(task, OTHERWISE))
+        namesake = dict.fromkeys(("namesake", "namesake_head", "namesake_tail"), NAMESAKE)
+        return {**right, **namesake, "refusal": REFUSAL}
 
-def summarise_answers(scores: Scores) -> list[AnswerRow]:
-    """Rows by collection and task, from scores that contain `summary_measures`."""
-    by_name = {str(m): m for m in scores.measures}
-    rows = []
-    roles = roles_of(scores.queries)
-    for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
-        name = HEADLINE.get(task, OTHERWISE)
-        places = {
-            "": members,
-            "head": members[roles[members] == HEAD],
-            "tail": members[roles[members] == TAIL],
-        }
-
-        def all_three(measure: Measure, places: dict[str, Any] = places) -> list[Estimate]:
-            return [estimate(scores, measure, where) for where in places.values()]
-
-        values = dict(zip(("all", "head", "tail"), all_three(by_name[name]), strict=True))
-        namesake = all_three(by_name[NAMESAKE])
-        values |= dict(zip(("namesake", "namesake_head", "namesake_tail"), namesake, strict=True))
-        values["refusal"] = estimate(scores, by_name[REFUSAL], places[""])
-        if not values["refusal"].n:  # the reader was asked none of them
-            continue
-        rows.append(AnswerRow(scores.system, collection, task, values, benchmark, name))
-    return rows
+    return [
+        msgspec.structs.replace(row, measure=HEADLINE.get(row.task, OTHERWISE))
+        for row in _rows(scores, figures)
+        if row.values["refusal"].n
+    ]
 
 
 # When an agent asks back: where it is needed, where it is not, and what it gains.
@@ -285,20 +268,25 @@ def asking(answers: Answers, benchmark: Benchmark | None = None) -> Asking:
     right = _acted_or_answered(scores, "right_action", "answer_right")
     taken = _acted_or_answered(scores, "wrong_action", "answered_for_namesake")
     asked = scores.values["asked_user"]
-    turns = [
+    needed = np.array([bool(q.attributes.get("underspecified")) for q in scores.queries])
+    turns = sum(
         len(trace.of("ask_user")) if (trace := trace_of(a)) else 0 for a in answers.answers.values()
-    ]
+    )
     total = float(np.nansum(right))
     certainty = {q: a.score for q, a in answers.answers.items() if a.score is not None}
+
+    def mean(values: npt.NDArray[np.float64], where: npt.ArrayLike = True) -> Estimate:
+        return interval(np.where(where, values, np.nan), scores.clusters)
+
     return Asking(
         system=answers.name,
-        asked_when_needed=_mean(scores, asked, _needs),
-        asked_when_not=_mean(scores, asked, lambda q: not _needs(q)),
-        right=_mean(scores, right, lambda q: True),
-        right_when_needed=_mean(scores, right, _needs),
-        right_after_one_turn=_mean(scores, np.where(asked == 1, right, np.nan), lambda q: True),
-        namesake=_mean(scores, taken, lambda q: True),
-        turns_per_right=sum(turns) / total if total else None,
+        asked_when_needed=mean(asked, needed),
+        asked_when_not=mean(asked, ~needed),
+        right=mean(right),
+        right_when_needed=mean(right, needed),
+        right_after_one_turn=mean(right, asked == 1),
+        namesake=mean(taken),
+        turns_per_right=turns / total if total else None,
         risk_coverage=risk_coverage(
             [certainty.get(q.id, float(not a)) for q, a in zip(scores.queries, asked, strict=True)],
             list(right),
@@ -326,20 +314,3 @@ def _acted_or_answered(scores: Scores, action: str, answer: str) -> npt.NDArray[
     """The measure of actions where an action is asked for, else that of answers."""
     acted = scores.values[action]
     return np.where(np.isnan(acted), scores.values[answer], acted)
-
-
-def _needs(query: Query) -> bool:
-    return bool(query.attributes.get("underspecified"))
-
-
-def _mean(
-    scores: Scores,
-    values: np.ndarray[tuple[int], np.dtype[np.float64]],
-    chosen: Callable[[Query], bool],
-) -> Estimate:
-    rows = np.array([n for n, q in enumerate(scores.queries) if chosen(q)], np.int64)
-    (measure,) = parse_measures(["answer_right"])
-    changed = Scores(
-        scores.system, scores.benchmark, scores.queries, scores.measures, {str(measure): values}
-    )
-    return estimate(changed, measure, rows)
