@@ -24,6 +24,9 @@ Kind: TypeAlias = Literal[
     "file",
     "folder",
     "written",
+    "made",
+    "benchmark",
+    "text",
     "words",
     "depths",
     "measures",
@@ -49,6 +52,14 @@ class Option:
     """Whether help shows the default."""
 
 
+@dataclass(frozen=True)
+class Argument:
+    """What stands at a place of its own on the command line, such as a folder to write."""
+
+    kind: Kind = "path"
+    metavar: str | None = None
+
+
 def takes(kind: type[Struct], name: str = "plan") -> Callable[[Callable[..., R]], Callable[..., R]]:
     """The fields of a struct of options, a function's parameter `name`, may be given as keywords instead."""
 
@@ -72,6 +83,12 @@ def takes(kind: type[Struct], name: str = "plan") -> Callable[[Callable[..., R]]
     return decorate
 
 
+Place: TypeAlias = Annotated[str, Argument()]
+"""A folder or a file; a command of its own says whether it must exist."""
+Existing: TypeAlias = Annotated[str, Argument("exists")]
+Asked: TypeAlias = Annotated[str, Argument("benchmark")]
+"""A benchmark's folder, or the name of a built-in one."""
+AllAsked: TypeAlias = Annotated[tuple[str, ...], Argument("benchmark", "BENCHMARK...")]
 Seed: TypeAlias = Annotated[
     int, Option("Seed of everything random.", envvar="WHICHONE_SEED"), Meta(ge=0)
 ]

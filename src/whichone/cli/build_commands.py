@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import click
 from msgspec import Meta
 
 from whichone.benchmarks.catalogue_build import CatalogueOptions, build_catalogue, examples
-from whichone.cli.options import BenchmarkName, corpus_option, own_options
-from whichone.cli.printing import emit, emit_benchmark, emit_table, makes
+from whichone.cli.options import command, corpus_option
+from whichone.cli.printing import emit, emit_benchmark, emit_table
 from whichone.errors import BadInput, UsageError
-from whichone.options import Json, Memory, Option, Seed
+from whichone.options import Argument, Asked, Existing, Json, Memory, Option, Place, Seed
 
 
-@click.command("catalogue")
-@makes("bench")
-@click.argument("kb", type=click.Path(exists=True))
-@click.argument("bench", type=click.Path())
-@own_options
+@command("catalogue", makes="bench")
 @corpus_option
 def build_catalogue_command(
-    kb: str,
-    bench: str,
+    kb: Existing,
+    bench: Place,
     *,
     options: CatalogueOptions,
     wordings: Annotated[
@@ -55,14 +50,10 @@ def build_catalogue_command(
 # `whichone build noise`: the same questions with names as people write them.
 
 
-@click.command("noise")
-@makes("out")
-@click.argument("bench", type=click.Path())
-@click.argument("out", type=click.Path())
-@own_options
+@command("noise", makes="out")
 def build_noise_command(
-    bench: str,
-    out: str,
+    bench: Place,
+    out: Place,
     *,
     kinds: Annotated[
         tuple[str, ...], Option("Only this kind of noise; repeatable.", flags=("--kind",))
@@ -95,17 +86,12 @@ def build_noise_command(
 # `whichone build paq`: a sample of PAQ to train on.
 
 
-@click.command("paq")
-@makes("bench")
-@click.argument("metadata", type=click.Path())
-@click.argument("passages", type=click.Path())
-@click.argument("bench", type=click.Path())
-@own_options
+@command("paq", makes="bench")
 @corpus_option
 def build_paq_command(
-    metadata: str,
-    passages: str,
-    bench: str,
+    metadata: Place,
+    passages: Place,
+    bench: Place,
     *,
     sample: Annotated[int, Option("How many passages to ask of.")] = 100000,
     least: Annotated[int, Option("Questions a passage must have.")] = 3,
@@ -135,12 +121,9 @@ def build_paq_command(
 # `whichone build small`: a benchmark over a small corpus of its own.
 
 
-@click.command("small")
-@makes("places")
-@click.argument("places", nargs=-1, required=True, type=click.Path(), metavar="BENCH [RUN...] OUT")
-@own_options
+@command("small", makes="places")
 def build_small_command(
-    places: tuple[str, ...],
+    places: Annotated[tuple[str, ...], Argument(metavar="BENCH [RUN...] OUT")],
     *,
     k: Annotated[int, Option("How many pages of each ranking.", flags=("-k",))] = 20,
     as_json: Json = False,
@@ -182,14 +165,10 @@ def build_small_command(
 # `whichone build splits`: parts of a benchmark that share no name and no entity.
 
 
-@click.command("splits")
-@makes("out", parts=True)
-@click.argument("benchmark", type=BenchmarkName())
-@click.argument("out", type=click.Path())
-@own_options
+@command("splits", makes="out", parts=True)
 def build_splits_command(
-    benchmark: str,
-    out: str,
+    benchmark: Asked,
+    out: Place,
     *,
     shares: Annotated[
         tuple[str, ...], Option("The parts and their shares of the queries.", kind="words")

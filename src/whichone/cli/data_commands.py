@@ -8,20 +8,17 @@ from typing import Annotated, Literal
 import click
 from msgspec import Meta
 
-from whichone.cli.options import own_options
-from whichone.cli.printing import emit, emit_json, emit_table, makes
-from whichone.options import Json, Memory, Option
+from whichone.cli.options import command
+from whichone.cli.printing import emit, emit_json, emit_table
+from whichone.options import Argument, Existing, Json, Memory, Option, Place
 from whichone.world.invent import Invention, write_invented
 
 # `whichone audit`: which names of a corpus are shared, before any benchmark.
 
 
-@click.command()
-@makes("out", plain=True)
-@click.argument("corpus", type=str)
-@own_options
+@command(makes="out", plain=True)
 def audit_command(
-    corpus: str,
+    corpus: Annotated[str, Argument("text")],
     *,
     log: Annotated[str | None, Option("Questions that were really asked.", kind="file")] = None,
     question: Annotated[str, Option("The log's field of texts.")] = "question",
@@ -72,14 +69,10 @@ _FILES = (".jsonl", ".tsv", ".jsonl.gz", ".tsv.gz")
 _SIZES = {"words": 100, "kilt": 100, "tokens": 288, "pages": 1}
 
 
-@click.command()
-@makes("corpus", plain=lambda place: place.endswith(_FILES))
-@click.argument("source", type=click.Path(exists=True))
-@click.argument("corpus", type=click.Path())
-@own_options
+@command(makes="corpus", plain=lambda place: place.endswith(_FILES))
 def corpus_command(
-    source: str,
-    corpus: str,
+    source: Existing,
+    corpus: Place,
     *,
     name: Annotated[
         str | None, Option("The corpus' name; that of the source when not given.")
@@ -164,11 +157,9 @@ def corpus_command(
 # `whichone fetch`: published files, resumed and checked.
 
 
-@click.command()
-@click.argument("names", nargs=-1, required=True)
-@own_options
+@command()
 def fetch_command(
-    names: tuple[str, ...],
+    names: Annotated[tuple[str, ...], Argument("text")],
     *,
     folder: Annotated[
         str | None,
@@ -220,12 +211,9 @@ def fetch_command(
 # `whichone world`: an invented world of any size in the real dump formats.
 
 
-@click.command()
-@makes("out", decides=False)
-@own_options
-@click.argument("out", type=click.Path(file_okay=False))
+@command(makes="out", decides=False)
 def world_command(
-    out: str,
+    out: Annotated[str, Argument("made")],
     *,
     invention: Invention,
     workers: Annotated[int, Option("Processes; the bytes do not depend on it.")] = 1,

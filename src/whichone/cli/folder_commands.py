@@ -14,10 +14,10 @@ import click
 import msgspec
 
 from whichone import registry
-from whichone.cli.options import own_options
-from whichone.cli.printing import emit, emit_json, makes
+from whichone.cli.options import command
+from whichone.cli.printing import emit, emit_json
 from whichone.errors import Missing
-from whichone.options import Allow, Json, Option
+from whichone.options import Allow, Argument, Existing, Json, Option, Place
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -132,8 +132,7 @@ def _text_below(nodes: list[ast.stmt]) -> str:
 # `whichone doctor`: what is installed, what is missing.
 
 
-@click.command()
-@own_options
+@command()
 def doctor_command(*, as_json: Json = False) -> None:
     """Say what is installed, what is missing, and how to get it.
 
@@ -152,14 +151,10 @@ def doctor_command(*, as_json: Json = False) -> None:
 # `whichone export`: a benchmark, a run or a knowledge base in a format that others read.
 
 
-@click.command()
-@makes("out", plain=True)
-@click.argument("folder", type=str)
-@click.argument("out", type=click.Path())
-@own_options
+@command(makes="out", plain=True)
 def export_command(
-    folder: str,
-    out: str,
+    folder: Annotated[str, Argument("text")],
+    out: Place,
     *,
     form: Annotated[
         str, Option("Such as kilt, amber, beir, trec, dpr, hf, mteb.", flags=("--format",))
@@ -199,10 +194,14 @@ SHOWN = {"datasets": ("name", "file", "bytes", "checked", "here", "licence")}
 """Columns of a table where the JSON has more."""
 
 
-@click.command()
-@click.argument("kind", type=click.Choice(KINDS))
-@own_options
-def list_command(kind: str, *, as_json: Json = False) -> None:
+@command()
+def list_command(
+    kind: Annotated[
+        Literal["benchmarks", "datasets", "retrievers", "readers", "measures"], Argument()
+    ],
+    *,
+    as_json: Json = False,
+) -> None:
     """List benchmarks, datasets, retrievers, readers or measures by name.
 
     \b
@@ -216,13 +215,10 @@ def list_command(kind: str, *, as_json: Json = False) -> None:
 # `whichone reproduce`: a run made again from its manifest, and compared.
 
 
-@click.command()
-@click.argument("run", type=click.Path(exists=True))
-@click.argument("out", type=click.Path(), required=False)
-@own_options
+@command()
 def reproduce_command(
-    run: str,
-    out: str | None,
+    run: Existing,
+    out: Annotated[str | None, Argument()] = None,
     *,
     benchmark: Annotated[
         str | None, Option("Where the benchmark is stored now, if it was moved.")
@@ -263,13 +259,10 @@ def reproduce_command(
 # `whichone show`: what a folder contains and how it was made.
 
 
-@click.command()
-@click.argument("folder", type=str)
-@click.argument("name", required=False)
-@own_options
+@command()
 def show_command(
-    folder: str,
-    name: str | None,
+    folder: Annotated[str, Argument("text")],
+    name: Annotated[str | None, Argument("text")] = None,
     *,
     explain: Annotated[
         bool, Option("A run: what the retriever said about the question with this id.")
@@ -293,10 +286,10 @@ def show_command(
 # `whichone verify`: compares every byte of folders with the hashes in their manifests.
 
 
-@click.command()
-@click.argument("folders", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@own_options
-def verify_command(folders: tuple[Path, ...], *, as_json: Json = False) -> None:
+@command()
+def verify_command(
+    folders: Annotated[tuple[str, ...], Argument("exists")], *, as_json: Json = False
+) -> None:
     """Read FOLDERS, and every finished folder below them, in full and list all damage.
 
     Other commands compare only what they read. The exit code is 3 where something is damaged.
@@ -308,7 +301,7 @@ def verify_command(folders: tuple[Path, ...], *, as_json: Json = False) -> None:
     from whichone.files.folder import verify_folders
 
     reports = []
-    for report in verify_folders(folders):
+    for report in verify_folders([*map(Path, folders)]):
         reports.append(report)
         if as_json:
             continue

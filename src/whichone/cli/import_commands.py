@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-import click
-
 from whichone.benchmarks.questions import QuestionFields, import_questions
-from whichone.cli.options import BenchmarkName, corpus_option, gold_outside_option, own_options
-from whichone.cli.printing import emit, emit_benchmark, in_words, makes
+from whichone.cli.options import (
+    command,
+    corpus_option,
+    gold_outside_option,
+)
+from whichone.cli.printing import emit, emit_benchmark, in_words
 from whichone.errors import UsageError
-from whichone.options import Json, OnError, Option
+from whichone.options import Argument, Asked, Existing, Json, OnError, Option, Place
 
 
-@click.command()
-@makes("benchmark")
-@click.argument("questions", type=click.Path(exists=True))
-@click.argument("benchmark", type=click.Path())
-@own_options
+@command(makes="benchmark")
 @gold_outside_option
 def import_questions_command(
-    questions: str,
-    benchmark: str,
+    questions: Existing,
+    benchmark: Place,
     *,
     passages: Annotated[
         str | None,
@@ -112,16 +110,11 @@ def import_questions_command(
 # `whichone import answers`: another system's output file as a folder of answers.
 
 
-@click.command()
-@makes("answers")
-@click.argument("benchmark", type=BenchmarkName())
-@click.argument("file", type=click.Path())
-@click.argument("answers", type=click.Path())
-@own_options
+@command(makes="answers")
 def import_answers_command(
-    benchmark: str,
-    file: str,
-    answers: str,
+    benchmark: Asked,
+    file: Place,
+    answers: Place,
     *,
     name: Annotated[str | None, Option("The system's name in tables; else the file's.")] = None,
     on_error: OnError = "fail",
@@ -146,15 +139,11 @@ def import_answers_command(
 # `whichone import open-questions`: NQ-open, WebQuestions, CuratedTREC and DPR's CSV files.
 
 
-@click.command()
-@makes("benchmark")
-@click.argument("file", type=click.Path(exists=True))
-@click.argument("benchmark", type=click.Path())
-@own_options
+@command(makes="benchmark")
 @corpus_option
 def import_open_questions_command(
-    file: str,
-    benchmark: str,
+    file: Existing,
+    benchmark: Place,
     *,
     layout: Annotated[
         Literal["nq-open", "webquestions", "curatedtrec", "dpr-csv"],
@@ -191,14 +180,10 @@ def import_open_questions_command(
 # `whichone import run`: anybody's rankings as a run.
 
 
-@click.command()
-@makes("run")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False))
-@click.argument("run", type=click.Path())
-@own_options
+@command(makes="run")
 def import_run_command(
-    file: str,
-    run: str,
+    file: Annotated[str, Argument("file")],
+    run: Place,
     *,
     benchmark: Annotated[str, Option("What was asked: a folder or builtin/NAME.")],
     form: Annotated[

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
-import click
 from msgspec.structs import replace
 
-from whichone.cli.options import own_options
-from whichone.cli.printing import emit_json, emit_table, makes
+from whichone.cli.options import command
+from whichone.cli.printing import emit_json, emit_table
 from whichone.knowledge.options import Options, SourceOptions
-from whichone.options import Json
+from whichone.options import Argument, Json
 
 _READER = "whichone.knowledge.merge"
 _LARGE = 8 << 20  # bytes of dumps that are worth all workers
 
 
-@click.command()
-@makes("kb", decides=False)
-@own_options
-@click.argument("kb", type=click.Path(file_okay=False))
+@command(makes="kb", decides=False)
 def ingest_command(
-    kb: str,
+    kb: Annotated[str, Argument("made")],
     *,
     given: SourceOptions,
     options: Options,

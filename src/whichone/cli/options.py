@@ -15,10 +15,12 @@ import msgspec
 from click.shell_completion import CompletionItem
 
 from whichone import options
+from whichone.cli import printing
 from whichone.errors import UsageError
-from whichone.options import Option
+from whichone.options import Argument, Option
 
 F = TypeVar("F", bound=Callable[..., Any])
+D = TypeVar("D")
 
 
 class Depths(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.3
@@ -113,6 +115,9 @@ _KINDS: dict[str, Callable[[], click.ParamType]] = {  # type: ignore[type-arg]
     "size": Memory,
     "pairs": lambda: click.STRING,
     "written": lambda: click.Path(dir_okay=False),
+    "made": lambda: click.Path(file_okay=False),
+    "benchmark": BenchmarkName,
+    "text": lambda: click.STRING,
 }
 
 
@@ -120,7 +125,7 @@ def options_of(kind: type[msgspec.Struct], name: str = "plan") -> Callable[[F], 
     """The options that a struct's fields declare; the command gets them as one struct, called `name`."""
     hints = get_type_hints(kind, include_extras=True)
     fields = msgspec.structs.fields(kind)
-    offered = {f.name: o for f in fields if (o := _declared(hints[f.name])) is not None}
+    offered = {f.name: o for f in fields if (o := _declared(hints[f.name], Option)) is not None}
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
@@ -139,19 +144,50 @@ def options_of(kind: type[msgspec.Struct], name: str = "plan") -> Callable[[F], 
     return decorate
 
 
+def command(
+    name: str | None = None, *, makes: str | None = None, **output: Any
+) -> Callable[[F], click.Command]:
+    """A function as a command: its signature declares arguments and, after the `*`, options.
+
+    `makes` is the argument that names what it makes (`printing.makes`, which takes the rest).
+    """
+
+    def decorate(function: F) -> click.Command:
+        declared = own_options(function)
+        return click.command(name)(printing.makes(makes, **output)(declared) if makes else declared)
+
+    return decorate
+
+
 def own_options(function: F) -> F:
-    """The options that a command's signature declares after its `*`, each by itself or in a struct of options."""
+    """The arguments and options that a command's signature declares, each by itself or in a struct of options."""
     hints = get_type_hints(function, include_extras=True)
     for parameter in [*inspect.signature(function).parameters.values()][::-1]:
-        hint, default = hints[parameter.name], parameter.default
-        if parameter.kind is not parameter.KEYWORD_ONLY:
+        name, hint, default = parameter.name, hints[parameter.name], parameter.default
+        if (argument := _declared(hint, Argument)) is not None:
+            function = _argument(name, hint, argument, default)(function)
+        elif parameter.kind is not parameter.KEYWORD_ONLY:
             continue
-        if _declared(hint) is not None:
+        elif _declared(hint, Option) is not None:
             given = msgspec.NODEFAULT if default is inspect.Parameter.empty else default
-            function = field_option(parameter.name, hint, given)(function)
+            function = field_option(name, hint, given)(function)
         elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-            function = options_of(hint, parameter.name)(function)
+            function = options_of(hint, name)(function)
     return function
+
+
+def _argument(name: str, hint: Any, argument: Argument, default: Any) -> Callable[[F], F]:
+    plain, several = get_args(hint)[0], get_origin(get_args(hint)[0]) is tuple
+    literal = get_origin(plain) is Literal
+    kind: Any = click.Choice(get_args(plain)) if literal else _KINDS[argument.kind]()
+    settings: dict[str, Any] = {"type": kind, "metavar": argument.metavar}
+    if several:
+        settings["nargs"] = -1
+    if default is not inspect.Parameter.empty:
+        settings |= {"required": False} if default in (None, ()) else {"default": default}
+    elif several:
+        settings["required"] = True
+    return click.argument(name, **settings)
 
 
 def parse_pairs(texts: Iterable[str]) -> dict[str, str]:
@@ -166,16 +202,14 @@ def parse_pairs(texts: Iterable[str]) -> dict[str, str]:
 
 def field_option(name: str, hint: Any, default: Any) -> Callable[[F], F]:
     """The option that a field declares in its type, with a default of its own or another."""
-    option = _declared(hint)
+    option = _declared(hint, Option)
     assert option is not None
     flags = option.flags or (f"--{name.replace('_', '-')}",)
     return click.option(*flags, name, **_settings(hint, option, default))
 
 
-def _declared(hint: Any) -> Option | None:
-    return next(
-        (part for part in getattr(hint, "__metadata__", ()) if isinstance(part, Option)), None
-    )
+def _declared(hint: Any, kind: type[D]) -> D | None:
+    return next((d for d in getattr(hint, "__metadata__", ()) if isinstance(d, kind)), None)
 
 
 def _settings(hint: Any, option: Option, default: Any) -> dict[str, Any]:

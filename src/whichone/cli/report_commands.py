@@ -18,14 +18,14 @@ from msgspec import Meta
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.benchmarks.by_name import build_builtin, ingest_dumps
-from whichone.cli.options import own_options
-from whichone.cli.printing import emit, emit_json, emit_table, makes
+from whichone.cli.options import command
+from whichone.cli.printing import emit, emit_json, emit_table
 from whichone.errors import UsageError, WhichoneError, missing_extra
 from whichone.files.folder import Folder, can_go_on
 from whichone.files.lines import write_atomic
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.measures.summary import SummaryRow, as_document, summarise_runs
-from whichone.options import Allow, Json, Moved, Option
+from whichone.options import Allow, Argument, Json, Moved, Option
 from whichone.progress import talk
 from whichone.protocols import Retriever
 from whichone.report.report import ReportOptions, make_report
@@ -122,10 +122,10 @@ def word_overlap(benchmark: Benchmark) -> Callable[[str, int], list[tuple[str, f
 # `whichone demo`: the whole way, in seconds.
 
 
-@click.command()
-@click.argument("out", type=click.Path(file_okay=False), default="whichone-demo")
-@own_options
-def demo_command(out: str, *, as_json: Json = False) -> None:
+@command()
+def demo_command(
+    out: Annotated[str, Argument("made")] = "whichone-demo", *, as_json: Json = False
+) -> None:
     """Take the built-in world from raw dumps to a table and a page, all under OUT.
 
     Killed at any moment and started again, it ends with the same bytes.
@@ -157,11 +157,9 @@ def demo_command(out: str, *, as_json: Json = False) -> None:
 # `whichone experiment`: benchmarks x retrievers x readers x settings from one file.
 
 
-@click.command()
-@click.argument("file", type=click.Path(dir_okay=False))
-@own_options
+@command()
 def experiment_command(
-    file: str,
+    file: Annotated[str, Argument("written")],
     *,
     out: Annotated[str | None, Option("Folder of the cells.", kind="path")] = None,
     dry_run: Annotated[bool, Option("Show what would run, with estimated time and cost.")] = False,
@@ -272,12 +270,9 @@ def _shown(result: Any) -> dict[str, Any]:
 # `whichone report`: one self-contained page.
 
 
-@click.command()
-@makes("places", plain=True)
-@click.argument("places", nargs=-1, required=True, type=click.Path(), metavar="RUN... OUT.html")
-@own_options
+@command(makes="places", plain=True)
 def report_command(
-    places: tuple[str, ...],
+    places: Annotated[tuple[str, ...], Argument(metavar="RUN... OUT.html")],
     *,
     benchmark: Moved = (),
     options: ReportOptions,
@@ -309,11 +304,9 @@ def report_command(
 # `whichone serve`: explorer, user study, annotation and leaderboard in the browser.
 
 
-@click.command()
-@click.argument("folder", nargs=-1, type=click.Path(exists=True, file_okay=False))
-@own_options
+@command()
 def serve_command(
-    folder: tuple[str, ...],
+    folder: Annotated[tuple[str, ...], Argument("folder")] = (),
     *,
     host: Annotated[str, Option("Address to listen at.")] = "127.0.0.1",
     port: Annotated[int, Option(""), Meta(ge=1, le=65535)] = 8000,

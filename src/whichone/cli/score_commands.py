@@ -10,22 +10,20 @@ from msgspec import Meta
 from msgspec.structs import asdict
 
 from whichone.cli import Verbs
-from whichone.cli.options import BenchmarkName, JudgeOptions, own_options
+from whichone.cli.options import JudgeOptions, command
 from whichone.cli.printing import emit_json, emit_table, write_rows
 from whichone.measures.budgets import Budgets, GateOptions
-from whichone.options import Json, Moved, Option, PerQuery, Seed
+from whichone.options import Argument, Asked, Json, Moved, Option, PerQuery, Place, Seed
 
 if TYPE_CHECKING:
     from whichone.measures.gate import GateReport
 
 
-@click.command()
-@click.argument("run", type=click.Path())
-@own_options
+@command()
 @click.pass_context
 def check_command(
     ctx: click.Context,
-    run: str,
+    run: Place,
     *,
     budgets: Budgets,
     options: GateOptions,
@@ -83,11 +81,9 @@ def check_command(
 # `whichone compare`: systems side by side.
 
 
-@click.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path())
-@own_options
+@command()
 def compare_command(
-    runs: tuple[str, ...],
+    runs: Annotated[tuple[str, ...], Argument()],
     *,
     measures: Annotated[
         tuple[str, ...],
@@ -137,11 +133,9 @@ def compare_command(
 # `whichone power`: how many names a difference takes.
 
 
-@click.command()
-@click.argument("folders", nargs=-1, required=True, type=click.Path(), metavar="[BENCH] [RUN]...")
-@own_options
+@command()
 def power_command(
-    folders: tuple[str, ...],
+    folders: Annotated[tuple[str, ...], Argument(metavar="[BENCH] [RUN]...")],
     *,
     difference: Annotated[float, Option("The difference to see, such as 0.05.")],
     measure: Annotated[str, Option("A measure of the runs.")] = "acc@1",
@@ -218,11 +212,9 @@ class Score(Verbs):
         return folder if cmd_name == folder.name else super().get_command(ctx, cmd_name)
 
 
-@click.command(name="RUN")
-@click.argument("run", type=click.Path())
-@own_options
+@command("RUN")
 def folder(
-    run: str,
+    run: Place,
     *,
     measures: Annotated[
         tuple[str, ...],
@@ -289,13 +281,10 @@ score_command = Score(name="score", prefix="score ", help=folder.help)
 # `whichone score three`: AmbER's Table 8, the choice among three bearers' pages.
 
 
-@click.command("three")
-@click.argument("benchmark", type=BenchmarkName())
-@click.argument("places", nargs=-1, type=click.Path(), metavar="[RUN|ANSWERS]...")
-@own_options
+@command("three")
 def score_three_command(
-    benchmark: str,
-    places: tuple[str, ...],
+    benchmark: Asked,
+    places: Annotated[tuple[str, ...], Argument(metavar="[RUN|ANSWERS]...")] = (),
     *,
     retrievers: Annotated[
         tuple[str, ...],

@@ -9,20 +9,16 @@ import click
 from msgspec import Meta
 from msgspec.structs import replace
 
-from whichone.cli.options import BenchmarkName, own_options, parse_pairs
-from whichone.cli.printing import emit, emit_json, in_words, makes
+from whichone.cli.options import command, parse_pairs
+from whichone.cli.printing import emit, emit_json, in_words
 from whichone.errors import UsageError
-from whichone.options import Json, Option
+from whichone.options import AllAsked, Argument, Json, Option, Place
 from whichone.runs.options import FLAGS, ReadOptions, RetrieveOptions, WorkOptions
 
 
-@click.command()
-@makes("answers", decides=False)
-@click.argument("benchmark", type=BenchmarkName(), nargs=-1, required=True, metavar="BENCHMARK...")
-@click.argument("answers", type=click.Path())
-@own_options
+@command(makes="answers", decides=False)
 def read_command(
-    benchmark: tuple[str, ...], answers: str, *, plan: ReadOptions, as_json: Json = False
+    benchmark: AllAsked, answers: Place, *, plan: ReadOptions, as_json: Json = False
 ) -> None:
     """Let a reader answer every question of BENCHMARK and keep what it says in ANSWERS.
 
@@ -73,14 +69,10 @@ def _typed(key: str) -> bool:
 # `whichone index`: an index of a corpus, complete in its folder.
 
 
-@click.command()
-@makes("index")
-@click.argument("corpus", type=click.Path())
-@click.argument("index", type=click.Path())
-@own_options
+@command(makes="index")
 def index_command(
-    corpus: str,
-    index: str,
+    corpus: Place,
+    index: Place,
     *,
     retriever: Annotated[
         str, Option("What is to search it (see `whichone list retrievers`).", names="retrievers")
@@ -124,13 +116,9 @@ def index_command(
 # `whichone retrieve`: run a retriever over a benchmark.
 
 
-@click.command()
-@makes("run", decides=False)
-@click.argument("benchmark", type=BenchmarkName(), nargs=-1, required=True, metavar="BENCHMARK...")
-@click.argument("run", type=click.Path())
-@own_options
+@command(makes="run", decides=False)
 def retrieve_command(
-    benchmark: tuple[str, ...], run: str, *, plan: RetrieveOptions, as_json: Json = False
+    benchmark: AllAsked, run: Place, *, plan: RetrieveOptions, as_json: Json = False
 ) -> None:
     """Ask every question of BENCHMARK and keep the rankings in RUN.
 
@@ -164,13 +152,10 @@ def retrieve_command(
 # `whichone search`: ask an index one question.
 
 
-@click.command()
-@click.argument("index", type=click.Path())
-@click.argument("question")
-@own_options
+@command()
 def search_command(
-    index: str,
-    question: str,
+    index: Place,
+    question: Annotated[str, Argument("text")],
     *,
     k: Annotated[int, Option("How many passages.", flags=("-k",)), Meta(ge=1)] = 5,
     as_json: Json = False,
@@ -241,13 +226,9 @@ def _show_bearers(name: dict[str, Any]) -> None:
 # `whichone work`: let an agent work on a benchmark's questions or tasks.
 
 
-@click.command()
-@makes("answers", decides=False)
-@click.argument("benchmark", type=BenchmarkName(), nargs=-1, required=True, metavar="BENCHMARK...")
-@click.argument("answers", type=click.Path())
-@own_options
+@command(makes="answers", decides=False)
 def work_command(
-    benchmark: tuple[str, ...], answers: str, *, plan: WorkOptions, as_json: Json = False
+    benchmark: AllAsked, answers: Place, *, plan: WorkOptions, as_json: Json = False
 ) -> None:
     """Let an agent work on every question of BENCHMARK with tools, and keep its ANSWERS and traces.
 

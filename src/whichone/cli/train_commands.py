@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hin
 import click
 from msgspec.structs import replace
 
-from whichone.cli.options import BenchmarkName, field_option, options_of, own_options
-from whichone.cli.printing import emit, emit_json, makes
+from whichone.cli.options import command, field_option, options_of
+from whichone.cli.printing import emit, emit_json
 from whichone.errors import UsageError
-from whichone.options import Json, Option, Seed
+from whichone.options import Argument, Json, Option, Seed
 from whichone.training.trainer import LinkerOptions, Settings, Start, preset
 from whichone.training.training_data import Corpus, Plan
 
@@ -94,13 +94,10 @@ def tell(out: str, trained: Trained, as_json: bool, model: str = "best") -> None
 # `whichone train linker`: BLINK, a linker of two stages, from hyperlinks.
 
 
-@click.command()
-@makes("places", decides=False)
-@click.argument("places", nargs=-1, required=True, metavar="LINKS... OUT")
-@own_options
+@command(makes="places", decides=False)
 @settings_options("blink")
 def train_linker_command(
-    places: tuple[str, ...],
+    places: Annotated[tuple[str, ...], Argument("text", metavar="LINKS... OUT")],
     settings: Settings,
     device: str | None,
     *,
@@ -145,10 +142,8 @@ def train_linker_command(
 # `whichone train rag`: a question encoder and a generator, together, over a fixed index.
 
 
-@click.command()
-@makes("places", decides=False)
+@command(makes="places", decides=False)
 @data_options
-@own_options
 @settings_options("rag")
 def train_rag_command(
     plan: Plan,
@@ -215,9 +210,7 @@ def train_rag_command(
 # `whichone train reader`: readers on KILT-format data, by the papers' presets.
 
 
-@click.command()
-@makes("places", decides=False)
-@own_options
+@command(makes="places", decides=False)
 @data_options
 @settings_options("amber-reader", "hard")
 def train_reader_command(
@@ -301,9 +294,7 @@ def train_reader_command(
 # `whichone train reranker`: a cross-encoder that puts the right bearer first.
 
 
-@click.command()
-@makes("places", decides=False)
-@own_options
+@command(makes="places", decides=False)
 @data_options
 @settings_options("re-ranker", "kinds", "hard", "others")
 def train_reranker_command(
@@ -334,9 +325,7 @@ def train_reranker_command(
 # `whichone train retriever`: make an encoder better at telling namesakes apart.
 
 
-@click.command()
-@makes("places", decides=False)
-@own_options
+@command(makes="places", decides=False)
 @data_options
 @settings_options("default", "kinds", "hard", "mode", "size", "flops")
 def train_retriever_command(
@@ -403,12 +392,9 @@ def train_retriever_command(
 # `whichone train space`: how close passages lie before and after a training.
 
 
-@click.command()
-@makes("places", decides=False)
-@click.argument("places", nargs=-1, required=True, type=BenchmarkName(), metavar="BENCHMARK... OUT")
-@own_options
+@command(makes="places", decides=False)
 def train_space_command(
-    places: tuple[str, ...],
+    places: Annotated[tuple[str, ...], Argument("benchmark", metavar="BENCHMARK... OUT")],
     *,
     encoders: Annotated[
         tuple[str, ...],
