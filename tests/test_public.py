@@ -75,3 +75,22 @@ def test_scoring_a_builtin_benchmark_reads_no_dumps(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_one_version_is_named_everywhere() -> None:
+    root = Path(__file__).resolve().parent.parent
+    for file, words in {
+        "pyproject.toml": 'version = "{}"',
+        "CITATION.cff": "version: {}",
+        "docs/inside/github-action.md": "@v{}",
+        "deploy/space/Dockerfile": "whichone[web]=={}",
+    }.items():
+        assert words.format(whichone.__version__) in (root / file).read_text("utf-8"), file
+
+
+def test_the_dataset_to_deposit_is_that_of_the_benchmark() -> None:
+    """`whichone export builtin/amber deploy/dataset --format hf` writes it again."""
+    folder = Path(__file__).resolve().parent.parent / "deploy" / "dataset"
+    assert whichone.Benchmark.open("builtin/amber").id.rpartition("-")[2] in (
+        folder / "README.md"
+    ).read_text("utf-8")

@@ -31,7 +31,7 @@ __all__ = [
     "interval",
     "score_kilt",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _PLACES = {
     "Answer": "whichone.records",
