@@ -80,23 +80,18 @@ def write_knowledge_base(con: Any, path: Path, queries: Mapping[str, str]) -> Fo
     with Folder.create(path, knowledge_tables.KIND) as folder:
         for schema in knowledge_tables.ALL:
             file = folder.partial / schema.file
-            folder.adopt(
-                schema.file, rows=write_invented(con, file, schema, queries.get(schema.name))
-            )
+            folder.adopt(schema.file, rows=write_invented(con, file, schema, queries.get(schema.name)))
         folder.commit(name="bench")
         return folder
 
 
-def write_invented(
-    con: Any, file: Path, schema: TableSchema, query: str | None, order: str = ""
-) -> int:
+def write_invented(con: Any, file: Path, schema: TableSchema, query: str | None, order: str = "") -> int:
     """One table by the query that invents it, empty without; how many rows."""
     if query is None:
         return write_table(file, schema.empty(), schema)
     columns = ", ".join(f'"{c}"' for c in schema.schema.names)
     written = con.execute(
-        f"copy (select {columns} from ({query}) {order}) "
-        f"to '{file}' (format parquet, compression zstd)"
+        f"copy (select {columns} from ({query}) {order}) to '{file}' (format parquet, compression zstd)"
     ).fetchone()
     return int(written[0])
 
@@ -186,9 +181,7 @@ def main() -> None:
         group_names(kb, given.memory)  # once to warm the file cache
         for rules in (PAPER, RULES_PUBLISHED):
             result[rules.name] = measured(kb, rules, given)
-        result["peak memory GB"] = round(
-            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2
-        )
+        result["peak memory GB"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2)
     print(json.dumps(result, indent=1))
 
 

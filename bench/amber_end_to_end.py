@@ -108,9 +108,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         world = folder / "world"
-        result: dict[str, Any] = {
-            "counts": write_invented(invention, world, workers=2)["counts"],
-        }
+        result: dict[str, Any] = {"counts": write_invented(invention, world, workers=2)["counts"]}
         pages = pages_file(world, given.pages)
         rounds: dict[str, list[Pair]] = {}
         cases = [(r, c) for r in ("paper", "published") for c in ("none", "all")]
@@ -122,19 +120,14 @@ def main() -> None:
                 "ingest": lambda: ingest(world, pages, folder / "kb"),
             }
             for rules, corpus in cases:
-                steps[f"{rules}, corpus {corpus}"] = lambda r=rules, c=corpus: build_and_export(
-                    folder, r, c
-                )
+                steps[f"{rules}, corpus {corpus}"] = lambda r=rules, c=corpus: build_and_export(folder, r, c)
             (folder / "plain.py").write_text(PLAIN_PASS)
             for name, step in steps.items():
                 rounds.setdefault(name, []).append(timed(step))
         best = {name: least(pairs) for name, pairs in rounds.items()}
         result |= best
         result["all over the plain pass"] = {
-            name: [
-                round((best["ingest"][n] + best[name][n]) / best["plain pass"][n], 2)
-                for n in range(2)
-            ]
+            name: [round((best["ingest"][n] + best[name][n]) / best["plain pass"][n], 2) for n in range(2)]
             for name in (f"{rules}, corpus {corpus}" for rules, corpus in cases)
         }
     print(json.dumps(result, indent=1))

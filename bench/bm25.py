@@ -160,9 +160,7 @@ def main() -> None:
                 sys.exit(used.output)
             rows[system, step] = seconds, used.peak, used.wall
         disk = {
-            name: sum(
-                f.stat().st_size for f in (Path(place) / name).rglob("*") if "corpus" not in f.parts
-            )
+            name: sum(f.stat().st_size for f in (Path(place) / name).rglob("*") if "corpus" not in f.parts)
             / 2**20
             for name in ("whichone", "tantivy")
         }
@@ -188,9 +186,7 @@ def show(
     rate = queries / rows["tantivy", "search"][0]
     for system in SYSTEMS:
         seconds, peak, _ = rows[system, "search"]
-        print(
-            f"{system:<15} {queries / seconds:>13,.0f} {queries / seconds / rate:>6.2f} {peak:>9,.0f}"
-        )
+        print(f"{system:<15} {queries / seconds:>13,.0f} {queries / seconds / rate:>6.2f} {peak:>9,.0f}")
 
 
 if __name__ == "__main__":

@@ -36,9 +36,7 @@ def main(out: str) -> None:
                 }
                 for place, output in zip(places, query.outputs, strict=True)
             ]
-            shown = "\n".join(
-                f"{d['title']}: {' '.join(d['text'].split()[:60])}" for d in documents
-            )
+            shown = "\n".join(f"{d['title']}: {' '.join(d['text'].split()[:60])}" for d in documents)
             for instruction in (SENTENCE, EACH):
                 asked, said = EXAMPLES[instruction]
                 messages = [

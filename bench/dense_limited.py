@@ -89,9 +89,7 @@ def ask(place: Path, width: int) -> None:
     started = time.perf_counter()
     retriever = Dense.open(place / "index", encoder=Drawn(width))
     shutil.rmtree(place / "run", ignore_errors=True)
-    run = run_retriever(
-        retriever, Benchmark.open(place / "benchmark"), place / "run", k=20, name="dense"
-    )
+    run = run_retriever(retriever, Benchmark.open(place / "benchmark"), place / "run", k=20, name="dense")
     seconds, cpu = time.perf_counter() - started, time.process_time()
     rows = json.dumps(run.rankings.select(["question", "passage"]).to_pydict())
     said = {
@@ -129,14 +127,10 @@ def need_index(place: Path, size: int, width: int) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--passages", type=int, default=2_000_000)
     parser.add_argument("--width", type=int, default=768)
-    parser.add_argument(
-        "--limit", type=int, default=1_000, help="MB of memory, mapped files included"
-    )
+    parser.add_argument("--limit", type=int, default=1_000, help="MB of memory, mapped files included")
     parser.add_argument("--place", type=Path, required=True)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     given = parsed(parser, small="--passages 2000 --width 32 --limit 600 --place {place}")

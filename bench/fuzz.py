@@ -24,12 +24,8 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--from", dest="first", type=int, default=1000, help="the first seed")
-    parser.add_argument(
-        "--commands", type=int, default=3000, help="commands, over all inputs in turn"
-    )
-    parser.add_argument(
-        "--flips", type=int, default=0, help="flipped bits in folders, instead of commands"
-    )
+    parser.add_argument("--commands", type=int, default=3000, help="commands, over all inputs in turn")
+    parser.add_argument("--flips", type=int, default=0, help="flipped bits in folders, instead of commands")
     parser.add_argument("--only", default="", help="inputs whose names contain this")
     options = parsed(parser, small="--each 1")
     count = 0

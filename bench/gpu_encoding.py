@@ -136,9 +136,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--dpr", action="store_true")
     parser.add_argument("--layers", type=int, default=12, help="of DPR")
-    options = parsed(
-        parser, small="{model} --passages 200 --place {place} --device cpu --precision float32"
-    )
+    options = parsed(parser, small="{model} --passages 200 --place {place} --device cpu --precision float32")
     options.place.mkdir(parents=True, exist_ok=True)
     os.environ["INVENTED_VOCABULARY"] = f"{options.model}/vocab.txt"
     os.environ.setdefault("WHICHONE_CACHE", str(options.place / "cache"))

@@ -34,9 +34,7 @@ def seconds(work: Callable[[], object], repeats: int = 7) -> float:
     return statistics.median(times)
 
 
-def plain(
-    questions: torch.Tensor, passages: torch.Tensor, k: int
-) -> tuple[torch.Tensor, torch.Tensor]:
+def plain(questions: torch.Tensor, passages: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Product, then topk, block by block of questions: what most programs do."""
     found = [(part @ passages.T).topk(k) for part in questions.split(1024)]
     return torch.cat([f.values for f in found]), torch.cat([f.indices for f in found])

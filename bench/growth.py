@@ -129,11 +129,7 @@ def need_questions(place: Path, size: int, records: int) -> Path:
     if not file.exists():
         with file.open("w") as out:
             for page in each_asked(records, pages):
-                record = {
-                    "question": question(page, pages),
-                    "answers": ["x"],
-                    "gold": [title(page, pages)],
-                }
+                record = {"question": question(page, pages), "answers": ["x"], "gold": [title(page, pages)]}
                 out.write(json.dumps(record) + "\n")
     return file
 
@@ -207,10 +203,7 @@ def need_knowledge(place: Path) -> Path:
                     "_id": str(page + 1),
                     "wikipedia_id": str(page + 1),
                     "wikipedia_title": called,
-                    "text": [
-                        f"{called}\n",
-                        f"{called} is a {calling(page)} from {word(page)}.\n",
-                    ],
+                    "text": [f"{called}\n", f"{called} is a {calling(page)} from {word(page)}.\n"],
                 }
                 out.write(json.dumps(record) + "\n")
         ingest(base, [pages_source(file, None)])
@@ -296,16 +289,7 @@ def own(step: str) -> Callable[[Path, int], list[str]]:
             need_benchmark(place, size)
             if not (place / "index-dense" / "manifest.json").exists():
                 again(own("index-dense")(place, size))
-        return [
-            sys.executable,
-            __file__,
-            "--inside",
-            step,
-            "--sizes",
-            str(size),
-            "--place",
-            str(place),
-        ]
+        return [sys.executable, __file__, "--inside", step, "--sizes", str(size), "--place", str(place)]
 
     return made
 
@@ -519,10 +503,7 @@ def reader_examples(place: Path, size: int) -> None:
 
 def train_files(place: Path, records: int, size: int) -> list[Path]:
     """Eleven files whose names say that they are to learn from."""
-    return [
-        need_kilt(place, -(-records // SOURCES), size, f"task{n}-train-kilt")
-        for n in range(SOURCES)
-    ]
+    return [need_kilt(place, -(-records // SOURCES), size, f"task{n}-train-kilt") for n in range(SOURCES)]
 
 
 def again(words: Sequence[str]) -> Usage:

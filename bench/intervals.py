@@ -50,9 +50,7 @@ WORLDS = {
 }
 
 
-def draw(
-    world: str, size: int, strength: float, generator: np.random.Generator
-) -> tuple[Floats, Floats]:
+def draw(world: str, size: int, strength: float, generator: np.random.Generator) -> tuple[Floats, Floats]:
     """Sum and number of the values of each cluster."""
     kind, level = WORLDS[world]
     normal = generator.normal(size=size)
@@ -192,9 +190,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--clusters", default="8,10,20,50,100")
     parser.add_argument("--methods", default=",".join(METHODS))
-    parser.add_argument(
-        "--pilots", default="", help="benchmarks whose published runs are drawn from"
-    )
+    parser.add_argument("--pilots", default="", help="benchmarks whose published runs are drawn from")
     parser.add_argument("--seed", type=int, default=0)
     options = parsed(parser, small="--trials 20 --clusters 8")
     if options.pilots:

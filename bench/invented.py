@@ -102,9 +102,7 @@ def batches(
 
 def _batch(start: int, count: int, pages: int, schema: pa.Schema) -> pa.RecordBatch:
     generator = np.random.default_rng(start)
-    numbers = np.exp(generator.uniform(0, np.log(len(vocabulary())), count * WORDS)).astype(
-        np.int64
-    )
+    numbers = np.exp(generator.uniform(0, np.log(len(vocabulary())), count * WORDS)).astype(np.int64)
     words = vocabulary().take(pa.array(numbers))
     offsets = pa.array(np.arange(0, count * WORDS + 1, WORDS, dtype=np.int32))
     texts = pc.binary_join(pa.ListArray.from_arrays(offsets, words), " ")

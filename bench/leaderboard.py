@@ -63,10 +63,7 @@ SYSTEMS: dict[str, tuple[str, tuple[str, ...]]] = {
     **{name: ("dense", (f"encoder={MODELS}/{model}",)) for name, model in ENCODERS.items()},
     "fusion": ("fusion", (f"runs={PLACE}/NAME/bm25,{PLACE}/NAME/minilm",)),
     "late": ("late", (f"model={COLBERT}",)),
-    "cross-encoder": (
-        "rerank",
-        (*FIRST, f"model={CROSS_ENCODER}"),
-    ),
+    "cross-encoder": ("rerank", (*FIRST, f"model={CROSS_ENCODER}")),
     "namesake": ("namesake", ("encoder=none",)),
     "namesake-kb": ("namesake", ("encoder=none", KNOWS)),
     "namesake-minilm": ("namesake", (f"encoder={MODELS}/{ENCODERS['minilm']}",)),
@@ -152,9 +149,7 @@ def page() -> str:
     parts = [_HEAD.replace("RULE", RULE)]
     before = ROOT / "docs" / "leaderboard.md"
     for benchmark in BENCHMARKS:
-        names = [
-            n for n in systems_of(benchmark) if (folder(benchmark, n) / "manifest.json").exists()
-        ]
+        names = [n for n in systems_of(benchmark) if (folder(benchmark, n) / "manifest.json").exists()]
         if not at_hand(benchmark):
             parts.append(_section(before.read_text() if before.exists() else "", benchmark))
         elif len(names) > 1:

@@ -51,9 +51,7 @@ class Entry:
 
 
 def _json_pair(name: str, place: int = 0) -> str:
-    return rf'"all over the plain pass".*?"{name}": \[\s*' + (
-        rf"[\d.]+,\s*{_NUMBER}" if place else _NUMBER
-    )
+    return rf'"all over the plain pass".*?"{name}": \[\s*' + (rf"[\d.]+,\s*{_NUMBER}" if place else _NUMBER)
 
 
 ENTRIES = [
@@ -105,9 +103,7 @@ def output_of(entry: Entry, small: bool, place: Path) -> str:
             measure([*whichone, "score", str(place / "run")])  # the first one compiles and caches
         used = measure([*whichone, *(named.get(word, word) for word in entry.words)])
     if used.code:
-        raise RuntimeError(
-            used.output.strip().splitlines()[-1] if used.output.strip() else "failed"
-        )
+        raise RuntimeError(used.output.strip().splitlines()[-1] if used.output.strip() else "failed")
     return f"{used.output}\ntook {used.cpu:.2f} after {used.wall:.1f}"
 
 

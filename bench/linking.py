@@ -99,9 +99,7 @@ def main() -> None:
 
     rest = re.sub(r"\s*<page>.*?</page>", kept, text, flags=re.DOTALL)
     (options.work / "en.wiki.xml").write_text(rest, encoding="utf-8")
-    count = write_source(
-        options.shared, options.work / "source.jsonl", first | second | titles | more
-    )
+    count = write_source(options.shared, options.work / "source.jsonl", first | second | titles | more)
     print(f"{count:,} pages of passages, {len(first | second):,} of dumps")
 
 

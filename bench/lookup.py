@@ -38,9 +38,7 @@ _SYLLABLES = [
 
 
 def words(rng: random.Random, count: int) -> list[str]:
-    made = {
-        "".join(rng.choices(_SYLLABLES, k=rng.randint(2, 4))).capitalize() for _ in range(count)
-    }
+    made = {"".join(rng.choices(_SYLLABLES, k=rng.randint(2, 4))).capitalize() for _ in range(count)}
     return sorted(made)
 
 
@@ -130,9 +128,7 @@ def lookups(folder: Folder, rng: random.Random, asked: int) -> list[str]:
     query = f"select name from {tables_sql(folder.parts('names'))} where contains(key, ?) limit 10"
     with connect("2GB") as engine:
         few = known[:10]
-        timed(
-            "beside: scan with DuckDB", lambda n: engine.execute(query, [n.lower()]).fetchall(), few
-        )
+        timed("beside: scan with DuckDB", lambda n: engine.execute(query, [n.lower()]).fetchall(), few)
     return known
 
 

@@ -20,17 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from measured import parsed
-from whichone.papers.kilt.spans import (
-    match_answer,
-    page_tokens,
-    search,
-    tokenize,
-    words_and_marks,
-)
+from whichone.papers.kilt.spans import match_answer, page_tokens, search, tokenize, words_and_marks
 
-sys.path.insert(
-    0, str(Path(__file__).resolve().parents[1] / "tests" / "papers" / "kilt" / "mapping")
-)
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "papers" / "kilt" / "mapping"))
 from test_mapping_spans import exhaustive
 
 

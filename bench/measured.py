@@ -111,9 +111,7 @@ class Usage:
     code: int
 
 
-def measure(
-    command: Sequence[str], timeout: float | None = None, cores: int | None = None
-) -> Usage:
+def measure(command: Sequence[str], timeout: float | None = None, cores: int | None = None) -> Usage:
     """Run a command and watch it; 124 is the code of one that ran out of time. `cores` is how many it may use."""
     allowed = sorted(os.sched_getaffinity(0))[:cores]
     ctypes.CDLL(None).prctl(_ADOPT, 1, 0, 0, 0)

@@ -51,18 +51,7 @@ COMMON_LAST = [
     "Rice",
     "Law",
 ]
-CYRILLIC_FIRST = [
-    "Иван",
-    "Пётр",
-    "Анна",
-    "Ольга",
-    "Сергей",
-    "Мария",
-    "Фёдор",
-    "Елена",
-    "Олег",
-    "Нина",
-]
+CYRILLIC_FIRST = ["Иван", "Пётр", "Анна", "Ольга", "Сергей", "Мария", "Фёдор", "Елена", "Олег", "Нина"]
 CYRILLIC_LAST = [
     "Орлов",
     "Белов",
@@ -255,9 +244,7 @@ def invent(kind: str, folder: Path, *, seed: int = 0, names: int = 150) -> Bench
                         outputs=gold,
                     )
                 )
-    return save_benchmark(
-        place, name=f"{kind}-{seed}", queries=queries, passages=passages, sets=sets
-    )
+    return save_benchmark(place, name=f"{kind}-{seed}", queries=queries, passages=passages, sets=sets)
 
 
 def _name(draw: random.Random, kind: str) -> str:

@@ -69,9 +69,7 @@ def questions(count: int, passages_: int) -> list[str]:
 def resident() -> str:
     """The process's own memory, and mapped files in memory."""
     text = Path("/proc/self/status").read_text()
-    own, mapped = (
-        int(re.findall(rf"{k}:\s+(\d+)", text)[0]) / 1024 for k in ("RssAnon", "RssFile")
-    )
+    own, mapped = (int(re.findall(rf"{k}:\s+(\d+)", text)[0]) / 1024 for k in ("RssAnon", "RssFile"))
     return f"{own:.0f} MB own, {mapped:.0f} MB mapped"
 
 
@@ -132,10 +130,7 @@ def with_judge(folder: str, bearers: int = 10) -> None:
         for text in batch["text"].to_pylist()
     ]
     texts = [text for text in texts if len(text.split()) >= 60][: 20 * bearers]
-    records = [
-        {"id": n, "title": name_of(10 * (n // bearers)), "text": text}
-        for n, text in enumerate(texts)
-    ]
+    records = [{"id": n, "title": name_of(10 * (n // bearers)), "text": text} for n, text in enumerate(texts)]
     namesake = whichone.Namesake.over(records, encoder="none", judge=folder)
     with tempfile.TemporaryDirectory() as place:
         namesake.save(Path(place) / "index")

@@ -205,16 +205,10 @@ def invent(kind: str, folder: Path, *, seed: int = 0, names: int = 150) -> Bench
             text = TEXTS[kind].format(name=name, **_translated(kind, person))
             passages.append(Passage(id=f"{page}#0", page=page, title=name, text=text))
         sets.append(
-            NameSet(
-                id=f"s{number}",
-                name=name,
-                bearers=tuple(Bearer(entity=p, pages=(p,)) for p in pages),
-            )
+            NameSet(id=f"s{number}", name=name, bearers=tuple(Bearer(entity=p, pages=(p,)) for p in pages))
         )
         queries += _queries(draw, kind, number, name, bearers, pages)
-    return save_benchmark(
-        place, name=f"{kind}-{seed}", queries=queries, passages=passages, sets=sets
-    )
+    return save_benchmark(place, name=f"{kind}-{seed}", queries=queries, passages=passages, sets=sets)
 
 
 def _person(draw: random.Random) -> dict[str, str]:
@@ -251,11 +245,7 @@ def _queries(
         if not tells:
             continue
         qualifier = draw.choice(tells)
-        who = (
-            name
-            if open_question
-            else f"{name} {said[qualifier].format(**_translated(kind, person))}"
-        )
+        who = name if open_question else f"{name} {said[qualifier].format(**_translated(kind, person))}"
         template = _OTHERS[kind][1] if kind in _OTHERS else draw.choice(_ASKS[asked])
         attributes: dict[str, str] = {"resolvable": "no" if open_question else "yes"}
         attributes |= {"qualifier": person[qualifier], "qualifier_label": qualifier}
@@ -275,9 +265,7 @@ def paired(
     benchmark: Benchmark, work: Path, most: int, **options: str
 ) -> tuple[int, float, float, float, float]:
     """How many questions, acc@1 of BM25 and of namesake, and the interval of their difference over names."""
-    queries = sorted(benchmark.queries, key=lambda q: hashlib.sha256(q.id.encode()).hexdigest())[
-        :most
-    ]
+    queries = sorted(benchmark.queries, key=lambda q: hashlib.sha256(q.id.encode()).hexdigest())[:most]
     questions = [query.question() for query in queries]
     right = []
     for system in (
@@ -287,9 +275,7 @@ def paired(
         rankings = system.search(questions, 5)
         pairs = zip(rankings, queries, strict=True)
         right.append(
-            np.array(
-                [bool(r.passages) and page_of(r.passages[0]) in q.gold_pages() for r, q in pairs]
-            )
+            np.array([bool(r.passages) and page_of(r.passages[0]) in q.gold_pages() for r, q in pairs])
         )
     difference = right[1].astype(float) - right[0]
     _, owner = np.unique([q.name or q.id for q in queries], return_inverse=True)
@@ -304,23 +290,18 @@ def main() -> None:
     parser.add_argument("benchmarks", nargs="*", help="further benchmarks")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--encoder", default="none")
-    parser.add_argument(
-        "--seed", type=int, default=100, help="the evidence was fitted on seeds below 100"
-    )
+    parser.add_argument("--seed", type=int, default=100, help="the evidence was fitted on seeds below 100")
     parser.add_argument("--most", type=int, default=600, help="questions of a benchmark at most")
     options = parser.parse_args()
     worlds = [(kind, invent(kind, options.work, seed=options.seed)) for kind in TEXTS]
     worlds += [
-        (kind, namesake_prose.invent(kind, options.work, seed=options.seed))
-        for kind in namesake_prose.KINDS
+        (kind, namesake_prose.invent(kind, options.work, seed=options.seed)) for kind in namesake_prose.KINDS
     ]
     worlds += [(path, Benchmark.open(path)) for path in options.benchmarks]
     print("| world | questions | BM25 | namesake | difference |\n| --- | --- | --- | --- | --- |")
     for name, benchmark in worlds:
         work = options.work / benchmark.corpus.hash[:16]
-        count, before, after, low, high = paired(
-            benchmark, work, options.most, encoder=options.encoder
-        )
+        count, before, after, low, high = paired(benchmark, work, options.most, encoder=options.encoder)
         print(
             f"| {name} | {count} | {before:.3f} | {after:.3f} | {after - before:+.3f} [{low:+.3f}, {high:+.3f}] |",
             flush=True,

@@ -98,9 +98,7 @@ def seconds(work: Callable[[], Any], device: str) -> tuple[float, Any]:
     return time.perf_counter() - began, result
 
 
-def beside(
-    model: RagModel, index: DocumentIndex, marginal: str, device: str
-) -> Callable[[str], str]:
+def beside(model: RagModel, index: DocumentIndex, marginal: str, device: str) -> Callable[[str], str]:
     """One question by transformers' own class and FAISS' exact index, as their documentation does it."""
     import torch
     import transformers
@@ -117,9 +115,7 @@ def beside(
         for shard in stored.shards:
             flat.add(np.ascontiguousarray(shard.read()))
         search = flat.search
-        print(
-            f"beside: FAISS {faiss.__version__}, IndexFlatIP, {faiss.omp_get_max_threads()} threads"
-        )
+        print(f"beside: FAISS {faiss.__version__}, IndexFlatIP, {faiss.omp_get_max_threads()} threads")
     except ImportError:
         vectors = torch.cat([torch.from_numpy(shard.read()) for shard in stored.shards])
 
@@ -148,15 +144,11 @@ def beside(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "work", type=Path, help="a folder for the corpus, its vectors and the models"
-    )
+    parser.add_argument("work", type=Path, help="a folder for the corpus, its vectors and the models")
     parser.add_argument("--passages", type=int, default=1_000_000)
     parser.add_argument("--length", type=int, default=100, help="words of a passage")
     parser.add_argument("--questions", type=int, default=512)
-    parser.add_argument(
-        "--beside", type=int, default=32, help="questions for transformers and FAISS"
-    )
+    parser.add_argument("--beside", type=int, default=32, help="questions for transformers and FAISS")
     parser.add_argument("--search", default="cuda", help="where ours searches: numpy, cpu or cuda")
     parser.add_argument("--index", default="exact", help="how: exact, faiss-hnsw, ...")
     parser.add_argument("--batch", type=int, default=32, help="questions written together")
@@ -166,19 +158,13 @@ def main() -> None:
         given.passages, given.questions, given.beside = 2_000, 32, 8
         given.length, given.search, given.batch = 20, "cpu", 8
     place = models(given.work / ("small" if given.small else "base"), given.small)
-    held = corpus(
-        given.work / f"corpus-{given.passages}-{given.length}", given.passages, given.length
-    )
+    held = corpus(given.work / f"corpus-{given.passages}-{given.length}", given.passages, given.length)
     side = open_side("passage", place / "passages", device)
     took, index = seconds(
-        lambda: DocumentIndex(
-            held, side, given.work / "index", search=given.search, index=given.index
-        ),
+        lambda: DocumentIndex(held, side, given.work / "index", search=given.search, index=given.index),
         device,
     )
-    print(
-        f"{len(held):,} passages of {given.length} words, vectors of {index.size}: opened in {took:.0f} s"
-    )
+    print(f"{len(held):,} passages of {given.length} words, vectors of {index.size}: opened in {took:.0f} s")
     invented = words(2, 10)
     tasks = [
         ReadingTask(question=Question(id=str(n), text=" ".join(next(invented)), task="qa"))

@@ -130,9 +130,7 @@ class Fixed:
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         for task in tasks:
-            yield Answer(
-                question=task.question.id, text="answer 3", passages=(task.passages[0].id,)
-            )
+            yield Answer(question=task.question.id, text="answer 3", passages=(task.passages[0].id,))
 
 
 def invented(path: Path, number: int) -> Benchmark:
@@ -209,9 +207,7 @@ def batches(folder: Path, device: str, number: int) -> None:
     built = {
         "extractive": transformers.BertForQuestionAnswering(transformers.BertConfig(**sizes)),
         "dpr-reader": transformers.DPRReader(transformers.DPRConfig(**sizes)),
-        "claims": transformers.BertForSequenceClassification(
-            transformers.BertConfig(**sizes, **labels)
-        ),
+        "claims": transformers.BertForSequenceClassification(transformers.BertConfig(**sizes, **labels)),
         "seq2seq": transformers.BartForConditionalGeneration(bart),
     }
     for name, model in built.items():
@@ -229,10 +225,7 @@ def batches(folder: Path, device: str, number: int) -> None:
             question=Question(id=str(n), text=" ".join(words[n % 900 : n % 900 + 9]) + " ?"),
             passages=tuple(
                 Passage(
-                    id=f"p{i}",
-                    page=f"p{i}",
-                    title=words[i],
-                    text=" ".join(words[n + i : n + i + 40 + 9 * i]),
+                    id=f"p{i}", page=f"p{i}", title=words[i], text=" ".join(words[n + i : n + i + 40 + 9 * i])
                 )
                 for i in range(3)
             ),

@@ -123,9 +123,7 @@ def write_answers(queries: int, place: Path) -> None:
                 said = n if drawn[n] < 0.6 else n ^ 1
                 text = f"It is answer {said}." if drawn[n] < 0.9 else None
                 pages = [f"{page_id(page)}#0" for page in range(5)]
-                rows.append(
-                    {"question": f"q{n:07}", "text": text, "passages": pages[:1], "shown": pages}
-                )
+                rows.append({"question": f"q{n:07}", "text": text, "passages": pages[:1], "shown": pages})
             yield pa.RecordBatch.from_pylist(rows, schema=ANSWERS.schema)
 
     with Folder.create(place / "answers", ANSWERS_KIND) as folder:

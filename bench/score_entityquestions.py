@@ -53,10 +53,7 @@ def compare(path: Path, rounds: int) -> None:
     for _ in range(rounds):
         for name, command in commands.items():
             rounds_of[name].append(measured(command))
-    best = {
-        name: [min(column) for column in zip(*runs, strict=True)]
-        for name, runs in rounds_of.items()
-    }
+    best = {name: [min(column) for column in zip(*runs, strict=True)] for name, runs in rounds_of.items()}
     wall, cpu, _ = best["json.load"]
     print(f"{'':16}  wall s  of json.load   CPU s  of json.load    MB")
     for name, (seconds, cpu_seconds, megabytes) in best.items():
@@ -66,10 +63,7 @@ def compare(path: Path, rounds: int) -> None:
         )
     worst = max(best[name][0] for name in TOKEN_MATCHERS) / wall
     most = max(row[2] for name, row in best.items() if name != "json.load")
-    print(
-        f"worst ratio of a token matcher {worst:.2f} (budget {BUDGET}), memory {most:.0f} MB",
-        end=" ",
-    )
+    print(f"worst ratio of a token matcher {worst:.2f} (budget {BUDGET}), memory {most:.0f} MB", end=" ")
     print(f"(budget {REFERENCE_MEMORY_MB // 2})")
 
 
@@ -84,9 +78,7 @@ def measured(command: list[str]) -> tuple[float, float, float]:
 def generate(path: Path, questions: int, passages: int, words: int, seed: int = 1) -> None:
     """Invented results: a vocabulary of unequal frequency, a twentieth of it accented."""
     rng = random.Random(seed)
-    syllables = [
-        a + b for a in ("b", "d", "gr", "k", "l", "st", "v") for b in ("a", "en", "or", "i")
-    ]
+    syllables = [a + b for a in ("b", "d", "gr", "k", "l", "st", "v") for b in ("a", "en", "or", "i")]
     vocabulary = []
     for _ in range(60_000):
         word = "".join(rng.choices(syllables, k=rng.randint(1, 4)))
@@ -100,9 +92,7 @@ def generate(path: Path, questions: int, passages: int, words: int, seed: int = 
 
     results = []
     for _ in range(questions):
-        names = [
-            rng.sample(vocabulary[20_000:], rng.randint(1, 3)) for _ in range(rng.randint(1, 4))
-        ]
+        names = [rng.sample(vocabulary[20_000:], rng.randint(1, 3)) for _ in range(rng.randint(1, 4))]
         answers = [" ".join(name).title() for name in names]
         ctxs = []
         for rank in range(passages):

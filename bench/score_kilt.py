@@ -103,9 +103,7 @@ def run(command: list[str]) -> Cost:
 
 
 def best(costs: list[Cost]) -> Cost:
-    return Cost(
-        min(c.wall for c in costs), min(c.processor for c in costs), max(c.memory for c in costs)
-    )
+    return Cost(min(c.wall for c in costs), min(c.processor for c in costs), max(c.memory for c in costs))
 
 
 def main() -> None:
@@ -125,8 +123,7 @@ def main() -> None:
     one_pass, scores = best([r[0] for r in rounds]), best([r[1] for r in rounds])
     for name, cost in (("one json.loads pass", one_pass), ("whichone score kilt", scores)):
         print(
-            f"{name:22} {cost.wall:7.2f} s wall {cost.processor:7.2f} s processor "
-            f"{cost.memory / 1e9:5.2f} GB"
+            f"{name:22} {cost.wall:7.2f} s wall {cost.processor:7.2f} s processor {cost.memory / 1e9:5.2f} GB"
         )
     print(
         f"{'ratio':22} {scores.wall / one_pass.wall:7.2f}        "

@@ -77,9 +77,7 @@ def run(command: list[str], cores: int) -> tuple[float, float]:
     return used.cpu, used.wall
 
 
-def measured(
-    command: list[str], cores: int, repeats: int, fresh: Path | None
-) -> tuple[float, float]:
+def measured(command: list[str], cores: int, repeats: int, fresh: Path | None) -> tuple[float, float]:
     best = (float("inf"), float("inf"))
     for _ in range(repeats):
         if fresh is not None:

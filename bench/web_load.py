@@ -58,9 +58,7 @@ def made_tasks(kind: str, count: int) -> list[Any]:
 def prepare(folder: Path, database_url: str, people: int, clicks: int, kind: str) -> dict[str, str]:
     """A benchmark, a campaign with a task for every click, and a token for everybody, by pseudonym."""
     passages = [
-        Passage(
-            id=f"wiki:{n}#0", page=f"wiki:{n}", title=f"Page {n}", text=f"Word {n} and more. " * 30
-        )
+        Passage(id=f"wiki:{n}#0", page=f"wiki:{n}", title=f"Page {n}", text=f"Word {n} and more. " * 30)
         for n in range(1000)
     ]
     output = Output(answer="Word", provenance=((Provenance(page="wiki:0"),),))
@@ -97,9 +95,7 @@ class Annotator:
     async def connect(self) -> None:
         self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
 
-    async def ask(
-        self, method: str, path: str, body: dict[str, Any] | None = None
-    ) -> tuple[Any, float]:
+    async def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[Any, float]:
         content = json.dumps(body).encode() if body is not None else b""
         head = (
             f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer {self.token}\r\n"
@@ -151,9 +147,7 @@ async def load(tokens: dict[str, str], port: int, clicks: int) -> list[Annotator
     await asyncio.gather(*(one.work(clicks) for one in people))
     spent = time.perf_counter() - start
     total = sum(len(one.clicks) for one in people)
-    print(
-        f"{len(people)} annotators, {total:,} clicks in {spent:.1f} s ({total / spent:.0f} a second)"
-    )
+    print(f"{len(people)} annotators, {total:,} clicks in {spent:.1f} s ({total / spent:.0f} a second)")
     print_times("click: annotation kept", [s for one in people for s in one.clicks])
     print_times("next task shown", [s for one in people for s in one.loads])
     bursts: list[float] = []

@@ -114,9 +114,7 @@ def make_benchmark(path: Path, names: int, queries: int) -> None:
         adopt_folder(folder, "corpus")
         folder.write_bytes("card.md", b"# Invented names\n")
         folder.commit(
-            name="names",
-            parents={"corpus": corpus.hash},
-            counts={"queries": len(rows), "sets": names},
+            name="names", parents={"corpus": corpus.hash}, counts={"queries": len(rows), "sets": names}
         )
 
 
@@ -200,9 +198,7 @@ def served(folder: Path, cache: Path) -> Iterator[Server]:
         server.process.wait()
 
 
-def keystrokes(
-    names: list[str], runs: list[str]
-) -> dict[str, Callable[[random.Random], dict[str, str]]]:
+def keystrokes(names: list[str], runs: list[str]) -> dict[str, Callable[[random.Random], dict[str, str]]]:
     """Kinds of questions: what the form sends for one, drawn at random."""
 
     def prefix(draw: random.Random, size: int) -> str:
@@ -218,9 +214,7 @@ def keystrokes(
 
     def plain(draw: random.Random) -> str:
         accents = str.maketrans("äéø", "aeo")
-        return draw.choice([n for n in draw.sample(names, 200) if not n.isascii()]).translate(
-            accents
-        )[:6]
+        return draw.choice([n for n in draw.sample(names, 200) if not n.isascii()]).translate(accents)[:6]
 
     one, two = runs[0], runs[min(1, len(runs) - 1)]
     return {

@@ -138,8 +138,7 @@ class WikidataLike:
     def __init__(self, seed: int = 0) -> None:
         self.rng = random.Random(seed)
         self.words = [
-            "".join(self.rng.choices(_SYLLABLES, k=self.rng.randint(2, 4))).title()
-            for _ in range(20_000)
+            "".join(self.rng.choices(_SYLLABLES, k=self.rng.randint(2, 4))).title() for _ in range(20_000)
         ]
         self.references = [self._reference() for _ in range(300)]
         self.next = 100
@@ -159,9 +158,7 @@ class WikidataLike:
             " ".join(rng.choices(self.words, k=2))
             for _ in range(rng.choice((0, 0, 1, 3) if linked else (0, 0, 0, 1)))
         ]
-        sites = [code for code in self._languages(12 if linked else 1) if code != "en"] + [
-            "en"
-        ] * linked
+        sites = [code for code in self._languages(12 if linked else 1) if code != "en"] + ["en"] * linked
         return (
             f'{{"type":"item","id":"{entity}","labels":{{{_texts(labels, name)}}},'
             f'"descriptions":{{{_texts(described, phrase)}}},"aliases":{{{_aliases(aliases)}}},'

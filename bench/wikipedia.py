@@ -59,20 +59,14 @@ def bench(files: Sequence[Path]) -> None:
         began = time.process_time()
         with open_binary(file) as stream:
             elements += [element for _, element in page_elements(stream)]
-        print(
-            f"decompressing and cutting {file.name[:40]}: {time.process_time() - began:.2f} s CPU"
-        )
+        print(f"decompressing and cutting {file.name[:40]}: {time.process_time() - began:.2f} s CPU")
     pages = pages_of(elements)
     texts = [page.text for page in pages]
     size = len(pages), sum(map(len, texts))
     print(f"{len(elements):,} pages, {size[0]:,} of them articles with {size[1]:,} characters\n")
 
     measured("XML alone", lambda: pages_of(elements), *size)
-    alone = measured(
-        "mwparserfromhell.parse alone",
-        lambda: each(mwparserfromhell.parse, texts),
-        *size,
-    )
+    alone = measured("mwparserfromhell.parse alone", lambda: each(mwparserfromhell.parse, texts), *size)
     plain = measured(
         "mwparserfromhell, parse and strip_code",
         lambda: each(lambda text: mwparserfromhell.parse(text).strip_code(), texts),

@@ -102,14 +102,10 @@ DISK = {"kb": 0.25, "wikidata": 0.012, "passage": 1_136, "bm25": 187}
 
 def expected(step: str, sizes: Sizes, cores: int) -> Expected:
     if step == "ingest":
-        seconds = sum(
-            RATES[k].seconds(getattr(sizes, k), cores) for k in ("pages", "wikidata", "views")
-        )
+        seconds = sum(RATES[k].seconds(getattr(sizes, k), cores) for k in ("pages", "wikidata", "views"))
         disk = (sizes.pages * DISK["kb"] + sizes.wikidata * DISK["wikidata"]) * MB
         return Expected(
-            seconds,
-            disk,
-            {"pages": round(sizes.articles), "entities": round(sizes.wikidata * ENTITIES_A_MB)},
+            seconds, disk, {"pages": round(sizes.articles), "entities": round(sizes.wikidata * ENTITIES_A_MB)}
         )
     if step in ("corpus", "bm25"):
         disk = sizes.passages * DISK["passage" if step == "corpus" else "bm25"]

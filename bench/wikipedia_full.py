@@ -76,14 +76,7 @@ class Plan:
         yield "entityquestions", ("entityquestions", *own)
         if self.relations:
             asked = ",".join(tomllib.loads(self.relations.read_text()))
-            own = (
-                "--templates",
-                str(self.relations),
-                "--properties",
-                asked,
-                "--entailment",
-                "none",
-            )
+            own = ("--templates", str(self.relations), "--properties", asked, "--entailment", "none")
         yield "ambigdocs", ("ambigdocs", *own)
 
 
@@ -103,10 +96,7 @@ def steps_of(plan: Plan) -> Iterator[Step]:
     kb, corpus, bm25 = (plan.work / name for name in ("kb", "corpus", "bm25"))
     bound = ("--memory", plan.memory)
     files = [
-        word
-        for kind, paths in plan.dumps.items()
-        for path in paths
-        for word in (f"--{kind}", str(path))
+        word for kind, paths in plan.dumps.items() for path in paths for word in (f"--{kind}", str(path))
     ]
     yield Step(
         "ingest",
@@ -124,9 +114,7 @@ def steps_of(plan: Plan) -> Iterator[Step]:
         run = plan.work / "runs" / name
         words = ("retrieve", str(plan.work / name), str(run), "--index", str(bm25), "-k", "20")
         yield Step(f"check {name}", words, run, (name, "bm25"))
-        yield Step(
-            f"score {name}", ("score", str(run), "--measures", MEASURES), None, (f"check {name}",)
-        )
+        yield Step(f"score {name}", ("score", str(run), "--measures", MEASURES), None, (f"check {name}",))
     yield Step("verify", ("verify", str(plan.work)), None, ("corpus",))
 
 
@@ -197,12 +185,8 @@ def run_step(step: Step, journal: Journal, call: Callable[..., int]) -> bool:
         step.name, done=code == 0, seconds=seconds, cpu=used, disk=disk, counts=counts, content=made, problem=problem
     )  # fmt: skip
     if code and not (code in NOTHING and step.builds):
-        sys.exit(
-            f"{step.name} ended with {code}: mend what it says and start the same command again"
-        )
-    print(
-        f"   took {shown(Expected(seconds=seconds, disk=disk, counts=counts))}, {used:,.0f} CPU s"
-    )
+        sys.exit(f"{step.name} ended with {code}: mend what it says and start the same command again")
+    print(f"   took {shown(Expected(seconds=seconds, disk=disk, counts=counts))}, {used:,.0f} CPU s")
     return code == 0
 
 
@@ -210,9 +194,7 @@ def shown(values: Expected) -> str:
     numbers = ", ".join(f"{n:,} {what}" for what, n in values.counts.items() if n)
     hours = values.seconds / 3600
     took = f"{hours:.1f} h" if hours >= 1 else f"{values.seconds:,.0f} s"
-    return ", ".join(
-        filter(None, [took, f"{values.disk / 1e6:,.1f} MB" if values.disk else "", numbers])
-    )
+    return ", ".join(filter(None, [took, f"{values.disk / 1e6:,.1f} MB" if values.disk else "", numbers]))
 
 
 def whichone(words: tuple[str, ...]) -> int:
@@ -224,17 +206,13 @@ def run_plan(plan: Plan, *, only_expect: bool, call: Callable[..., int] = whicho
     journal = Journal(plan.work)
     sizes = Sizes.of(plan.dumps)
     every = {step.name: expected(step.name, sizes, plan.workers) for step in plan.steps}
-    total = Expected(
-        sum(e.seconds for e in every.values()), int(sum(e.disk for e in every.values()))
-    )
+    total = Expected(sum(e.seconds for e in every.values()), int(sum(e.disk for e in every.values())))
     free = shutil.disk_usage(plan.work).free
     print(
         f"all of it: expected {shown(total)} on {plan.workers} cores; {free / 1e6:,.1f} MB of disk are free"
     )
     if total.disk * 1.5 > free:
-        print(
-            "   that may not suffice: sorting takes half as much again for a while", file=sys.stderr
-        )
+        print("   that may not suffice: sorting takes half as much again for a while", file=sys.stderr)
     missed: set[str] = set()
     for n, step in enumerate(plan.steps, 1):
         print(f"{n}/{len(plan.steps)} {step.name}: expected {shown(every[step.name])}", flush=True)
@@ -256,26 +234,21 @@ def run_plan(plan: Plan, *, only_expect: bool, call: Callable[..., int] = whicho
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "dumps", type=Path, help="folder with pages-articles, Wikidata's JSON and page views"
-    )
+    parser.add_argument("dumps", type=Path, help="folder with pages-articles, Wikidata's JSON and page views")
     parser.add_argument("work", type=Path, help="folder for everything that is made")
     parser.add_argument("--language", default="en")
     parser.add_argument("--wiki", help="if it is not that of the language, such as simplewiki")
     parser.add_argument("--memory", default="8GB", help="bound on sorting and joining")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument(
-        "--popularity",
-        help="views, sitelinks, links or none; views where there are any, else sitelinks",
+        "--popularity", help="views, sitelinks, links or none; views where there are any, else sitelinks"
     )
     parser.add_argument(
         "--collections", default="human,nonhuman", help="of AmbER; TOML files of your own too"
     )
     parser.add_argument("--relations", type=Path, help="a TOML file instead of the published 24")
     parser.add_argument("--steps", help="only these, with commas between")
-    parser.add_argument(
-        "--expect", action="store_true", help="print what each step will take, and stop"
-    )
+    parser.add_argument("--expect", action="store_true", help="print what each step will take, and stop")
     given = parsed(parser, small="{world} {place} --memory 500MB")
     dumps = find_dumps(given.dumps)
     if not dumps["pages"] and not dumps["catalogue"]:
@@ -283,8 +256,7 @@ def main() -> None:
     facts = bool(dumps["wikidata"] or dumps["catalogue"])
     if not facts:
         print(
-            "no Wikidata dump: without facts there is nothing to ask; pages and corpus alone",
-            file=sys.stderr,
+            "no Wikidata dump: without facts there is nothing to ask; pages and corpus alone", file=sys.stderr
         )
     plan = Plan(
         dumps, given.work, given.language, given.memory, given.workers,

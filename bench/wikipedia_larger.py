@@ -85,11 +85,7 @@ def facts_of(title: str, text: str) -> dict[str, str]:
         return {}
     if recorded := RECORDED.search(title):
         kind = "song" if recorded[2] == "song" else "album"
-        facts = {
-            "type": kind,
-            "performer": recorded[1],
-            "qualifier": f"the {kind} by {recorded[1]}",
-        }
+        facts = {"type": kind, "performer": recorded[1], "qualifier": f"the {kind} by {recorded[1]}"}
         released = RELEASED.search(text)
         return {**facts, **({"released": released[1]} if released else {})}
     if film := FILM.search(text):
@@ -104,12 +100,7 @@ def facts_of(title: str, text: str) -> dict[str, str]:
     if (person := PERSON.search(text)) and (born := BORN.search(text)) and "fl." not in born[0]:
         national = [word for word in person[1].split() if word[0].isupper()]
         year = born[1] or born[2]
-        facts = {
-            "type": "person",
-            "born": year,
-            "occupation": person[2],
-            "qualifier": f"born in {year}",
-        }
+        facts = {"type": "person", "born": year, "occupation": person[2], "qualifier": f"born in {year}"}
         if national and "and" not in person[1].split() and not _doubtful(national):
             facts["nationality"] = " ".join(national)
         return facts
@@ -118,9 +109,7 @@ def facts_of(title: str, text: str) -> dict[str, str]:
 
 def _doubtful(national: list[str]) -> bool:
     """Faiths, parties and towns are said where a nationality is."""
-    return bool(NOT_NATIONAL & set(national)) or any(
-        w.endswith(("-", "-based", "-born")) for w in national
-    )
+    return bool(NOT_NATIONAL & set(national)) or any(w.endswith(("-", "-based", "-born")) for w in national)
 
 
 def rows_of(pages: dict[str, list[str]]) -> Iterator[dict[str, Any]]:
@@ -208,9 +197,7 @@ def main() -> None:
             print(f"{row['title']} | {row['type']} {known}\n    {pages[row['title']][0][:220]}")
         return
     counts = write_catalogue(pages, given.work / "catalogue")
-    print(
-        f"{len(pages):,} pages; " + ", ".join(f"{n:,} {what}" for what, n in counts.most_common())
-    )
+    print(f"{len(pages):,} pages; " + ", ".join(f"{n:,} {what}" for what, n in counts.most_common()))
     words = [str(HERE.parent / "wikipedia_full.py"), str(given.work / "catalogue"), str(given.work)]
     own = ["--collections", str(HERE / "pages.toml"), "--relations", str(HERE / "relations.toml")]
     sys.exit(subprocess.run([sys.executable, *words, *own, "--popularity", "none"]).returncode)

@@ -11,9 +11,7 @@ from pathlib import Path
 import pytest
 
 BENCH = Path(__file__).resolve().parent.parent / "bench"
-PROGRAMS = sorted(
-    p for p in BENCH.glob("*.py") if "parsed(" in p.read_text("utf-8") and p.stem != "measured"
-)
+PROGRAMS = sorted(p for p in BENCH.glob("*.py") if "parsed(" in p.read_text("utf-8") and p.stem != "measured")
 SHAPES = {
     "amber_build": r'"alignment, ratio": \[\s*[\d.]+',
     "amber_end_to_end": r'"all over the plain pass": \{\s*"paper, corpus none"',

@@ -131,9 +131,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     counts: dict[str, int] = {}
     for report in terminalreporter.getreports("skipped"):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
-        counts[reason.removeprefix("Skipped: ")] = (
-            counts.get(reason.removeprefix("Skipped: "), 0) + 1
-        )
+        counts[reason.removeprefix("Skipped: ")] = counts.get(reason.removeprefix("Skipped: "), 0) + 1
     if counts:
         terminalreporter.section("skipped, and what enables it")
         for reason, count in sorted(counts.items()):

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "whichone"
-FILES, STATEMENTS, LINES = 320, 54_500, 93_600
+FILES, STATEMENTS, LINES = 320, 53_900, 89_700
 """The goal is 51,000 statements and 85,000 lines."""
 LONGEST = 700
 """Lines of one file."""
@@ -40,9 +40,7 @@ def main() -> int:
     for room, counted in [*rooms.items(), ("all", total), ("at most", Counter(limits))]:
         print(f"{room:14}" + "".join(f"{counted[unit]:>12,}" for unit in limits))
     wrong += [
-        f"{total[unit]:,} {unit}, {most:,} at most"
-        for unit, most in limits.items()
-        if total[unit] > most
+        f"{total[unit]:,} {unit}, {most:,} at most" for unit, most in limits.items() if total[unit] > most
     ]
     for text in wrong:
         print(f"the house has a size: {text}", file=sys.stderr)

@@ -19,15 +19,7 @@ PINS, HASHES = ROOT / "constraints.txt", ROOT / "constraints.sha256"
 
 def chosen(pins: Path = PINS) -> dict[str, str]:
     """The files that pip would install here for these pins, with their hashes."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--dry-run",
-        "--ignore-installed",
-        "--no-deps",
-    ]
+    command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps"]
     command += ["--quiet", "--disable-pip-version-check", "--report", "-", "-r", str(pins)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode:
@@ -67,9 +59,7 @@ def write(pins: Path = PINS, hashes: Path = HASHES) -> None:
         if any(name.lower().replace("-", "_").startswith(f"{p}_{v}") for p, v in versions)
     }
     pairs = kept | {(sha256, name) for name, sha256 in chosen(pins).items()}
-    text = "".join(
-        f"{sha256}  {name}\n" for sha256, name in sorted(pairs, key=lambda pair: pair[::-1])
-    )
+    text = "".join(f"{sha256}  {name}\n" for sha256, name in sorted(pairs, key=lambda pair: pair[::-1]))
     hashes.write_text(text)
     print(f"{hashes.name}: {len(pairs)} files of {len(versions)} packages")
 
@@ -80,10 +70,7 @@ def check() -> int:
     for text in wrong:
         print(text, file=sys.stderr)
     if wrong:
-        print(
-            "after a change of constraints.txt: python tests/pinned_hashes.py write",
-            file=sys.stderr,
-        )
+        print("after a change of constraints.txt: python tests/pinned_hashes.py write", file=sys.stderr)
     else:
         print(f"the files of {len(found)} packages are those of {HASHES.name}")
     return int(bool(wrong))

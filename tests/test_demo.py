@@ -42,13 +42,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_document(undisturbed: Path) -> None:
     document = json.loads((undisturbed.parent / "printed.json").read_text())
-    assert set(document["retrievers"]) == {
-        "bm25",
-        "popular",
-        "namesake",
-        "namesake-with-kb",
-        "function",
-    }
+    assert set(document["retrievers"]) == {"bm25", "popular", "namesake", "namesake-with-kb", "function"}
     for collections in document["retrievers"].values():
         assert set(collections) == {"human", "nonhuman"}
         for tasks in collections.values():
@@ -56,14 +50,7 @@ def test_the_document(undisturbed: Path) -> None:
             for figures in tasks.values():
                 assert set(figures) == FIGURES
                 for figure in figures.values():
-                    assert set(figure) - {"shallow"} == {
-                        "value",
-                        "low",
-                        "high",
-                        "n",
-                        "clusters",
-                        "kind",
-                    }
+                    assert set(figure) - {"shallow"} == {"value", "low", "high", "n", "clusters", "kind"}
                     assert 0 <= figure["low"] <= figure["value"] <= figure["high"] <= 1
 
 
@@ -76,9 +63,7 @@ def test_popularity_is_a_caricature(undisturbed: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_demo_killed_again_and_again_gives_the_same_bytes(
-    undisturbed: Path, tmp_path: Path
-) -> None:
+def test_a_demo_killed_again_and_again_gives_the_same_bytes(undisturbed: Path, tmp_path: Path) -> None:
     """Typed as the docs begin; five kills, each a little later into what the one before had left, and then the rest."""
     for seconds in (0.4, 1.2, 2.0, 3.0, 4.5):
         process = demo(folder=tmp_path)

@@ -15,12 +15,7 @@ def test_exit_codes() -> None:
         for c in (errors.GateFailed, errors.UsageError, errors.BadInput, errors.Missing)
     }
     assert codes == {"GateFailed": 1, "UsageError": 2, "BadInput": 3, "Missing": 4}
-    assert (
-        errors.BrokenFolder.exit_code
-        == errors.LockedFolder.exit_code
-        == errors.NewerFormat.exit_code
-        == 3
-    )
+    assert errors.BrokenFolder.exit_code == errors.LockedFolder.exit_code == errors.NewerFormat.exit_code == 3
 
 
 def test_a_message_names_file_line_and_ids() -> None:
@@ -39,9 +34,7 @@ def test_did_you_mean() -> None:
 
 def test_a_path_that_cannot_be_written_is_no_failed_gate(tmp_path: Path) -> None:
     program = [sys.executable, "-m", "whichone"]
-    subprocess.run(
-        [*program, "retrieve", "builtin/amber", "run", "-k", "5"], cwd=tmp_path, check=True
-    )
+    subprocess.run([*program, "retrieve", "builtin/amber", "run", "-k", "5"], cwd=tmp_path, check=True)
     asked = [*program, "check", "run", "--max-confusion", "1", "--junit", "no/such/folder.xml"]
     done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 3

@@ -40,9 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         entry.size = len(binary)
         tar.addfile(entry, io.BytesIO(binary))
     archives = {
-        "one.whl": a_zip(
-            {"p/m/onnx/model.bin": b"weights", "p/m/words.txt": b"a\nb", "p/m/run.py": b"evil"}
-        ),
+        "one.whl": a_zip({"p/m/onnx/model.bin": b"weights", "p/m/words.txt": b"a\nb", "p/m/run.py": b"evil"}),
         "first.whl": a_zip({"p/m.zip.001": inner[:50]}),
         "second.whl": a_zip({"p/m.zip.002": inner[50:]}),
         "program.tgz": packed.getvalue(),
@@ -122,9 +120,7 @@ def test_another_archive_is_refused(folder: Path) -> None:
     assert not (folder / "one").exists()
 
 
-def test_a_model_that_is_there_is_left_alone(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_is_there_is_left_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     download.unpack("one", folder)
     (folder / "archives" / "one.whl").unlink()
     download.unpack("one", folder)

@@ -86,10 +86,7 @@ def test_a_value_is_found_however_it_is_written(
     ],
 )
 def test_mistakes_are_named(
-    frame: whichone.Namesake,
-    mistake: Callable[[Any], Any],
-    error: type[Exception],
-    says: str,
+    frame: whichone.Namesake, mistake: Callable[[Any], Any], error: type[Exception], says: str
 ) -> None:
     with pytest.raises(error) as caught:
         mistake(frame)

@@ -20,8 +20,7 @@ def pins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "falcon-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: falcon\nVersion: 1.0\n"
         )
         written.writestr(
-            "falcon-1.0.dist-info/WHEEL",
-            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            "falcon-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         )
         written.writestr("falcon-1.0.dist-info/RECORD", "")
     monkeypatch.setenv("PIP_NO_INDEX", "1")

@@ -54,9 +54,7 @@ def test_nothing_heavy_at_import() -> None:
         "assert result.exit_code == 0, result.output\n"
         f"print([m for m in {HEAVY!r} if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
@@ -91,6 +89,6 @@ def test_one_version_is_named_everywhere() -> None:
 def test_the_dataset_to_deposit_is_that_of_the_benchmark() -> None:
     """`whichone export builtin/amber deploy/dataset --format hf` writes it again."""
     folder = Path(__file__).resolve().parent.parent / "deploy" / "dataset"
-    assert whichone.Benchmark.open("builtin/amber").id.rpartition("-")[2] in (
-        folder / "README.md"
-    ).read_text("utf-8")
+    assert whichone.Benchmark.open("builtin/amber").id.rpartition("-")[2] in (folder / "README.md").read_text(
+        "utf-8"
+    )

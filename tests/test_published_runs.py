@@ -28,17 +28,12 @@ def leaderboard() -> ModuleType:
 
 BOARD = leaderboard()
 RUNS = [
-    (b, s)
-    for b in BOARD.BENCHMARKS
-    for s in BOARD.QUICK
-    if BOARD.at_hand(b) and BOARD.folder(b, s).exists()
+    (b, s) for b in BOARD.BENCHMARKS for s in BOARD.QUICK if BOARD.at_hand(b) and BOARD.folder(b, s).exists()
 ]
 
 
 @pytest.mark.parametrize(("benchmark", "system"), RUNS)
-def test_a_published_run_is_reproduced(
-    benchmark: str, system: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_published_run_is_reproduced(benchmark: str, system: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run, place = BOARD.folder(benchmark, system), BOARD.BENCHMARKS[benchmark]
     monkeypatch.chdir(ROOT)
     assert Run.open(run).benchmark_id == Benchmark.open(place).id, (

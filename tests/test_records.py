@@ -23,10 +23,7 @@ def query() -> Query:
         id="q",
         task="qa",
         input="Who?",
-        outputs=(
-            Output(answer="a", aliases=("b", "a"), entity="Q1", provenance=gold),
-            Output(answer="c"),
-        ),
+        outputs=(Output(answer="a", aliases=("b", "a"), entity="Q1", provenance=gold), Output(answer="c")),
         name="Abe",
         name_set="s",
         role="head",

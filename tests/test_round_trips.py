@@ -28,16 +28,10 @@ def graded(tmp_path: Path) -> Path:
     """Ids with blanks and percent signs, two splits, graded and negative judgements, pages of several passages."""
     folder = tmp_path / "own"
     (folder / "qrels").mkdir(parents=True)
-    documents = [
-        ("d 1", "Her (film)"),
-        ("d%2", "Her (song)"),
-        ("d%203", "Her (song)"),
-        ("d4", "Leeds"),
-    ]
+    documents = [("d 1", "Her (film)"), ("d%2", "Her (song)"), ("d%203", "Her (song)"), ("d4", "Leeds")]
     folder.joinpath("corpus.jsonl").write_text(
         "\n".join(
-            json.dumps({"_id": key, "title": title, "text": f"{title}, {key}"})
-            for key, title in documents
+            json.dumps({"_id": key, "title": title, "text": f"{title}, {key}"}) for key, title in documents
         )
     )
     folder.joinpath("queries.jsonl").write_text(
@@ -67,9 +61,7 @@ def opened(form: str, name: str) -> Callable[[Path, Path, Path], None]:
     def back(written: Path, out: Path, first: Path) -> None:
         corpus = written.parent / "corpus-of-questions"
         export(str(first), corpus, "beir")
-        command(
-            "import", "open-questions", written / name, out, "--format", form, "--passages", corpus
-        )
+        command("import", "open-questions", written / name, out, "--format", form, "--passages", corpus)
 
     return back
 
@@ -116,12 +108,7 @@ KILT = {
     "input": "who made her",
     "output": [
         {"answer": "Spike Jonze", "provenance": [{"wikipedia_id": "5", "title": "Her (film)"}]},
-        {
-            "provenance": [
-                {"wikipedia_id": "6", "title": "Her"},
-                {"wikipedia_id": "8", "title": "Jonze"},
-            ]
-        },
+        {"provenance": [{"wikipedia_id": "6", "title": "Her"}, {"wikipedia_id": "8", "title": "Jonze"}]},
     ],
 }
 ELSEWHERE = {
@@ -139,9 +126,7 @@ def contents(folder: Path) -> dict[str, object]:
         if file.name in ABOUT or file.name.endswith(".card.md"):
             continue
         own = str(file.relative_to(folder))
-        found[own] = (
-            pq.read_table(file).to_pylist() if file.suffix == ".parquet" else file.read_bytes()
-        )
+        found[own] = pq.read_table(file).to_pylist() if file.suffix == ".parquet" else file.read_bytes()
     return found
 
 
@@ -176,13 +161,11 @@ def test_exports_join(graded: Path, tmp_path: Path) -> None:
     for form in ("beir", "hf"):
         export(str(graded), tmp_path / form, form)
     export(str(graded), tmp_path / "trec", "trec", unit="passage")
-    corpus = [
-        json.loads(line) for line in (tmp_path / "beir/corpus.jsonl").read_text().splitlines()
-    ]
+    corpus = [json.loads(line) for line in (tmp_path / "beir/corpus.jsonl").read_text().splitlines()]
     assert {row["_id"] for row in corpus} == {"d%201", "d%252", "d%203", "d4"}
-    assert {
-        row["id"] for row in pq.read_table(tmp_path / "hf/corpus/test.parquet").to_pylist()
-    } == {row["_id"] for row in corpus}
+    assert {row["id"] for row in pq.read_table(tmp_path / "hf/corpus/test.parquet").to_pylist()} == {
+        row["_id"] for row in corpus
+    }
     judged = (tmp_path / "beir/qrels/test.tsv").read_text().splitlines()[1:]
     assert judged == ["q%200\td%201\t2", "q%200\td%252\t1", "q%200\td4\t0", "q%201\td%252\t1"]
     assert (tmp_path / "beir/qrels/train.tsv").read_text().splitlines()[1:] == ["q%202\td4\t3"]
@@ -197,9 +180,7 @@ RUNS = ("trec", "kilt", "amber", "dpr")
 def test_runs(form: str, tmp_path: Path) -> None:
     """Rankings with tied scores whose order is not trec_eval's come back in their own order."""
     passages = [
-        Passage(
-            id=f"w:{n}#0", page=f"w:{n}", title=f"T {n}", text=f"text {n}", source_id=f"own {n}"
-        )
+        Passage(id=f"w:{n}#0", page=f"w:{n}", title=f"T {n}", text=f"text {n}", source_id=f"own {n}")
         for n in range(4)
     ]
     queries = [
@@ -218,17 +199,13 @@ def test_runs(form: str, tmp_path: Path) -> None:
             for question in questions:
                 order = (1, 3, 0, 2) if question.id != "q 1" else (2, 0)
                 scores = (2.0, 1.0, 1.0, 1.0) if question.id != "q 1" else (1.0, 1.0)
-                yield Ranking(
-                    question=question.id, passages=tuple(f"w:{n}#0" for n in order), scores=scores
-                )
+                yield Ranking(question=question.id, passages=tuple(f"w:{n}#0" for n in order), scores=scores)
 
     run = run_retriever(Tied(), bench, tmp_path / "run", k=4, name="tied")
     once, again = tmp_path / "once", tmp_path / "again"
     export(str(run.path), once, form, str(bench.folder.root))
     file = next(p for p in sorted(once.iterdir(), reverse=True) if p.suffix != ".md")
-    command(
-        "import", "run", file, tmp_path / "back", "--benchmark", bench.folder.root, "--format", form
-    )
+    command("import", "run", file, tmp_path / "back", "--benchmark", bench.folder.root, "--format", form)
     export(str(tmp_path / "back"), again, form, str(bench.folder.root))
     first = (again / file.name).read_text().replace(" run\n", " tied\n")
     assert first == file.read_text()

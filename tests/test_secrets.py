@@ -7,37 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from whichone.errors import (
-    BadInput,
-    is_secret_name,
-    masked,
-    masked_options,
-    masked_text,
-    remember_secrets,
-)
+from whichone.errors import BadInput, is_secret_name, masked, masked_options, masked_text, remember_secrets
 from whichone.files.folder import Folder
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "api_key",
-        "API-KEY",
-        "apiKey",
-        "password",
-        "db_password",
-        "hf_token",
-        "client_secret",
-        "auth",
-    ],
+    "name", ["api_key", "API-KEY", "apiKey", "password", "db_password", "hf_token", "client_secret", "auth"]
 )
 def test_names_of_secrets(name: str) -> None:
     assert is_secret_name(name)
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["max_tokens", "token_variable", "tokens", "keys", "key", "monkey", "author", "passages", "k1"],
+    "name", ["max_tokens", "token_variable", "tokens", "keys", "key", "monkey", "author", "passages", "k1"]
 )
 def test_names_that_only_look_like_secrets(name: str) -> None:
     assert not is_secret_name(name)

@@ -47,9 +47,7 @@ def typed_in(words: tuple[str, ...]) -> int:
 
 
 def plan_of(program: Any, dumps: Path, work: Path) -> Any:
-    plan = program.Plan(
-        program.find_dumps(dumps), work, "en", "1GB", 1, "views", ("human", "nonhuman")
-    )
+    plan = program.Plan(program.find_dumps(dumps), work, "en", "1GB", 1, "views", ("human", "nonhuman"))
     plan.steps.extend(program.steps_of(plan))
     return plan
 

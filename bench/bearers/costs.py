@@ -34,9 +34,7 @@ def measure(work: Path, models: Path) -> None:
             retrieve(root, first, retriever="bm25", k=20)
             for row, (retriever, options) in rows.items():
                 given = {**options, "run": str(first)} if retriever == "rerank" else options
-                run = retrieve(
-                    root, Path(place) / retriever, retriever=retriever, options=given, k=20
-                )
+                run = retrieve(root, Path(place) / retriever, retriever=retriever, options=given, k=20)
                 spent = run.folder.manifest.made["cpu_seconds"] / len(few.queries)
                 costs.setdefault(name, {})[row] = round(spent, 4)
                 print(name, row, f"{1_000 * spent:.0f} ms of CPU time a question", flush=True)

@@ -30,24 +30,17 @@ def prepare(shared: Path, work: Path) -> None:
     learn = [
         q
         for q in whole.queries
-        if q.id not in seen
-        and q.attributes["gold_in_corpus"]
-        and q.attributes["dataset"] != "kilt-hotpotqa"
+        if q.id not in seen and q.attributes["gold_in_corpus"] and q.attributes["dataset"] != "kilt-hotpotqa"
     ]
     asked, finder = {q.input for q in whole.queries}, PageFinder(whole)
     files = sorted((shared / "data" / "entityquestions").glob("dev/*.json.gz"))
     learn += [q for file in files for q in finder.queries(file) if q.input not in asked]
     made = ExampleMaker(whole, work / "indexes").examples(learn)[0]
-    built = [
-        q for q in amber.queries if q.task in ("qa", "sf") and share_of(name_of(q)) >= HELD_OUT
-    ]
+    built = [q for q in amber.queries if q.task in ("qa", "sf") and share_of(name_of(q)) >= HELD_OUT]
     made += ExampleMaker(amber, work / "indexes-amber").examples(built)[0]
     examples = without(made, Leaks(made, [HeldOutKeys([*tests["48k"], *tests["amber"]])]))
     lists = (
-        {
-            "q": e.question,
-            "p": [t.joined() for t in (e.positive, *(n.passage for n in e.negatives))],
-        }
+        {"q": e.question, "p": [t.joined() for t in (e.positive, *(n.passage for n in e.negatives))]}
         for e in examples
     )
     print(lines(work / "train.jsonl.gz", lists), "lists to learn from")
@@ -70,9 +63,7 @@ def write_test(name: str, benchmark: Any, queries: list[Any], work: Path) -> Non
     first: dict[str, int] = {}
     for n, page in enumerate(benchmark.passages["page"].to_pylist()):
         first.setdefault(page, n)
-    sets = {
-        s.id: [first[p] for b in s.bearers for p in b.pages if p in first] for s in benchmark.sets
-    }
+    sets = {s.id: [first[p] for b in s.bearers for p in b.pages if p in first] for s in benchmark.sets}
     found = Bm25.over(benchmark.corpus, work / f"indexes-{name}").search(
         [q.question() for q in queries], DEPTH
     )

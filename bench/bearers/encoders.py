@@ -57,9 +57,7 @@ def rank(work: Path, out: Path, models: Path) -> None:
     for name, folder in TOKENS.items():
         began = time.time()
         encoder = Encoder(models / folder)
-        rows = [
-            row for bench in BENCHMARKS for row in ranked(encoder, bench, *questions(work, bench))
-        ]
+        rows = [row for bench in BENCHMARKS for row in ranked(encoder, bench, *questions(work, bench))]
         lines(out / f"order-{name.replace(' ', '_')}.jsonl.gz", rows)
         print(f"{name}: {len(rows)} rankings, {time.time() - began:.0f} s", flush=True)
 
@@ -108,9 +106,7 @@ class Encoder:
             pooled = last[:, 0] if self.pool == "first" else mean
             if found is None:
                 found = torch.zeros((len(texts), last.shape[2]), device=self.device)
-            found[torch.tensor(places, device=self.device)] = torch.nn.functional.normalize(
-                pooled, dim=1
-            )
+            found[torch.tensor(places, device=self.device)] = torch.nn.functional.normalize(pooled, dim=1)
         return found
 
     def tokens(self, texts: Sequence[str]) -> list[Any]:

@@ -82,9 +82,7 @@ class Given:
         for question in questions:
             kept = self.found.get(question.id, [])[:k]
             yield Ranking(
-                question=question.id,
-                passages=tuple(kept),
-                scores=tuple(float(-n) for n in range(len(kept))),
+                question=question.id, passages=tuple(kept), scores=tuple(float(-n) for n in range(len(kept)))
             )
 
 
@@ -144,11 +142,7 @@ def print_table(name: str, work: Path, out: Path) -> None:
         print(f"| {label} ({len(seeds)}) | {' | '.join(cells)} |")
     for s, keep in parts.items():
         for bearers in (True, False):
-            group = [
-                subset(one[0], keep)
-                for label, one in scored.items()
-                if ("bearers" in label) == bearers
-            ]
+            group = [subset(one[0], keep) for label, one in scored.items() if ("bearers" in label) == bearers]
             if len(group) < 2 or (bearers and s in ("unique", "HotpotQA")):
                 continue
             best = max(group, key=lambda one: float(np.nanmean(one.values[str(measures[0])])))

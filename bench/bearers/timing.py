@@ -18,10 +18,7 @@ def time_readers(work: Path, out: Path, models: Path) -> None:
 
     asked, passages = questions(work, "48k")
     shared = [q for q in asked if q["bearers"]][:ASKED]
-    lists = [
-        [(q["q"], text_of(passages[n])) for n in (q["bearers"] + q["bm25"])[:BEARERS]]
-        for q in shared
-    ]
+    lists = [[(q["q"], text_of(passages[n])) for n in (q["bearers"] + q["bm25"])[:BEARERS]] for q in shared]
     folders = [models / TEACHER, *sorted(out.glob("namesake-reader-*-layers"))]
     first: tuple[float, float] | None = None
     for folder in folders:

@@ -132,8 +132,7 @@ def fit(
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
     warm = max(1, len(batches) // 10)
     schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimizer,
-        lambda n: (n + 1) / warm if n < warm else (len(batches) - n) / max(1, len(batches) - warm),
+        optimizer, lambda n: (n + 1) / warm if n < warm else (len(batches) - n) / max(1, len(batches) - warm)
     )
     model.train()
     teacher.eval()
@@ -232,9 +231,7 @@ def export(model: Any, folder: Path, out: Path, layers: int, scorer: Scorer, tes
         opset_version=17,
         dynamo=False,
     )
-    quantize_dynamic(
-        place / "fp32.onnx", place / "model.onnx", per_channel=True, weight_type=QuantType.QInt8
-    )
+    quantize_dynamic(place / "fp32.onnx", place / "model.onnx", per_channel=True, weight_type=QuantType.QInt8)
     (place / "fp32.onnx").unlink()
     shutil.copy(folder / "tokenizer.json", place)
     (place / "tokenizer_config.json").write_text(json.dumps({"model_max_length": READS}))

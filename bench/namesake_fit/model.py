@@ -13,13 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from whichone.retrieval.namesake.weights import (
-    FEATURES,
-    FLOORS,
-    Fit,
-    calibrated,
-    lead_features,
-)
+from whichone.retrieval.namesake.weights import FEATURES, FLOORS, Fit, calibrated, lead_features
 
 PARTS = 3
 PART_OPEN = -1.0
@@ -27,16 +21,7 @@ NEVER_FOR = {
     "other_kind", "no_kind", "disambiguation", "denied", "extra", "numbered", "respelt", "longer", "company", "nickname",
     "claim_agent", "claim_level",
 }  # fmt: skip
-EITHER = {
-    "unnamed",
-    "contains",
-    "share",
-    "alone",
-    "length",
-    "claim_first",
-    "qualified",
-    "loosely",
-}
+EITHER = {"unnamed", "contains", "share", "alone", "length", "claim_first", "qualified", "loosely"}
 """Features whose weight may have either sign; all others speak for a candidate."""
 
 
@@ -157,9 +142,7 @@ class Stacked:
         return raised / np.add.reduceat(raised, self.starts)[self.owner]
 
 
-def fit_weights(
-    cases: Sequence[Case], features: Sequence[str], strength: float = 0.0005
-) -> dict[str, float]:
+def fit_weights(cases: Sequence[Case], features: Sequence[str], strength: float = 0.0005) -> dict[str, float]:
     """Listwise: weights that make the right candidates of each question likely; every set counts the same."""
     usable = [c for c in cases if any(c.right) and not all(c.right)]
     data = Stacked(usable, features)
@@ -260,11 +243,7 @@ def cross_validate(cases: Sequence[Case], features: Sequence[str]) -> None:
     fits = {}
     for names in range(PARTS):
         for templates in range(PARTS):
-            rest = [
-                c for c in cases if part_of(c.name) != names and part_of(c.template) != templates
-            ]
+            rest = [c for c in cases if part_of(c.name) != names and part_of(c.template) != templates]
             fits[names, templates] = whole_fit(rest, features)
     for (names, templates), fit in fits.items():
-        judge(
-            [c for c in cases if part_of(c.name) == names and part_of(c.template) == templates], fit
-        )
+        judge([c for c in cases if part_of(c.name) == names and part_of(c.template) == templates], fit)

@@ -26,9 +26,7 @@ def table(cases: Sequence[Case]) -> str:
     return "\n".join([HEAD, *(row(n, [c for c in cases if c.set == n]) for n in names)])
 
 
-def print_table(
-    cases: Sequence[Case], out: Path | None, *, judge: str | None, shipped: bool
-) -> None:
+def print_table(cases: Sequence[Case], out: Path | None, *, judge: str | None, shipped: bool) -> None:
     """Cross-validated, or judged by the weights as they are shipped."""
     from whichone.retrieval.namesake.weights import EvidenceModel
 
@@ -55,10 +53,7 @@ def floors(cases: Sequence[Case]) -> dict[str, float]:
     judged(cases, EvidenceModel.load().fits["words"])
     names = dict.fromkeys(case.set for case in cases)
     first = {name: [c for c in cases if c.set == name][:FLOOR_QUESTIONS] for name in names}
-    return {
-        name: round(float(np.mean([first_is_right(c) for c in own])), 3)
-        for name, own in first.items()
-    }
+    return {name: round(float(np.mean([first_is_right(c) for c in own])), 3) for name, own in first.items()}
 
 
 def write_floors(cases: Sequence[Case]) -> None:

@@ -26,11 +26,7 @@ def test_queries(benchmark: Any) -> list[Any]:
     from whichone.training.held_out import name_of, share_of
 
     held = [q for q in benchmark.queries if q.attributes["gold_in_corpus"]]
-    return [
-        q
-        for q in held
-        if q.attributes["dataset"] == "kilt-hotpotqa" or share_of(name_of(q)) < HELD_OUT
-    ]
+    return [q for q in held if q.attributes["dataset"] == "kilt-hotpotqa" or share_of(name_of(q)) < HELD_OUT]
 
 
 def prepare(shared: Path, work: Path) -> None:
@@ -45,9 +41,7 @@ def prepare(shared: Path, work: Path) -> None:
     train = [
         q
         for q in benchmark.queries
-        if q.id not in seen
-        and q.attributes["gold_in_corpus"]
-        and q.attributes["dataset"] != "kilt-hotpotqa"
+        if q.id not in seen and q.attributes["gold_in_corpus"] and q.attributes["dataset"] != "kilt-hotpotqa"
     ]
     finder = PageFinder(benchmark)
     asked = {q.input for q in benchmark.queries}
@@ -71,9 +65,7 @@ def _write_corpus(benchmark: Any, test: list[Any], work: Path) -> None:
     from whichone.retrieval.bm25 import Bm25
 
     place = {p: n for n, p in enumerate(benchmark.passages["id"].to_pylist())}
-    found = Bm25.over(benchmark.corpus, work / "indexes").search(
-        [q.question() for q in test], CANDIDATES
-    )
+    found = Bm25.over(benchmark.corpus, work / "indexes").search([q.question() for q in test], CANDIDATES)
     _lines(
         work / "questions.jsonl.gz",
         (
@@ -82,8 +74,7 @@ def _write_corpus(benchmark: Any, test: list[Any], work: Path) -> None:
         ),
     )
     _lines(
-        work / "passages.jsonl.gz",
-        ({"title": p.title, "text": p.text} for p in benchmark.passage_records()),
+        work / "passages.jsonl.gz", ({"title": p.title, "text": p.text} for p in benchmark.passage_records())
     )
     first: dict[str, int] = {}
     for n, page in enumerate(benchmark.passages["page"].to_pylist()):

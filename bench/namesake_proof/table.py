@@ -62,9 +62,7 @@ def _scored(bench: Any, out: Path, place: Path, measures: Any) -> dict[str, list
             for key in sorted(held.files):
                 name, _, seed = key.partition("|")
                 ranked = dict(zip((q.id for q in bench.queries), held[key], strict=True))
-                run = run_retriever(
-                    Given(ranked, ids), bench, place / f"{name}-{seed}", k=50, name=name
-                )
+                run = run_retriever(Given(ranked, ids), bench, place / f"{name}-{seed}", k=50, name=name)
                 runs.setdefault(name, []).append(score_run(run, bench, measures))
     return runs
 
@@ -101,9 +99,7 @@ def slices(queries: Any) -> dict[str, list[int]]:
         "shared": [i for i in simple if queries[i].attributes["shared_name"]],
         "head": [i for i in known if queries[i].attributes["popularity"] > middle],
         "tail": [i for i in known if queries[i].attributes["popularity"] <= middle],
-        "hotpotqa": [
-            i for i, q in enumerate(queries) if q.attributes["dataset"] == "kilt-hotpotqa"
-        ],
+        "hotpotqa": [i for i, q in enumerate(queries) if q.attributes["dataset"] == "kilt-hotpotqa"],
     }
 
 

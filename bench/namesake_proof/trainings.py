@@ -148,9 +148,7 @@ def train(name: str, seed: int) -> tuple[Path, dict[str, Any]]:
     trained = training.run()
     told = {"examples": len(learn), "losses": trained.losses, "held_out": trained.held_out}
     if per:
-        parts = train_per_relation(
-            training.settings, learn, watch, folder, _held["start"], _held["device"]
-        )
+        parts = train_per_relation(training.settings, learn, watch, folder, _held["start"], _held["device"])
         told["relations"] = {relation: part["examples"] for relation, part in parts.items()}
     return folder / "best", told
 
@@ -167,9 +165,7 @@ def search_folder(folder: Path) -> tuple[Any, dict[str, float]]:
     texts = [q["text"] for q in _held["questions"]]
     pair = PairEncoder(folder, name="pair", device=_held["device"])
     routed = sum(bool(pair.relation(text)) for text in texts)
-    found, space = search(
-        Start(str(folder)), torch.from_numpy(pair.questions(texts)).to(_held["device"])
-    )
+    found, space = search(Start(str(folder)), torch.from_numpy(pair.questions(texts)).to(_held["device"]))
     return found, {**space, "routed": routed}
 
 

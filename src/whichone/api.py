@@ -67,8 +67,7 @@ def text_table(rows: Rows) -> str:
 def html_table(rows: Rows) -> str:
     head = "".join(f"<th>{html.escape(c)}</th>" for c in rows[0])
     body = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row.values()) + "</tr>"
-        for row in rows
+        "<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row.values()) + "</tr>" for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -102,11 +101,7 @@ class AnswerResult:
 
     @classmethod
     def of(
-        cls,
-        answers: Answers,
-        benchmark: Benchmark,
-        extra: Sequence[Measure],
-        judge: Judging | None = None,
+        cls, answers: Answers, benchmark: Benchmark, extra: Sequence[Measure], judge: Judging | None = None
     ) -> AnswerResult:
         tasks = sorted({q.task for q in benchmark.queries})
         usual = summary_measures(tasks)
@@ -201,14 +196,10 @@ def answer_alone(
     reader = as_reader(answer, name=name)
     called = str(name or getattr(reader, "name", type(reader).__name__))
     setting = Setting(passages="none")
-    return run_reader(
-        reader, benchmark, place, setting, name=called, on_error=on_error, cites="corpus"
-    )
+    return run_reader(reader, benchmark, place, setting, name=called, on_error=on_error, cites="corpus")
 
 
-def answer_by_agent(
-    agent: Any, benchmark: Benchmark, place: Path, *, user: Any, **options: Any
-) -> Answers:
+def answer_by_agent(agent: Any, benchmark: Benchmark, place: Path, *, user: Any, **options: Any) -> Answers:
     """Let an agent work on every question; "simulated" is the user who knows whom it means."""
     asked = SimulatedUser(benchmark) if user == "simulated" else user
     acts = any(q.task == ACT for q in benchmark.queries)
@@ -272,12 +263,7 @@ class Result:
     def to_arrow(self) -> pa.Table:
         """One row for each system, benchmark (where there are several), collection, task and figure."""
         records = [
-            {
-                "system": row.system,
-                **row.place,
-                "figure": name,
-                **msgspec.structs.asdict(row.values[name]),
-            }
+            {"system": row.system, **row.place, "figure": name, **msgspec.structs.asdict(row.values[name])}
             for row in self.rows
             for name in SUMMARY_COLUMNS
         ]
@@ -409,8 +395,7 @@ class Comparisons(Sequence[Comparison]):
         return iter(self._found)
 
     def to_dict(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = msgspec.to_builtins(self._found)
-        return rows
+        return msgspec.to_builtins(self._found)
 
     def to_arrow(self) -> pa.Table:
         return pa.Table.from_pylist(self.to_dict())
@@ -466,9 +451,7 @@ def compare(
 
 
 def _scores(
-    system: str | Path | Run | Result | Scores,
-    measures: Sequence[str],
-    benchmark: Where | None,
+    system: str | Path | Run | Result | Scores, measures: Sequence[str], benchmark: Where | None
 ) -> Scores:
     if isinstance(system, Scores):
         return system

@@ -12,8 +12,6 @@
 The number is the exit code of the command line; 70 is that of anything else, with its trace in a log.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 import threading
@@ -204,8 +202,7 @@ class Missing(WhichoneError):
     exit_code = 4
 
 
-NAMED = 5
-"""So many things are named in a message."""
+NAMED = 5  # So many things are named in a message
 
 
 def sample(items: Sequence[str], most: int = NAMED, *, count: int | None = None) -> str:
@@ -226,7 +223,4 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str | None:
 
 def missing_extra(package: str, extra: str) -> Missing:
     """The error for a package that comes with one of whichone's extras."""
-    return Missing(
-        f"the package {package} is not installed",
-        hint=f"pip install 'whichone[{extra}]'",
-    )
+    return Missing(f"the package {package} is not installed", hint=f"pip install 'whichone[{extra}]'")

@@ -1,7 +1,5 @@
 """When do two strings count as one name?"""
 
-from __future__ import annotations
-
 import html
 import re
 import unicodedata

@@ -125,9 +125,7 @@ class NamesakeAround:
         groups = [evidence for _, evidence in reading.weighed]
         return [results[places[page]] for page in reordered(pages, groups)]
 
-    def resolve(
-        self, text: str, results: Sequence[Any] | None = None, *, answer: str = ""
-    ) -> Resolution:
+    def resolve(self, text: str, results: Sequence[Any] | None = None, *, answer: str = "") -> Resolution:
         """Who the name in a question means, judged by what the search returns."""
         question = _question(0, text)
         if results is None and self._search is None:
@@ -153,9 +151,7 @@ class NamesakeAround:
         terms = [lexical.keys(f"{row['title'] or ''} {row['text']}") for row in rows]
         part = Part.of(rows, given, terms, Bm25Parameters(), _MEAN_LENGTH)
         index = Index([part], Bm25Parameters(), language=self._language)
-        return Searcher(index, NamesakeParameters(encoder="none"), lambda: None), list(
-            range(len(rows))
-        )
+        return Searcher(index, NamesakeParameters(encoder="none"), lambda: None), list(range(len(rows)))
 
 
 class _Variants:
@@ -251,9 +247,7 @@ class Namesake:
         _opened.add(self)
 
     @classmethod
-    def over(
-        cls, passages: Any, *, names: Any = None, encoder: str = "auto", **options: Any
-    ) -> Namesake:
+    def over(cls, passages: Any, *, names: Any = None, encoder: str = "auto", **options: Any) -> Namesake:
         """Index passages: a corpus, records with id, title and text, a pandas or an Arrow table.
 
         A record's `entity` says whom it is about (several passages may be about one), `page` which passages
@@ -284,9 +278,7 @@ class Namesake:
         return opened
 
     @staticmethod
-    def around(
-        search: Search, *, names: Any = None, wider: int = 3, language: str = "en"
-    ) -> NamesakeAround:
+    def around(search: Search, *, names: Any = None, wider: int = 3, language: str = "en") -> NamesakeAround:
         """Around a search that exists already, without an index: `search(text, k)` returns results.
 
         Results are records, passages, texts, or documents of LangChain, LlamaIndex and Haystack, and come back
@@ -332,9 +324,7 @@ class Namesake:
         with self._lock:
             return self._retriever.add(passages, names)
 
-    def remove(
-        self, ids: str | int | Iterable[str | int] = (), *, entity: str | None = None
-    ) -> int:
+    def remove(self, ids: str | int | Iterable[str | int] = (), *, entity: str | None = None) -> int:
         """Remove passages, or all passages of pages, by id, or those about an entity; how many."""
         every: Any = [ids] if isinstance(ids, str | int) else ids
         if not isinstance(every, Iterable) or None in (every := list(every)):
@@ -350,9 +340,7 @@ class Namesake:
 
     # searching
 
-    def search(
-        self, text: str, k: int = 5, *, filter: Mapping[str, Any] | None = None
-    ) -> list[Hit]:
+    def search(self, text: str, k: int = 5, *, filter: Mapping[str, Any] | None = None) -> list[Hit]:
         """The best passages for a question.
 
         `filter` says which passages may be returned, and whose names count: {"tenant": "a"}, {"year": [2023,
@@ -390,9 +378,7 @@ class Namesake:
             hits.append(Hit(passage, score, msgspec.json.decode(raw) if raw else {}))
         return hits
 
-    def resolve(
-        self, text: str, *, answer: str = "", filter: Mapping[str, Any] | None = None
-    ) -> Resolution:
+    def resolve(self, text: str, *, answer: str = "", filter: Mapping[str, Any] | None = None) -> Resolution:
         """Who the name in a question means, with a calibrated probability for each bearer.
 
         Where the question does not say enough (`resolvable` is False), `question` is the shortest one back

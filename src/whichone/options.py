@@ -6,8 +6,6 @@
 `cli.options.options_of(Plan)` makes `--words` of it. Bounds are msgspec's: `Annotated[int, Option(...), Meta(ge=1)]`.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable
@@ -83,15 +81,13 @@ def takes(kind: type[Struct], name: str = "plan") -> Callable[[Callable[..., R]]
     return decorate
 
 
+# A folder or a file; a command of its own says whether it must exist.
 Place: TypeAlias = Annotated[str, Argument()]
-"""A folder or a file; a command of its own says whether it must exist."""
 Existing: TypeAlias = Annotated[str, Argument("exists")]
+# A benchmark's folder, or the name of a built-in one.
 Asked: TypeAlias = Annotated[str, Argument("benchmark")]
-"""A benchmark's folder, or the name of a built-in one."""
 AllAsked: TypeAlias = Annotated[tuple[str, ...], Argument("benchmark", "BENCHMARK...")]
-Seed: TypeAlias = Annotated[
-    int, Option("Seed of everything random.", envvar="WHICHONE_SEED"), Meta(ge=0)
-]
+Seed: TypeAlias = Annotated[int, Option("Seed of everything random.", envvar="WHICHONE_SEED"), Meta(ge=0)]
 OnError: TypeAlias = Annotated[
     Literal["fail", "skip"], Option("Stop at the first bad record, or count and list them.")
 ]
@@ -107,8 +103,7 @@ Allow: TypeAlias = Annotated[
     ),
 ]
 PerQuery: TypeAlias = Annotated[
-    str | None,
-    Option("Also write one row a query; .jsonl, .csv or .parquet by suffix.", kind="written"),
+    str | None, Option("Also write one row a query; .jsonl, .csv or .parquet by suffix.", kind="written")
 ]
 Moved: TypeAlias = Annotated[
     tuple[str, ...],

@@ -1,7 +1,5 @@
 """Progress on long work: a bar with rate and time left on a terminal, silence elsewhere."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The seams: what a retriever, a reader, an agent and a chat model must be able to do."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -73,8 +71,8 @@ class ReadingSetting(Protocol):
         ...
 
 
+# The note in which a reader reports what an answer took: seconds, prompt_tokens, tokens, cost, cached.
 USAGE = "usage"
-"""The note in which a reader reports what an answer took: seconds, prompt_tokens, tokens, cost, cached."""
 
 
 class ChatReply(msgspec.Struct, frozen=True, kw_only=True):

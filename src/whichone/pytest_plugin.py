@@ -1,7 +1,5 @@
 """A fixture for test suites: `namesake_gate(search, budgets={"max_confusion": 0.2})`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-Role = Literal["head", "tail"]
-"""Head is the most popular bearer of a name, tail every other one."""
+Role = Literal["head", "tail"]  # Head is the most popular bearer of a name, tail every other one
 
 PASSAGE_MARK = "#"
 
@@ -138,11 +137,7 @@ class Query(Record, frozen=True):
 
     def question(self) -> Question:
         return Question(
-            id=self.id,
-            text=self.input,
-            task=self.task,
-            language=self.language,
-            mention=self.mention,
+            id=self.id, text=self.input, task=self.task, language=self.language, mention=self.mention
         )
 
     def gold_pages(self) -> frozenset[str]:

@@ -5,8 +5,6 @@ whole paper under `whichone.papers`: a module whose upper-case names map names t
 (`COMMANDS`, `MEASURES`, `EXPORTS`, `TABLES`, ...; CONTRIBUTING.md lists them).
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import sys
@@ -70,8 +68,7 @@ def find(kind: str, name: str) -> Any:
     entries = _entries(kind)
     if name not in entries:
         raise UsageError(
-            f"there is no {kind.removesuffix('s')} called {name!r}",
-            hint=did_you_mean(name, entries),
+            f"there is no {kind.removesuffix('s')} called {name!r}", hint=did_you_mean(name, entries)
         )
     try:
         return entries[name].load()

@@ -1,7 +1,5 @@
 """Which software and hardware made something: what a result carries so that others can compare."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import inspect
@@ -48,11 +46,7 @@ def environment() -> dict[str, Any]:
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
-        "hardware": {
-            "machine": platform.machine(),
-            "cores": os.cpu_count(),
-            "system": platform.system(),
-        },
+        "hardware": {"machine": platform.machine(), "cores": os.cpu_count(), "system": platform.system()},
     }
 
 

@@ -8,16 +8,7 @@ import pytest
 from answering import own_cache, serve, toy, toy_ambigdocs
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.records import (
-    Bearer,
-    NameSet,
-    Output,
-    Passage,
-    Provenance,
-    Query,
-    page_id,
-    passage_id,
-)
+from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, page_id, passage_id
 
 __all__ = ["own_cache", "serve", "toy", "toy_ambigdocs"]
 
@@ -41,6 +32,4 @@ def two_adas(tmp_path: Path) -> Benchmark:
         for key, page in pages.items()
     ]
     sets = [NameSet(id="ada", name="Ada Park", bearers=bearers)]
-    return save_benchmark(
-        tmp_path / "adas", name="adas", queries=queries, sets=sets, passages=passages
-    )
+    return save_benchmark(tmp_path / "adas", name="adas", queries=queries, sets=sets, passages=passages)

@@ -32,9 +32,7 @@ def namesake_first(text: str, k: int) -> list[str]:
 
 
 def test_a_scripted_agent_and_its_trace(toy, tmp_path):
-    result = whichone.evaluate(
-        namesake_first, toy, agent=careful, answers=tmp_path / "a", name="careful"
-    )
+    result = whichone.evaluate(namesake_first, toy, agent=careful, answers=tmp_path / "a", name="careful")
     answer = Answers.open(tmp_path / "a").answers[BIRTHPLACE]
     assert answer.text == "Eskby"
     first, second = trace_of(answer).calls

@@ -32,9 +32,7 @@ def test_a_model_judges(serve):
 
 
 def test_agreement():
-    same, kappa = agreement(
-        ["right", "right", "wrong", "wrong"], ["right", "wrong", "wrong", "wrong"]
-    )
+    same, kappa = agreement(["right", "right", "wrong", "wrong"], ["right", "wrong", "wrong", "wrong"])
     assert same == 0.75
     assert kappa == pytest.approx(0.5)  # by chance (2 * 1 + 2 * 3) / 16 = 0.5
     with pytest.raises(BadInput, match="do not compare"):

@@ -37,9 +37,7 @@ def made(folder: Path) -> Benchmark:
     cities = NameSet(id="p", name="Paris", bearers=(bearer("c:5", "city"), bearer("c:4", "city")))
     mixes = NameSet(id="m", name="Mix", bearers=(bearer("c:6", "song"), bearer("c:7", "song"), bearer("c:8", "river")))  # fmt: skip
     queries = [query("e:1", "Payroll"), query("e:2", "Legal"), query("e:3", "Legal")]
-    return save_benchmark(
-        folder, name="b", queries=queries, sets=[walkers, cities, mixes], passages=passages
-    )
+    return save_benchmark(folder, name="b", queries=queries, sets=[walkers, cities, mixes], passages=passages)
 
 
 def test_what_tells_bearers_apart(tmp_path: Path) -> None:

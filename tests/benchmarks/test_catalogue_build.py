@@ -211,9 +211,7 @@ def test_actions_on_records(kb, tmp_path) -> None:
 
 def test_plain_agents_do_what_is_asked(kb, tmp_path) -> None:
     made = build_catalogue(kb, tmp_path / "b", CatalogueOptions(tasks=("act",)))
-    run_agent(
-        PlainAgent("ask"), made, tmp_path / "a", act=RecordTable(made), user=SimulatedUser(made)
-    )
+    run_agent(PlainAgent("ask"), made, tmp_path / "a", act=RecordTable(made), user=SimulatedUser(made))
     scores = score_folder(tmp_path / "a", ["right_action", "wrong_action", "other_action"])
     right, wrong, other = (v.sum() for v in scores.values.values())
     assert right + wrong == len(made.queries) and right > 0 and other == 0
@@ -247,14 +245,8 @@ def test_the_commands(kb, tmp_path) -> None:
 
 def test_documents_that_state_the_value_are_marked(tmp_path) -> None:
     """Two people with two documents each, of which one says where the desk is; one of them has none that does."""
-    rows = [
-        {"id": n, "name": "Ada Park", "city": c, "desk": f"D{n}"} for n, c in enumerate(CITIES[:2])
-    ]
-    texts = {
-        "a": (0, "Her desk is D0, in Leeds."),
-        "b": (0, "She likes tea."),
-        "c": (1, "He is in Turin."),
-    }
+    rows = [{"id": n, "name": "Ada Park", "city": c, "desk": f"D{n}"} for n, c in enumerate(CITIES[:2])]
+    texts = {"a": (0, "Her desk is D0, in Leeds."), "b": (0, "She likes tea."), "c": (1, "He is in Turin.")}
     (tmp_path / "staff.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "docs.jsonl").write_text(
         "\n".join(
@@ -306,16 +298,8 @@ def players(tmp_path_factory) -> Path:
     for n in range(30):
         name = f"{NAMES[n % 8].split()[0]} {NAMES[n // 8].split()[1]}"
         for k, (birth, debut, games) in enumerate(((1871, 1894, 40 + n), (1893, 1915, 900 + n))):
-            row = {
-                "id": f"{n}-{k}",
-                "name": name,
-                "born": str(birth),
-                "debut": str(debut),
-                "games": games,
-            }
-            rows.append(
-                {**row, "text": f"{name}, born {birth}, debut {debut}, {games} games, no. {n}{k}."}
-            )
+            row = {"id": f"{n}-{k}", "name": name, "born": str(birth), "debut": str(debut), "games": games}
+            rows.append({**row, "text": f"{name}, born {birth}, debut {debut}, {games} games, no. {n}{k}."})
     (folder / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (folder / "p.toml").write_text(
         'name = "players"\nfile = "p.jsonl"\ntype = "player"\n'
@@ -380,9 +364,7 @@ def test_a_limit_spreads_over_the_names(players, tmp_path) -> None:
     assert (len(made.queries), len(counts), max(counts.values())) == (35, 30, 2)
 
 
-def test_the_card_says_what_bm25_solves_and_harder_questions_are_offered(
-    players, tmp_path, capsys
-) -> None:
+def test_the_card_says_what_bm25_solves_and_harder_questions_are_offered(players, tmp_path, capsys) -> None:
     made = build_catalogue(players, tmp_path / "b", CatalogueOptions())
     assert "BM25's first page is right" in made.card
     shares = made.folder.manifest.counts["bm25"]

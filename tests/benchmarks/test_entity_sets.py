@@ -95,11 +95,7 @@ def test_gold_is_the_documents_that_are_named_else_the_entity(tmp_path) -> None:
     ):
         (tmp_path / "q.jsonl").write_text(json.dumps({**QUESTIONS[0], "gold": gold}))
         made = import_questions(
-            tmp_path / "q.jsonl",
-            tmp_path / "d.jsonl",
-            tmp_path / is_,
-            fields=fields,
-            passage_fields=pages,
+            tmp_path / "q.jsonl", tmp_path / "d.jsonl", tmp_path / is_, fields=fields, passage_fields=pages
         )
         assert made.queries[0].gold_pages() == expected
         assert made.folder.manifest.parameters["gold_is"] == is_

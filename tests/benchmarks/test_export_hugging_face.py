@@ -12,12 +12,7 @@ import numpy as np
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.tie_aware import (
-    expected_accuracy,
-    expected_confusion,
-    tie_aware_scores,
-    tied_groups,
-)
+from whichone.benchmarks.tie_aware import expected_accuracy, expected_confusion, tie_aware_scores, tied_groups
 from whichone.errors import UsageError
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_run
@@ -47,9 +42,7 @@ def bells(tmp_path: Path) -> Benchmark:
     ]
     bearers = tuple(Bearer(entity=kind, pages=(f"w:{kind}",)) for kind in texts)
     sets = [NameSet(id="s", name="John Bell", bearers=bearers)]
-    return save_benchmark(
-        tmp_path / "bells", name="bells", queries=queries, passages=passages, sets=sets
-    )
+    return save_benchmark(tmp_path / "bells", name="bells", queries=queries, passages=passages, sets=sets)
 
 
 @pytest.mark.slow
@@ -62,9 +55,7 @@ def test_datasets_opens_the_folder(bells: Benchmark, tmp_path: Path) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             place = str(tmp_path / "cache")
-            return list(
-                datasets.load_dataset(str(tmp_path / "hf"), name, split="test", cache_dir=place)
-            )
+            return list(datasets.load_dataset(str(tmp_path / "hf"), name, split="test", cache_dir=place))
 
     queries = {row["id"]: row for row in load("queries")}
     bishop = queries["q-bishop"]
@@ -80,10 +71,7 @@ def test_datasets_opens_the_folder(bells: Benchmark, tmp_path: Path) -> None:
 def test_folders_of_one_name_are_not_taken_for_each_other(bells: Benchmark, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     fewer = save_benchmark(
-        tmp_path / "fewer",
-        name="bells",
-        queries=bells.queries[:1],
-        passages=bells.passage_records(),
+        tmp_path / "fewer", name="bells", queries=bells.queries[:1], passages=bells.passage_records()
     )
     counts = []
     for place, benchmark in (("one", bells), ("two", fewer)):

@@ -14,14 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from whichone.benchmarks.by_name import (
-    Fetched,
-    Wanted,
-    dataset_rows,
-    fetch_file,
-    find_files,
-    published_files,
-)
+from whichone.benchmarks.by_name import Fetched, Wanted, dataset_rows, fetch_file, find_files, published_files
 from whichone.cli import whichone
 from whichone.errors import BadInput, LockedFolder, Missing, UsageError
 from whichone.papers.kilt.kilt_record import datasets
@@ -97,9 +90,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def serve_changes(self, asked: str | None) -> None:
         """A new version for every request, recognised by its tag; drops the first connection."""
-        self.give(
-            None, most=100_000 if len(self.server.log) == 1 else None, tag=str(len(self.server.log))
-        )
+        self.give(None, most=100_000 if len(self.server.log) == 1 else None, tag=str(len(self.server.log)))
 
     def give(
         self,
@@ -144,11 +135,7 @@ def server() -> Iterator[Server]:
 
 
 def get(
-    server: Server,
-    path: Path,
-    *behaviours: str,
-    size: int | None = len(CONTENT),
-    sha: str | None = SHA,
+    server: Server, path: Path, *behaviours: str, size: int | None = len(CONTENT), sha: str | None = SHA
 ) -> Fetched:
     wanted = Wanted(addresses=[server.url(b) for b in behaviours], size=size, sha256=sha)
     return fetch_file(wanted, path, sleep=lambda _: None)
@@ -193,9 +180,7 @@ def test_a_part_of_another_version_is_thrown_away(server: Server, tmp_path: Path
     assert found.path.read_bytes() == CONTENT
 
 
-def test_a_server_that_goes_on_from_elsewhere_is_not_believed(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_server_that_goes_on_from_elsewhere_is_not_believed(server: Server, tmp_path: Path) -> None:
     found = get(server, tmp_path / "file.bin", "wrong_place", "well")
     assert found.path.read_bytes() == CONTENT
 
@@ -229,9 +214,7 @@ def test_the_next_mirror_is_tried(server: Server, tmp_path: Path, behaviour: str
     assert found.path.read_bytes() == CONTENT
 
 
-def test_a_lie_about_the_size_shows_without_a_published_size(
-    server: Server, tmp_path: Path
-) -> None:
+def test_a_lie_about_the_size_shows_without_a_published_size(server: Server, tmp_path: Path) -> None:
     with pytest.raises(Missing, match="without anything new"):
         get(server, tmp_path / "file.bin", "lies", size=None, sha=None)
 
@@ -254,9 +237,7 @@ def test_a_wheel_comes_by_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         fetch_file(Wanted(addresses=["pip:some-data==2.0"]), tmp_path / "more.whl")
 
 
-def test_without_a_checksum_it_is_not_verified_but_remembered(
-    server: Server, tmp_path: Path
-) -> None:
+def test_without_a_checksum_it_is_not_verified_but_remembered(server: Server, tmp_path: Path) -> None:
     found = get(server, tmp_path / "file.bin", "well", size=None, sha=None)
     assert not found.verified
     assert found.sha256 == SHA
@@ -302,11 +283,7 @@ def test_the_registry_names_all_that_is_published() -> None:
 
 
 def test_names_of_several_files() -> None:
-    assert [f.name for f in find_files("kilt/nq")] == [
-        "kilt/nq-train",
-        "kilt/nq-dev",
-        "kilt/nq-test",
-    ]
+    assert [f.name for f in find_files("kilt/nq")] == ["kilt/nq-train", "kilt/nq-dev", "kilt/nq-test"]
     assert len(find_files("amber/human")) == 4
     with pytest.raises(UsageError, match="kilt"):
         find_files("klit")

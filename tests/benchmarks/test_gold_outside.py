@@ -55,15 +55,7 @@ def trec(place: Path, other: Path) -> list[str | Path]:
 def amber(place: Path, other: Path) -> list[str | Path]:
     export_amber(Benchmark.open(builtin_benchmark("builtin/amber")), place / "amber")
     run("corpus", other, place / "corpus")
-    return [
-        "import",
-        "amber",
-        place / "amber",
-        "--corpus",
-        place / "corpus",
-        "--collection",
-        "human",
-    ]
+    return ["import", "amber", place / "amber", "--corpus", place / "corpus", "--collection", "human"]
 
 
 def popqa(place: Path, other: Path) -> list[str | Path]:

@@ -12,9 +12,7 @@ from whichone.files import tables
 
 
 @pytest.mark.parametrize("most", [2, 500_000])
-def test_by_query_whatever_the_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
+def test_by_query_whatever_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(tables, "SORTED_IN_MEMORY", most)
     file = tmp_path / "qrels.txt"
     file.write_text("q2 0 a 1\nq1 0 b 0\nq2 0 c 2\n\nq10 0 a 1\nq1 0 b 3\nq2 0 a 0\n")
@@ -31,9 +29,7 @@ def test_no_judgements(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("most", [1, 500_000])
-def test_beir_names_the_bad_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
-) -> None:
+def test_beir_names_the_bad_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr(tables, "SORTED_IN_MEMORY", most)
     file = tmp_path / "test.tsv"
     file.write_text("query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\t2\nq2\ta\tmuch\n")

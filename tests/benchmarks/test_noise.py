@@ -41,9 +41,7 @@ def test_every_kind(benchmark: Benchmark, tmp_path: Path) -> None:
     assert texts["q1~possessive1"] == "Where was Robert José Lind's born?"
     assert texts["q1~case1"] == "Where was robert josé lind born?"
     assert texts["q1~nickname1"].split()[2] in ("Bert", "Bob", "Bobby", "Rob")
-    before, after = (
-        texts[q].removeprefix("Where was ").removesuffix(" born?") for q in ("q1", "q1~typo1")
-    )
+    before, after = (texts[q].removeprefix("Where was ").removesuffix(" born?") for q in ("q1", "q1~typo1"))
     pairs = list(zip(before.split(), after.split(), strict=True))
     assert sum(a != b for a, b in pairs) == 1 and all(within_one_edit(a, b) for a, b in pairs)
     assert not any(identity.startswith("q2~") for identity in texts)

@@ -77,9 +77,7 @@ def test_hugging_face_keeps_every_record(mixed: Benchmark, tmp_path: Path) -> No
         assert again.folder.manifest.parameters[name] == value
 
 
-def test_beir_keeps_sets_of_gold_and_gold_outside_the_corpus(
-    mixed: Benchmark, tmp_path: Path
-) -> None:
+def test_beir_keeps_sets_of_gold_and_gold_outside_the_corpus(mixed: Benchmark, tmp_path: Path) -> None:
     export(str(mixed.folder.root), tmp_path / "beir", "beir")
     again = back(tmp_path / "beir", tmp_path / "back", "--gold-outside")
     before = {q.id: q for q in mixed.queries}

@@ -38,13 +38,9 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return metadata, passages_file
 
 
-def test_one_question_of_each_passage_that_has_three(
-    files: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_one_question_of_each_passage_that_has_three(files: tuple[Path, Path], tmp_path: Path) -> None:
     words = ["build", "paq", *map(str, files), str(tmp_path / "bench"), "--sample", "20"]
-    done = CliRunner().invoke(
-        whichone, [*words, "--distractors", "7", "--json"], catch_exceptions=False
-    )
+    done = CliRunner().invoke(whichone, [*words, "--distractors", "7", "--json"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     bench = Benchmark.open(tmp_path / "bench")
     asked = [int(q.id.removeprefix("paq-")) for q in bench.queries]
@@ -63,9 +59,7 @@ def test_one_question_of_each_passage_that_has_three(
     assert not {q.name for q in train} & {q.name for q in other}
 
 
-def test_the_passage_that_was_asked_of_is_the_one_to_learn(
-    files: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_the_passage_that_was_asked_of_is_the_one_to_learn(files: tuple[Path, Path], tmp_path: Path) -> None:
     """Several passages are of one page, and none contains an answer in its words."""
     bench = sample_paq(*files, tmp_path / "bench")
     maker = ExampleMaker(bench, tmp_path / "work", kinds=())

@@ -63,14 +63,8 @@ def test_quoted_titles_are_not_the_same_name(tmp_path: Path, corpus: Path) -> No
 def test_tsv_and_beir_give_the_same_benchmark(tmp_path: Path, corpus: Path) -> None:
     beir = tmp_path / "beir"
     (beir / "qrels").mkdir(parents=True)
-    write(
-        beir / "corpus.jsonl",
-        [{"_id": p["id"], **{k: p[k] for k in ("title", "text")}} for p in PASSAGES],
-    )
-    write(
-        beir / "queries.jsonl",
-        [{"_id": "a", "text": "What is Apple?"}, {"_id": "b", "text": "unused"}],
-    )
+    write(beir / "corpus.jsonl", [{"_id": p["id"], **{k: p[k] for k in ("title", "text")}} for p in PASSAGES])
+    write(beir / "queries.jsonl", [{"_id": "a", "text": "What is Apple?"}, {"_id": "b", "text": "unused"}])
     (beir / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\na\t6\t1\na\t1\t0\n")
     made = import_questions(beir, beir, tmp_path / "b1")
     assert [(q.id, q.gold_pages()) for q in made.queries] == [("a", {"corpus:Apple"})]

@@ -63,9 +63,7 @@ def german(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("builder", [("amber", "--collection", "human"), ("entityquestions",), ("ambigdocs",)])  # fmt: skip
-def test_nothing_english_is_made_in_silence(
-    german: Path, tmp_path: Path, builder: tuple[str, ...]
-) -> None:
+def test_nothing_english_is_made_in_silence(german: Path, tmp_path: Path, builder: tuple[str, ...]) -> None:
     name, *options = builder
     words = ["build", name, str(german), str(tmp_path / "out"), *options]
     done = CliRunner().invoke(command, words)

@@ -18,9 +18,7 @@ from whichone.runs.retrieve import retrieve
 
 def query(n: int, name: str, entity: str) -> Query:
     gold = Output(answer="x", provenance=((Provenance(page=f"p:{entity}"),),))
-    return Query(
-        id=f"q{n}", task="qa", input="?", name=name, name_set=name, entity=entity, outputs=(gold,)
-    )
+    return Query(id=f"q{n}", task="qa", input="?", name=name, name_set=name, entity=entity, outputs=(gold,))
 
 
 def test_names_that_share_an_entity_stay_together() -> None:

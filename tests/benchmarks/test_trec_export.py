@@ -106,21 +106,12 @@ def test_one_unit_in_run_judgements_and_card(tmp_path: Path) -> None:
         export(str(run.path), tmp_path / unit, "trec", where, unit=unit)
         export(where, tmp_path / f"{unit}-bench", "trec", unit=unit)
         judged = f"qrels.{unit}s.txt"
-        assert {p.name for p in (tmp_path / unit).iterdir()} == {
-            f"run.{unit}s.txt",
-            judged,
-            "CARD.md",
-        }
-        assert (tmp_path / unit / judged).read_bytes() == (
-            tmp_path / f"{unit}-bench" / judged
-        ).read_bytes()
+        assert {p.name for p in (tmp_path / unit).iterdir()} == {f"run.{unit}s.txt", judged, "CARD.md"}
+        assert (tmp_path / unit / judged).read_bytes() == (tmp_path / f"{unit}-bench" / judged).read_bytes()
         for place in (unit, f"{unit}-bench"):
             assert f"TREC files of {unit}s" in (tmp_path / place / "CARD.md").read_text()
         asked = {line.split()[2] for line in (tmp_path / unit / judged).read_text().splitlines()}
-        found = {
-            line.split()[2]
-            for line in (tmp_path / unit / f"run.{unit}s.txt").read_text().splitlines()
-        }
+        found = {line.split()[2] for line in (tmp_path / unit / f"run.{unit}s.txt").read_text().splitlines()}
         assert asked & found and all(("#" in key) == (unit == "passage") for key in asked | found)
     export(str(run.path), tmp_path / "alone.txt", "trec", where)
     assert (tmp_path / "alone.qrels.pages.txt").exists()

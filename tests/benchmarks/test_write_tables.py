@@ -15,11 +15,7 @@ from whichone.records import Bearer, NameSet, Output, Passage, Query
 
 def query(n: int, identity: str | None = None) -> Query:
     return Query(
-        id=identity or f"q{n}",
-        task="qa",
-        input=f"who is {n}?",
-        outputs=(Output(answer="x"),),
-        language="de",
+        id=identity or f"q{n}", task="qa", input=f"who is {n}?", outputs=(Output(answer="x"),), language="de"
     )
 
 
@@ -52,9 +48,7 @@ def test_blocks_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert saved(tmp_path / "blocks", 300) == whole
 
 
-def test_an_id_that_occurs_twice_in_other_blocks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_id_that_occurs_twice_in_other_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark_tables, "BLOCK", 2)
     queries = [query(n) for n in range(9)] + [query(9, "q1")]
     with pytest.raises(BadInput, match=r"1 query ids occur twice: q1$"):

@@ -86,9 +86,7 @@ def test_an_index_is_complete_in_its_folder(
 
 def test_evidence_is_shown(corpus: Path, tmp_path: Path) -> None:
     typed("index", corpus, tmp_path / "i", "--retriever", "namesake", "-o", "encoder=none")
-    shown = typed(
-        "search", tmp_path / "i", "Which clinic does Jo Mill work at as a nurse?", "-k", 1
-    )
+    shown = typed("search", tmp_path / "i", "Which clinic does Jo Mill work at as a nurse?", "-k", 1)
     assert "Jo Mill: 2 pages have this name" in shown
     assert "Jo Mill (nurse)" in shown.splitlines()[0]
 
@@ -106,8 +104,7 @@ def test_a_run_over_one_finished_index(corpus: Path, tmp_path: Path) -> None:
     typed("corpus", other, tmp_path / "other")
     typed("index", tmp_path / "other", tmp_path / "wrong")
     done = CliRunner().invoke(
-        whichone,
-        ["retrieve", str(bench), str(tmp_path / "r2"), "--index", str(tmp_path / "wrong")],
+        whichone, ["retrieve", str(bench), str(tmp_path / "r2"), "--index", str(tmp_path / "wrong")]
     )
     assert isinstance(done.exception, BadInput)
     assert "another corpus" in str(done.exception)

@@ -141,9 +141,7 @@ def test_a_thread_that_fails_says_one_line(tmp_path: Path) -> None:
         "    return []\n"
         "commands.listed = listed\n"
     )
-    done = _after(
-        program, ["list", "measures"], env={**os.environ, "WHICHONE_CACHE": str(tmp_path)}
-    )
+    done = _after(program, ["list", "measures"], env={**os.environ, "WHICHONE_CACHE": str(tmp_path)})
     (line,) = done.stderr.splitlines()
     assert line.startswith("whichone: unexpected IndexError: list index out of range; the trace")
 

@@ -198,19 +198,9 @@ def test_readers_read_what_was_found_for_all(place: Path, tmp_path: Path) -> Non
     typed("report", tmp_path / "answers", tmp_path / "read.html")
     table = (tmp_path / "read-files" / "end-to-end.csv").read_text()
     assert table.startswith("benchmark,collection,task,system")
-    other = [
-        "read",
-        *alone[:1],
-        tmp_path / "no",
-        "--reader",
-        "kb-lookup",
-        "--passages",
-        "retrieved",
-    ]
+    other = ["read", *alone[:1], tmp_path / "no", "--reader", "kb-lookup", "--passages", "retrieved"]
     done = CliRunner().invoke(whichone, [*map(str, other), "--run", str(place / "runs" / "both")])
-    assert isinstance(done.exception, BadInput) and "the run is over amber-human+" in str(
-        done.exception
-    )
+    assert isinstance(done.exception, BadInput) and "the run is over amber-human+" in str(done.exception)
 
 
 def test_sampled_gold_is_the_same_alone_and_among_others(place: Path, tmp_path: Path) -> None:
@@ -247,9 +237,7 @@ def test_evaluate_asks_several(place: Path) -> None:
     joined, ranked = run.benchmark(), run.ranked_pages()
     pages = {q.input: ranked.get(q.id, []) for q in joined.queries}
     result = package.evaluate(
-        lambda text, k: pages[text][:k],
-        benchmark=[place / "amber" / "human", place / "amber"],
-        name="mine",
+        lambda text, k: pages[text][:k], benchmark=[place / "amber" / "human", place / "amber"], name="mine"
     )
     assert set(result.to_arrow()["benchmark"].to_pylist()) == {"amber-human", "amber-nonhuman"}
     figures = result.to_dict()["retrievers"]["mine"]["amber-nonhuman"]["nonhuman"]["qa"]

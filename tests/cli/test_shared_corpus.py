@@ -146,9 +146,7 @@ def test_ambigdocs_finds_its_passages_in_a_corpus_by_pid(files: Path) -> None:
         ("corpus:Abe Lincoln (musician)", "corpus:Abe Lincoln (musician)#0"),
         ("corpus:Abe Lincoln", "corpus:Abe Lincoln#0"),
     ]
-    assert {page for s in benchmark.sets for b in s.bearers for page in b.pages} == {
-        p.page for p in places
-    }
+    assert {page for s in benchmark.sets for b in s.bearers for page in b.pages} == {p.page for p in places}
 
 
 def test_passages_or_a_corpus_but_one_of_them(files: Path) -> None:
@@ -191,7 +189,5 @@ def test_the_old_verb_names_the_new_one(kb: Path, tmp_path: Path) -> None:
     lines = (tmp_path / "psgs.tsv").read_text().splitlines()
     assert lines[0] == "id\ttext\ttitle" and len(lines) == 506
     typed("corpus", kb, tmp_path / "psgs.tsv")  # the same file again
-    done = CliRunner().invoke(
-        whichone, ["corpus", str(kb), str(tmp_path / "psgs.tsv"), "--size", "50"]
-    )
+    done = CliRunner().invoke(whichone, ["corpus", str(kb), str(tmp_path / "psgs.tsv"), "--size", "50"])
     assert isinstance(done.exception, UsageError) and "other content" in str(done.exception)

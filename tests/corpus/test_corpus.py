@@ -17,15 +17,9 @@ from whichone.files.mapped import MappedTable, write_mapped
 from whichone.records import Passage
 
 TEXTS = {
-    "w:1": (
-        "Bill Evans (pianist)",
-        ['William "Bill" Evans was an American pianist.', "He played."],
-    ),
+    "w:1": ("Bill Evans (pianist)", ['William "Bill" Evans was an American pianist.', "He played."]),
     "w:2": ("Bill Evans (saxophonist)", ["Bill Evans (born 1958) is a saxophonist."]),
-    "w:3": (
-        "Bob Dylan",
-        ["Bob Dylan, born Robert Allen Zimmerman, is a singer known as The Bard."],
-    ),
+    "w:3": ("Bob Dylan", ["Bob Dylan, born Robert Allen Zimmerman, is a singer known as The Bard."]),
 }
 
 
@@ -178,9 +172,7 @@ def test_a_killed_writer_is_continued(tmp_path: Path, monkeypatch: pytest.Monkey
     assert again.hash == whole.hash
 
 
-def test_work_of_another_origin_is_not_continued(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_of_another_origin_is_not_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from whichone.corpus import save
 
     def killed(*_: object) -> int:

@@ -35,11 +35,7 @@ def test_the_same_passages(kb: Folder, some: bool) -> None:
         batches = list(cut_on_workers(engine, kb, work, read.append))
         left = list(engine.scratch.iterdir())
     rows = [row for batch in batches for row in batch.to_pylist()]
-    expected = [
-        row
-        for batch in cut_batches(kb, cut, only=only, kind="article")
-        for row in batch.to_pylist()
-    ]
+    expected = [row for batch in cut_batches(kb, cut, only=only, kind="article") for row in batch.to_pylist()]
     assert rows == expected
     assert rows
     assert sum(read) == kb.rows("pages")

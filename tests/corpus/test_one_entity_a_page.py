@@ -62,11 +62,7 @@ def test_however_passages_are_grouped(
     assert len(corpus) == len(TICKETS)
     if page is None:
         held = {p.source_id: p.page for p in corpus.passage_records()}
-        assert (held["t1"], held["t2"], held["t4"]) == (
-            "corpus:c1",
-            "corpus:c2",
-            "corpus:Anna Berg",
-        )
+        assert (held["t1"], held["t2"], held["t4"]) == ("corpus:c1", "corpus:c2", "corpus:Anna Berg")
         assert held["t5"] not in ("corpus:c1", held["t4"]), "a title is no entity of that name"
 
 
@@ -76,9 +72,7 @@ def test_a_writer_that_mixes_them_is_refused(tmp_path: Path) -> None:
         save_corpus(tmp_path / "c", both)
 
 
-def test_a_search_that_returns_the_namesakes_tickets_is_confused(
-    tickets: Path, tmp_path: Path
-) -> None:
+def test_a_search_that_returns_the_namesakes_tickets_is_confused(tickets: Path, tmp_path: Path) -> None:
     bench = import_questions(
         write(tmp_path / "q.jsonl", QUESTIONS),
         tickets,
@@ -116,9 +110,7 @@ def test_a_gold_title_of_several_pages_is_not_guessed(tickets: Path, tmp_path: P
         fields = QuestionFields(gold="gold", name="name")
         import_questions(questions, tickets, tmp_path / "b", fields=fields, passage_fields=by_id)
     fields = QuestionFields(gold="gold", name="name", entity="who")
-    bench = import_questions(
-        questions, tickets, tmp_path / "b", fields=fields, passage_fields=by_id
-    )
+    bench = import_questions(questions, tickets, tmp_path / "b", fields=fields, passage_fields=by_id)
     assert bench.queries[1].gold_pages() == {"corpus:t2"}
 
 
@@ -193,9 +185,7 @@ def test_the_audit_lists_people(tmp_path: Path, mentioned: bool, page: str | Non
 
 
 def test_given_names_go_before_titles(tmp_path: Path) -> None:
-    rows = [
-        {"id": n, "title": f"Invoice {n}", "text": "Paid.", "who": f"c{n % 3}"} for n in range(9)
-    ]
+    rows = [{"id": n, "title": f"Invoice {n}", "text": "Paid.", "who": f"c{n % 3}"} for n in range(9)]
     file = write(tmp_path / "p.jsonl", rows)
     fields = PassageFields(entity="who")
     without = audit(file, fields=fields)
@@ -224,8 +214,6 @@ def test_names_of_an_entitys_page(tmp_path: Path) -> None:
 
 def test_a_note_is_no_name_of_who_has_nothing_else(tmp_path: Path) -> None:
     rows = [*players(mentioned=True)]
-    rows += [
-        {"id": f"y{n}", "title": "Season note 1962", "text": "x", "who": f"x{n}"} for n in range(2)
-    ]
+    rows += [{"id": f"y{n}", "title": "Season note 1962", "text": "x", "who": f"x{n}"} for n in range(2)]
     found = audit(write(tmp_path / "p.jsonl", rows), fields=PassageFields(entity="who"))
     assert (found.shared, found.unnamed) == (6, 2)

@@ -65,9 +65,7 @@ def test_other_files_in_many_blocks(tmp_path: Path, ending: str) -> None:
     rows = [{"id": f"p{n}", "title": f"Zoë {n % 9}", "text": f"words, {n}"} for n in range(90)]
     file = tmp_path / f"passages{ending}"
     if ending == ".csv":
-        file.write_text(
-            "id,title,text\n" + "".join('{id},{title},"{text}"\n'.format(**r) for r in rows)
-        )
+        file.write_text("id,title,text\n" + "".join('{id},{title},"{text}"\n'.format(**r) for r in rows))
     elif ending == ".json":
         file.write_text(json.dumps(rows))
     else:

@@ -81,13 +81,7 @@ def build_stage(stage: Path) -> None:
     bench = str(stage / "BENCH")
     for name, k1 in (("RUN", 0.9), ("RUN_A", 0.9), ("RUN_B", 1.2)):
         retrieve(bench, stage / name, retriever="bm25", options={"k1": k1}, k=20)
-    retrieve(
-        bench,
-        stage / "every",
-        retriever="popular",
-        options={"knowledge": str(stage / "KB")},
-        k=20,
-    )
+    retrieve(bench, stage / "every", retriever="popular", options={"knowledge": str(stage / "KB")}, k=20)
     shutil.copytree(stage / "RUN", stage / "LAST_RUN")
     _amber_and_kilt(stage)
     _questions(stage)
@@ -125,9 +119,7 @@ def _readers_and_people(stage: Path) -> None:
 def _buckets(stage: Path) -> None:
     """Enough questions of one relation for buckets, as the released files have them."""
     passages = [
-        Passage(
-            id=f"b:{n}#0", page=f"b:{n}", title=f"Name {n}", text=f"Name {n} was born in Town {n}."
-        )
+        Passage(id=f"b:{n}#0", page=f"b:{n}", title=f"Name {n}", text=f"Name {n} was born in Town {n}.")
         for n in range(200)
     ]
     queries = [
@@ -156,9 +148,7 @@ def _corpora(stage: Path) -> None:
     lines(stage / "beir-folder" / "corpus.jsonl", [{"_id": "1", "title": "Her", "text": "A film."}])
     pages = gzip.decompress((stage / "kilt_knowledgesource.json.gz").read_bytes())
     (stage / "kilt_knowledgesource.json").write_bytes(pages)
-    lines(
-        stage / "notizen.jsonl", [{"id": "1", "title": "Eid", "text": "Der Eid wurde geleistet."}]
-    )
+    lines(stage / "notizen.jsonl", [{"id": "1", "title": "Eid", "text": "Der Eid wurde geleistet."}])
     few = _few(stage)
     page = Benchmark.open(few).corpus.page_ids([0])[0]
     lines(stage / "people.jsonl", [{"id": page, "name": "The Boss", "city": "Leeds"}])

@@ -50,12 +50,7 @@ RECIPES: dict[str, tuple[str, str, str, str]] = {
     "build small": ("build small BENCH RUN_A OUT", "-k 3", "-k 4", "k is 4, was 3"),
     "build splits": ("build splits BENCH OUT", *SEED),
     "corpus": ("corpus passages.jsonl OUT", "", "--title id", 'title is "id", was'),
-    "export": (
-        "export",
-        "BENCH OUT --format beir",
-        "SIMPLE OUT --format beir",
-        "with other content",
-    ),
+    "export": ("export", "BENCH OUT --format beir", "SIMPLE OUT --format beir", "with other content"),
     "import amber": ("import amber qa/amber_sets.jsonl OUT", "", "--words 50", "words is 50, was"),
     "import ambigdocs": (
         "import ambigdocs train.json dev.json OUT",
@@ -73,12 +68,7 @@ RECIPES: dict[str, tuple[str, str, str, str]] = {
         "import entityquestions dev/P19.dev.json OUT --passages psgs_w100.tsv",
         *CALLED,
     ),
-    "import kilt": (
-        "import kilt nq-dev-kilt.jsonl OUT --knowledge KB",
-        "",
-        "--words 50",
-        "words is 50, was",
-    ),
+    "import kilt": ("import kilt nq-dev-kilt.jsonl OUT --knowledge KB", "", "--words 50", "words is 50, was"),
     "import open-questions": (
         "import open-questions NQ-open.dev.jsonl OUT --format nq-open --passages passages.jsonl",
         *CALLED,
@@ -101,12 +91,7 @@ RECIPES: dict[str, tuple[str, str, str, str]] = {
         'name is "two", was "one"',
     ),
     "index": ("index CORPUS OUT", "-o k1=1.2", "-o k1=0.9", "k1=0.9"),
-    "ingest": (
-        "ingest OUT --catalogue places.toml",
-        "",
-        "EDIT places.jsonl",
-        "places.toml (places.jsonl)",
-    ),
+    "ingest": ("ingest OUT --catalogue places.toml", "", "EDIT places.jsonl", "places.toml (places.jsonl)"),
     "map": (
         "map my-task.jsonl KB OUT.jsonl --task qa",
         "--threshold 0",

@@ -17,9 +17,7 @@ import whichone as whichone_package
 from whichone.cli import whichone
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted(
-    p for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")] if "reference" not in p.parts
-)
+PAGES = sorted(p for p in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")] if "reference" not in p.parts)
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.S | re.M)
 
 
@@ -70,9 +68,7 @@ def command_lines(page: Path) -> list[str]:
 def test_command_lines_parse(page: Path) -> None:
     """The commands and options named in untagged blocks exist."""
     for line in command_lines(page):
-        words = [
-            w for w in shlex.split(line.partition("  #")[0], comments=True) if w not in ("[", "]")
-        ]
+        words = [w for w in shlex.split(line.partition("  #")[0], comments=True) if w not in ("[", "]")]
         command: click.Command = whichone
         words = words[1:]
         while isinstance(command, click.Group) and words:
@@ -84,9 +80,7 @@ def test_command_lines_parse(page: Path) -> None:
             command = command.get_command(click.Context(command), "RUN") or command
         known = {o for p in command.params for o in (*p.opts, *p.secondary_opts)} | {"--help", "-h"}
         used = {
-            w.partition("=")[0].strip("[]")
-            for w in words
-            if w.strip("[]").startswith("-") and not _number(w)
+            w.partition("=")[0].strip("[]") for w in words if w.strip("[]").startswith("-") and not _number(w)
         }
         assert used <= known, f"{name(page)}: {line}: {sorted(used - known)}"
 

@@ -14,11 +14,7 @@ from test_docs import ROOT
 from whichone.cli import whichone
 
 PAGE = ROOT / "docs" / "papers.md"
-NUMBERED = {
-    "AmbER sets": (10, 4),
-    "EntityQuestions": (8, 2),
-    "KILT": (17, 5),
-}
+NUMBERED = {"AmbER sets": (10, 4), "EntityQuestions": (8, 2), "KILT": (17, 5)}
 """How many tables and figures each paper has."""
 BESIDE = "Systems beside their originals"
 """The section whose table lists systems, not tables of a paper."""

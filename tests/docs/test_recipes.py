@@ -70,18 +70,14 @@ def run(command: list[str], installed: tuple[Path, Path], folder: Path) -> str:
         "PYTHONPATH": str(site),
         "PATH": f"{site / 'bin'}:{Path(sys.executable).parent}:{os.environ['PATH']}",
     }
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300
-    )
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("title", COMPLETE)
-def test_the_commands_of_a_recipe_run(
-    title: str, installed: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_the_commands_of_a_recipe_run(title: str, installed: tuple[Path, Path], tmp_path: Path) -> None:
     commands = commands_of(recipe(title))
     assert run(["bash", "-euo", "pipefail", "-c", commands], installed, tmp_path)
 

@@ -109,8 +109,7 @@ def test_the_ci_snippet_runs(stage: Path, tmp_path: Path, monkeypatch: pytest.Mo
         )
         assert done.returncode == (1 if "check" in step else 0), done.stdout + done.stderr
     assert (
-        "regression" in (place / "summary.md").read_text()
-        or "baseline" in (place / "summary.md").read_text()
+        "regression" in (place / "summary.md").read_text() or "baseline" in (place / "summary.md").read_text()
     )
     assert "<testsuite" in (place / "whichone.xml").read_text()
 

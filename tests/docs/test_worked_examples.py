@@ -70,8 +70,7 @@ def trace(told: str) -> Trace | None:
     if acted := re.match(r"\(acts on ([\w ]+)(?:: (\w+))?\)", told):
         records = [] if acted[1] == "nobody" else acted[1].split()
         acts = tuple(
-            Call(tool="act", input=acted[2] or "email", arguments={"id": record})
-            for record in records
+            Call(tool="act", input=acted[2] or "email", arguments={"id": record}) for record in records
         )
         return Trace(question="q", calls=acts)
     if not (match := re.match(r"\(searches: ([\w /]+)(, then asks the user)?\)", told)):

@@ -91,9 +91,7 @@ def files(around: Path) -> None:
     (around / "run.txt").write_text("".join(f"q{n} Q0 p{n} 1 2.5 mine\n" for n in range(3)))
     for name in ("tools", "birds"):
         with (around / f"{name}.csv").open("w", newline="") as file:
-            csv.writer(file).writerows(
-                [("id", "name", "about"), ("1", "Falcon", f"One of the {name}.")]
-            )
+            csv.writer(file).writerows([("id", "name", "about"), ("1", "Falcon", f"One of the {name}.")])
         (around / f"{name}.toml").write_text(
             f'name = "{name}"\nfile = "{name}.csv"\n[columns]\nid = "id"\nname = "name"\ntext = "about"\n'
         )
@@ -184,9 +182,7 @@ def answered(place: Path) -> None:
 
 def report(place: Path) -> None:
     table = Table(key="t", title="T", columns=["system"], rows=[["bm25"]])
-    Page(title="R", subtitle="", sections=[Section(title="S", tables=[table])]).write(
-        place / "report.html"
-    )
+    Page(title="R", subtitle="", sections=[Section(title="S", tables=[table])]).write(place / "report.html")
 
 
 def learned(place: Path) -> None:

@@ -96,9 +96,7 @@ class Steps:
     def _flushed(self, handle: int) -> None:
         file = Path(f"/proc/self/fd/{handle}").readlink()
         if self._is_here(str(file)):
-            self._step(
-                half=file if file.is_file() else None
-            )  # half of what was written has arrived
+            self._step(half=file if file.is_file() else None)  # half of what was written has arrived
             self._step()
         self._flush(handle)
 

@@ -163,11 +163,7 @@ def test_a_file_that_is_short_or_longer_is_refused(
     """By the reader of parts, as `ingest` has it, and by that of lines, as `corpus` has it."""
     file = tmp_path / "x.bz2"
     whole = bz2.compress(b"".join(b"%d\n" % n for n in range(300_000)), 1)
-    for data, expected in (
-        (whole, None),
-        (whole + bz2.compress(b""), None),
-        (change(whole), problem),
-    ):
+    for data, expected in ((whole, None), (whole + bz2.compress(b""), None), (change(whole), problem)):
         file.write_bytes(data)
         chunks = [c for part in plan_parts(file) for c in read_part(file, part)]
         problems = [c.problem for c in chunks if c.problem]

@@ -88,9 +88,7 @@ def test_a_block_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     folder = make(tmp_path / "f")
     read: list[int] = []
     compare = manifest._block_crc
-    monkeypatch.setattr(
-        manifest, "_block_crc", lambda handle, n: (read.append(n), compare(handle, n))[1]
-    )
+    monkeypatch.setattr(manifest, "_block_crc", lambda handle, n: (read.append(n), compare(handle, n))[1])
     folder.path("plain.bin")
     folder.path("plain.bin")
     assert read == [0]
@@ -163,9 +161,7 @@ def test_large_postings_are_compared_by_the_lists_that_are_read(
             answers.append(None)
     damaged = [n for n, answer in enumerate(answers) if answer is None]
     assert 0 < len(damaged) < 20
-    assert [a for a in answers if a is not None] == [
-        w for n, w in enumerate(whole) if n not in damaged
-    ]
+    assert [a for a in answers if a is not None] == [w for n, w in enumerate(whole) if n not in damaged]
 
 
 def test_folders_without_checksums_of_blocks_open(tmp_path: Path) -> None:

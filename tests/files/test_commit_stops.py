@@ -19,9 +19,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Pop
     """One process for all kinds: it imports everything once."""
     place = str(tmp_path_factory.mktemp("stops"))
     command = [sys.executable, "-W", "ignore", str(PROGRAM), place]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as running:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
         yield running
         assert running.stdin is not None
         running.stdin.close()

@@ -16,16 +16,14 @@ from whichone.files.lines import open_binary, read_json, read_json_lines, read_l
 from whichone.files.parts import beginning
 
 LINES = b"".join(
-    b'{"id": "%d", "title": "t", "text": "%f"}\n' % (n, random.Random(n).random())
-    for n in range(20_000)
+    b'{"id": "%d", "title": "t", "text": "%f"}\n' % (n, random.Random(n).random()) for n in range(20_000)
 )
 PACKED = {
     "gz": gzip.compress(LINES),
     "bz2": bz2.compress(LINES),
     "zst": zstandard.ZstdCompressor().compress(LINES),
     "frames.zst": b"".join(
-        zstandard.ZstdCompressor().compress(LINES[n : n + 100_000])
-        for n in range(0, len(LINES), 100_000)
+        zstandard.ZstdCompressor().compress(LINES[n : n + 100_000]) for n in range(0, len(LINES), 100_000)
     ),
 }
 

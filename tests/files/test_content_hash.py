@@ -20,9 +20,7 @@ def test_a_file_of_one_block_has_its_own_hash(
     assert content_hash(tmp_path / "file") == hashlib.sha256(data).hexdigest()
 
 
-def test_a_larger_file_has_the_hash_of_its_blocks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_larger_file_has_the_hash_of_its_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CONTENT_HASH_BLOCK", 8)
     (tmp_path / "file").write_bytes(b"abcdefghij")
     digests = hashlib.sha256(b"abcdefgh").digest() + hashlib.sha256(b"ij").digest()

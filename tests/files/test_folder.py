@@ -117,9 +117,7 @@ def test_work_that_can_go_on_outlives_an_error(tmp_path: Path) -> None:
         assert (folder.partial / "begun").read_bytes() == b"something"
 
 
-def test_an_error_while_committing_is_made_good(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_while_committing_is_made_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path / "f", rows=2)
     with monkeypatch.context() as patch, pytest.raises(Broken):
         patch.setattr(Path, "replace", _replace_but_no_table)
@@ -140,10 +138,7 @@ def _replace_but_no_table(file: Path, target: Path) -> Path:
 
 
 def test_a_second_writer_is_refused(tmp_path: Path) -> None:
-    with (
-        Folder.create(tmp_path / "f", "thing"),
-        pytest.raises(LockedFolder, match=str(os.getpid())),
-    ):
+    with Folder.create(tmp_path / "f", "thing"), pytest.raises(LockedFolder, match=str(os.getpid())):
         Folder.create(tmp_path / "f", "thing")
 
 

@@ -30,13 +30,9 @@ def batches(parts: list[list[tuple[str | None, int]]]) -> Iterator[pa.RecordBatc
 
 
 @pytest.mark.parametrize("in_memory", [0, 3, 1_000])
-@given(
-    parts=st.lists(st.lists(st.tuples(st.sampled_from(KEYS), st.integers(0, 9)), unique=True)),
-)
+@given(parts=st.lists(st.lists(st.tuples(st.sampled_from(KEYS), st.integers(0, 9)), unique=True)))
 def test_many_rows_are_in_the_order_of_one_sort_in_memory(
-    tmp_path_factory: pytest.TempPathFactory,
-    in_memory: int,
-    parts: list[list[tuple[str | None, int]]],
+    tmp_path_factory: pytest.TempPathFactory, in_memory: int, parts: list[list[tuple[str | None, int]]]
 ) -> None:
     folder = tmp_path_factory.mktemp("rows")
     with pytest.MonkeyPatch.context() as patch:
@@ -50,9 +46,7 @@ def test_many_rows_are_in_the_order_of_one_sort_in_memory(
     assert list(folder.iterdir()) == []
 
 
-def test_an_error_while_rows_come_is_the_callers_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_while_rows_come_is_the_callers_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "SORTED_IN_MEMORY", 2)
     rows = [(key, n) for n, key in enumerate("hello")]
     random.Random(1).shuffle(rows)

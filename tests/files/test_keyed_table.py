@@ -18,9 +18,7 @@ def listed(table: pa.Table) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("batch", [4, 8_192])
-def test_records_by_key_and_in_order(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, batch: int
-) -> None:
+def test_records_by_key_and_in_order(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, batch: int) -> None:
     monkeypatch.setattr(arrow_records, "BATCH", batch)
     monkeypatch.setattr("whichone.files.mapped.BATCH", batch)
     pairs = [(f"é {n}", [str(n)] * (n % 3)) for n in range(30)]
@@ -52,8 +50,6 @@ def test_the_first_record_of_a_key_counts() -> None:
 
 
 def test_rows_without_a_text_have_no_place_in_an_index() -> None:
-    index = mapped_index(
-        [pa.record_batch({"who": ["x", None]}), pa.record_batch({"who": ["x"]})], "who"
-    )
+    index = mapped_index([pa.record_batch({"who": ["x", None]}), pa.record_batch({"who": ["x"]})], "who")
     assert index.rows("x").tolist() == [0, 2]
     assert len(index) == 2

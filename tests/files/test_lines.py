@@ -10,13 +10,7 @@ import pytest
 import zstandard
 
 from whichone.errors import BadInput, Missing
-from whichone.files.lines import (
-    read_json,
-    read_json_lines,
-    read_lines,
-    write_atomic,
-    write_json_lines,
-)
+from whichone.files.lines import read_json, read_json_lines, read_lines, write_atomic, write_json_lines
 
 TEXT = b'{"a": 1}\n\n{"a": 2}\r\n'
 

@@ -114,9 +114,7 @@ def test_streams_are_cut_at_records(tmp_path: Path, suffix: str) -> None:
     assert b"".join(found) == data
     assert all(part.endswith(b"\n") for part in found)
     with path.open("rb") as file:
-        skipped = [
-            (r, b"") if r.number == 1 else (r, joined(c)) for r, c in stream_parts(path, file)
-        ]
+        skipped = [(r, b"") if r.number == 1 else (r, joined(c)) for r, c in stream_parts(path, file)]
     assert [part for r, part in skipped if r.number != 1] == found[:1] + found[2:]
     starts = [0, *itertools.accumulate(map(len, found))]
     assert [r.start for r, _ in skipped] == starts[:-1]

@@ -24,9 +24,7 @@ def batches(count: int) -> list[pa.RecordBatch]:
     return NUMBERS.from_columns({"n": list(range(count))}).to_batches(3)
 
 
-@pytest.mark.parametrize(
-    ("count", "rows"), [(0, [0]), (3, [3]), (4, [4]), (5, [4, 1]), (12, [4, 4, 4])]
-)
+@pytest.mark.parametrize(("count", "rows"), [(0, [0]), (3, [3]), (4, [4]), (5, [4, 1]), (12, [4, 4, 4])])
 def test_parts_of_fixed_length(count: int, rows: list[int], tmp_path: Path) -> None:
     parts = list(write_parts(tmp_path, batches(count), NUMBERS))
     names = ["numbers.parquet", "numbers-00001.parquet", "numbers-00002.parquet"][: len(rows)]

@@ -106,9 +106,7 @@ class _TokenWords(Words):
 def _sparse(corpus: Corpus, place: Path) -> None:
     model = place / "model"
     model.mkdir()
-    write_onnx(
-        model / "model.onnx", np.eye(len(WORDS), dtype=np.float32), output="logits", summed=False
-    )
+    write_onnx(model / "model.onnx", np.eye(len(WORDS), dtype=np.float32), output="logits", summed=False)
     write_tokenizer(model)
     Sparse.build(corpus, place / "sparse", model=str(model))
 

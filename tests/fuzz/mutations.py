@@ -16,18 +16,7 @@ ODD: tuple[Any, ...] = (
     [], {}, [[]], [None], [{}], {"": None}, "2011-99-99", "+1e400",
 )  # fmt: skip
 DEEP = b"[" * 100_000 + b"]" * 100_000
-RAW = (
-    b"\x00",
-    b"\xff\xfe",
-    b"\xed\xa0\x80",
-    b"\\ud800",
-    b"1e999",
-    b"NaN",
-    b'"',
-    b"\t",
-    b"\r",
-    b"\n\n",
-)
+RAW = (b"\x00", b"\xff\xfe", b"\xed\xa0\x80", b"\\ud800", b"1e999", b"NaN", b'"', b"\t", b"\r", b"\n\n")
 
 Mutation = Callable[[random.Random, bytes], bytes]
 
@@ -51,9 +40,7 @@ def inserted(chance: random.Random, data: bytes) -> bytes:
 
 def line_replaced(chance: random.Random, data: bytes) -> bytes:
     lines = data.split(b"\n")
-    lines[chance.randrange(len(lines))] = chance.choice(
-        (DEEP, b"", b"{}", b"[]", b"null", b'"x"', b"1")
-    )
+    lines[chance.randrange(len(lines))] = chance.choice((DEEP, b"", b"{}", b"[]", b"null", b'"x"', b"1"))
     return b"\n".join(lines)
 
 

@@ -136,10 +136,7 @@ def prepare(place: Path) -> None:
         }[file]  # fmt: skip
         result = CliRunner().invoke(whichone, words)
         assert result.exit_code == 0, (result.output, result.exception)
-    for out, retriever, options in (
-        ("index", "bm25", []),
-        ("names", "namesake", ["-o", "encoder=none"]),
-    ):
+    for out, retriever, options in (("index", "bm25", []), ("names", "namesake", ["-o", "encoder=none"])):
         words = ["index", "bench", out, "--retriever", retriever, *options]
         assert CliRunner().invoke(whichone, words).exit_code == 0
     cache = {"WHICHONE_CACHE": str(place / "cache")}

@@ -30,9 +30,7 @@ def test_no_flipped_bit_is_silent(targets: list[Target]) -> None:
     assert listed == [], "\n".join(listed)
 
 
-def test_no_flipped_bit_of_a_large_file_is_silent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_flipped_bit_of_a_large_file_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file is large: what readers know to compare by the block is compared by blocks of 64 bytes."""
     monkeypatch.setattr(manifest, "AT_ONCE", 0)
     monkeypatch.setattr(manifest, "BLOCK", 64)

@@ -39,11 +39,7 @@ def test_every_seed_is_valid(place: Path, tmp_path: Path, monkeypatch: pytest.Mo
             (work / name).write_bytes(data)
         monkeypatch.chdir(work)
         result = CliRunner().invoke(whichone, seed.words)
-        assert result.exit_code == seed.code, (
-            seed.name,
-            result.output[-500:],
-            result.exception,
-        )
+        assert result.exit_code == seed.code, (seed.name, result.output[-500:], result.exception)
 
 
 NAMES = (
@@ -72,9 +68,7 @@ def test_no_damage_ends_in_a_traceback(name: str, place: Path) -> None:
     assert problems == [], "\n".join(f"{n}: {p}" for n, p in problems)
 
 
-def test_no_command_waits_for_a_pipe(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_command_waits_for_a_pipe(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody writes to it: whoever opens it waits for ever."""
     monkeypatch.setattr(harness, "LONGEST", 30)
     monkeypatch.setattr("whichone.papers.kilt.evaluate._SILENCE", 0.2)

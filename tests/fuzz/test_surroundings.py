@@ -97,11 +97,7 @@ def test_a_plugin_that_cannot_be_imported_is_named(
         (tmp_path / item.name).symlink_to(item)
     (tmp_path / "reading.py").write_text("def answer(question, passages):\n    return 'x'\n")
     done = subprocess.run(
-        [sys.executable, "-m", "whichone", *words],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=plugin,
+        [sys.executable, "-m", "whichone", *words], cwd=tmp_path, capture_output=True, text=True, env=plugin
     )
     assert done.returncode == code, done.stderr
     assert "the plugin broken of the package broken-plugin fails" in done.stderr
@@ -135,9 +131,7 @@ mount -t tmpfs -o size={size} none {place} && cd {around} && exec {python} -m wh
 
 @pytest.mark.parametrize("command", ["retrieve", "import", "ingest", "index", "name index"])
 @pytest.mark.parametrize("size", ["8k", "32k", "256k"])
-def test_the_disk_that_is_full_is_named(
-    command: str, size: str, place: Path, tmp_path: Path
-) -> None:
+def test_the_disk_that_is_full_is_named(command: str, size: str, place: Path, tmp_path: Path) -> None:
     """A small disk of its own, which the output is on, and nothing else."""
     if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode:
         pytest.skip("this system lets no user mount a disk of their own")
@@ -153,9 +147,7 @@ def test_the_disk_that_is_full_is_named(
         "name index": ["index", "bench", "OUT", "--retriever", "namesake", "-o", "encoder=none"],
     }
     words = shlex.join("small/out" if word == "OUT" else word for word in commands[command])
-    script = SMALL_DISK.format(
-        size=size, place=small, around=tmp_path, python=sys.executable, words=words
-    )
+    script = SMALL_DISK.format(size=size, place=small, around=tmp_path, python=sys.executable, words=words)
     done = subprocess.run(
         ["unshare", "-Urm", "sh", "-c", script],
         capture_output=True,
@@ -167,9 +159,7 @@ def test_the_disk_that_is_full_is_named(
     if done.returncode:
         assert done.returncode == 3, done.stderr
         assert "the disk is full" in done.stderr
-        assert (
-            f"bytes are free in {small}" in done.stderr or "bytes are free in small" in done.stderr
-        )
+        assert f"bytes are free in {small}" in done.stderr or "bytes are free in small" in done.stderr
     else:
         assert size != "8k", "everything fitted"
 
@@ -199,9 +189,7 @@ def test_a_colon_or_bytes_in_an_output_path(command: str, place: Path, tmp_path:
     refused = _typed(list(named), tmp_path)
     assert refused.returncode == 2, refused.stderr
     assert "is not UTF-8" in refused.stderr
-    assert not any(
-        path.name.startswith("b") and path.name[1:2] == "\udcff" for path in tmp_path.iterdir()
-    )
+    assert not any(path.name.startswith("b") and path.name[1:2] == "\udcff" for path in tmp_path.iterdir())
 
 
 DEEP = "a = " + "[" * 5000 + "]" * 5000

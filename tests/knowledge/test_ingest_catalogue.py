@@ -53,8 +53,7 @@ def write(folder: Path, suffix: str, rows: list[dict[str, Any]] = ROWS, toml: st
         lines = [",".join(rows[0])]
         for row in rows:
             cells = [
-                "|".join(v) if isinstance(v, list) else "" if v is None else str(v)
-                for v in row.values()
+                "|".join(v) if isinstance(v, list) else "" if v is None else str(v) for v in row.values()
             ]
             lines.append(",".join(f'"{cell}"' for cell in cells))
         data.write_text("\n".join(lines) + "\n")
@@ -109,12 +108,8 @@ def test_documents_from_a_folder_or_a_template(tmp_path: Path) -> None:
     (tmp_path / "texts").mkdir()
     (tmp_path / "texts/a2.md").write_text("Written apart.")
     folder = take_in(path, tmp_path / "kb")
-    assert rows(folder, "pages", "page", "paragraphs") == [
-        ("tools:a2", ["Falcon", "Written apart."])
-    ]
-    path = write(
-        tmp_path, "jsonl", toml=toml + '[documents]\ntemplate = "{title} weighs {weight}."\n'
-    )
+    assert rows(folder, "pages", "page", "paragraphs") == [("tools:a2", ["Falcon", "Written apart."])]
+    path = write(tmp_path, "jsonl", toml=toml + '[documents]\ntemplate = "{title} weighs {weight}."\n')
     folder = take_in(path, tmp_path / "kb2")
     assert rows(folder, "pages", "paragraphs")[1] == (["Falcon", "Falcon weighs -2."],)
 
@@ -171,15 +166,10 @@ def test_csv_with_another_delimiter(tmp_path: Path) -> None:
 def test_a_json_array_is_read_too(tmp_path: Path) -> None:
     path = write(tmp_path, "json")
     (tmp_path / "tools.json").write_text(json.dumps(ROWS, indent=1))
-    assert rows(take_in(path, tmp_path / "kb"), "entities", "entity") == [
-        ("tools:a1",),
-        ("tools:a2",),
-    ]
+    assert rows(take_in(path, tmp_path / "kb"), "entities", "entity") == [("tools:a1",), ("tools:a2",)]
 
 
-def test_an_attribute_without_values_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_attribute_without_values_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     toml = TOML.replace('column = "weight"', 'column = "wieght"')
     take_in(write(tmp_path, "jsonl", toml=toml), tmp_path / "kb")
     assert "no row of tools.jsonl has anything in 'wieght'" in capsys.readouterr().err
@@ -307,9 +297,7 @@ def take_in_as_a_command(path: Path, kb: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
-def test_a_table_of_documents(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str
-) -> None:
+def test_a_table_of_documents(tmp_path: Path, capsys: pytest.CaptureFixture[str], suffix: str) -> None:
     columns = '[documents.columns]\nowner = "sku"\ntext = "body"\n'
     path = write(tmp_path, "jsonl", toml=LETTERS + f'file = "letters.{suffix}"\n{columns}')
     letters = [("1", "a1", "First", "It works."), ("2", "a1", "", "It broke."), ("3", "", "Rules", "No."), ("4", "zz", "Lost", "Who?")]  # fmt: skip

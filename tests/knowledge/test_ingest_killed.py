@@ -35,9 +35,7 @@ def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "claims": {f"P{p}": [{"mainsnak": snak, "rank": "normal"}] for p in range(31, 45)},
                 "sitelinks": {"enwiki": {"site": "enwiki", "title": f"Page {n}"}},
             }
-            file.write(
-                json.dumps(entity, separators=(",", ":")) + ("\n]\n" if n == 5_999 else ",\n")
-            )
+            file.write(json.dumps(entity, separators=(",", ":")) + ("\n]\n" if n == 5_999 else ",\n"))
     assert path.stat().st_size > 9 << 20
     return path
 
@@ -133,7 +131,9 @@ def test_a_full_disk_is_said_and_the_finished_parts_are_kept(dump: Path, tmp_pat
 
 def test_a_line_of_a_hundred_megabytes(tmp_path: Path) -> None:
     path = tmp_path / "long.json"
-    good = '{"type":"item","id":"Q1","labels":{"en":{"language":"en","value":"x"}},"claims":{},"sitelinks":{}}\n'
+    good = (
+        '{"type":"item","id":"Q1","labels":{"en":{"language":"en","value":"x"}},"claims":{},"sitelinks":{}}\n'
+    )
     with path.open("w") as file:
         file.write(good)
         for _ in range(100):
@@ -142,9 +142,7 @@ def test_a_line_of_a_hundred_megabytes(tmp_path: Path) -> None:
     failed = run("--wikidata", path, "--workers", 1, tmp_path / "kb")
     assert failed.returncode == 3
     assert "longer than 67,108,864 bytes" in failed.stderr
-    skipped = run(
-        "--wikidata", path, "--workers", 1, "--on-error", "skip", "--bad-share", 1, tmp_path / "kb"
-    )
+    skipped = run("--wikidata", path, "--workers", 1, "--on-error", "skip", "--bad-share", 1, tmp_path / "kb")
     assert skipped.returncode == 0, skipped.stderr
     listed = (tmp_path / "kb/bad.jsonl").read_text().splitlines()
     assert len(listed) == 1

@@ -16,9 +16,7 @@ from whichone.knowledge.options import Options
 
 
 @pytest.mark.parametrize("order", [("wikidata", "pages", "views"), ("views", "pages", "wikidata")])
-def test_any_order_gives_the_same_tables(
-    shared: Path, tmp_path: Path, order: tuple[str, ...]
-) -> None:
+def test_any_order_gives_the_same_tables(shared: Path, tmp_path: Path, order: tuple[str, ...]) -> None:
     given = shared / "golden/amber/pipeline/p03_human_small"
     files = {
         "wikidata": given / "wikidata.json.bz2",

@@ -47,12 +47,7 @@ def many(count: int) -> bytes:
     """Items of which every third has a page, with facts about the others."""
     return dump(
         *(
-            line(
-                f"Q{n}",
-                f"Name {n % 50} of them",
-                f"Page {n}" if n % 3 == 0 else None,
-                P54=f"Q{n + 1}",
-            )
+            line(f"Q{n}", f"Name {n % 50} of them", f"Page {n}" if n % 3 == 0 else None, P54=f"Q{n + 1}")
             for n in range(count)
         )
     )
@@ -201,9 +196,7 @@ def test_a_damaged_block_stops_the_run_and_can_be_skipped(tmp_path: Path) -> Non
     raw[len(raw) // 2] ^= 0xFF
     path = tmp_path / "w.json.bz2"
     path.write_bytes(bytes(raw))
-    with pytest.raises(
-        BadInput, match=r"the bzip2 block that opens at this byte is damaged \(at byte"
-    ):
+    with pytest.raises(BadInput, match=r"the bzip2 block that opens at this byte is damaged \(at byte"):
         take_in(path, tmp_path / "kb")
     folder = take_in(path, tmp_path / "kb", on_error="skip", bad_share=0.01)
     assert 0 < len(column(folder, "entities", "entity")) < 2_000
@@ -302,9 +295,7 @@ def test_repacking_gives_the_same_lines_and_the_same_knowledge_base(
 
 
 @pytest.mark.parametrize("case", ["p01_human", "p03_human_small"])
-def test_the_published_first_step_follows_from_the_tables(
-    shared: Path, tmp_path: Path, case: str
-) -> None:
+def test_the_published_first_step_follows_from_the_tables(shared: Path, tmp_path: Path, case: str) -> None:
     """Section 1.2 of the reference: names and relations of English items with page views."""
     given = shared / "golden/amber/pipeline" / case
     folder = take_in(given / "wikidata.json.bz2", tmp_path / "kb")
@@ -355,9 +346,7 @@ def published_label(entry: Any) -> str | None:
     return entry["label"] if isinstance(entry, dict) else entry
 
 
-def test_a_dump_without_pages_in_the_wiki_is_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dump_without_pages_in_the_wiki_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "wikidata.json"
     file.write_bytes(dump(line("Q1", "A", "A"), line("Q2", "B")))
     ingest(tmp_path / "kb", [WikidataDump(file, select(["de"]))])

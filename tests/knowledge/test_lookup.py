@@ -78,10 +78,7 @@ def test_addresses(lookup: Lookup, url: str, page: str | None) -> None:
 def test_bearers_come_with_the_most_popular_first(lookup: Lookup) -> None:
     found = [(b.about.entity, b.kinds, b.links) for b in lookup.bearers("ABE  lincoln")]
     assert found == [("Q1", ("alias", "redirect"), 0), ("Q2", ("label", "title"), 0)]
-    assert [(b.about.entity, b.links) for b in lookup.bearers("Lincoln")] == [
-        ("Q1", 40),
-        ("enwiki:9", 3),
-    ]
+    assert [(b.about.entity, b.links) for b in lookup.bearers("Lincoln")] == [("Q1", 40), ("enwiki:9", 3)]
     assert lookup.bearers("nobody") == []
     assert ("Lincoln", ("anchor",), 40) in lookup.names_of("Q1")
 
@@ -104,9 +101,7 @@ def test_names_as_one_types(lookup: Lookup) -> None:
 def _many(path: Path, count: int) -> tuple[Path, list[str]]:
     rng = random.Random(3)
     syllables = ["ba", "lo", "mi", "ra", "ten", "sko", "ü", "an", " "]
-    keys = [
-        "".join(rng.choices(syllables, k=rng.randint(3, 7))).strip() or "x" for _ in range(count)
-    ]
+    keys = ["".join(rng.choices(syllables, k=rng.randint(3, 7))).strip() or "x" for _ in range(count)]
     rows = [name(f"Q{n}", key, "label") for n, key in enumerate(keys)]
     with Folder.create(path, KIND) as folder:
         for table in ALL:
@@ -124,9 +119,7 @@ def test_searching_many_names_finds_what_a_plain_scan_finds(
     monkeypatch.setattr(lookup_module, "_PATIENCE", 1e9)
     stored = sorted({row["key"] for row in Folder.open(base, KIND).table("names").to_pylist()})
     with Lookup.open(base) as lookup:
-        order = {
-            key: n for n, (key,) in enumerate(lookup.rows("select key from names order by id"))
-        }
+        order = {key: n for n, (key,) in enumerate(lookup.rows("select key from names order by id"))}
         for text in ["b", "ba", "bal", "balo", "ten", "anan", "skoü", "milo ra", "zzz"]:
             begun = sorted((k for k in stored if k.startswith(text)), key=order.__getitem__)
             assert [s.key for s in lookup.search_prefix(text, 20).names] == begun[:20]
@@ -138,9 +131,7 @@ def test_searching_many_names_finds_what_a_plain_scan_finds(
     assert len(keys) > len(stored)
 
 
-def test_a_search_that_is_cut_short_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_that_is_cut_short_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base, _ = _many(tmp_path / "kb", 500)
     monkeypatch.setattr(lookup_module, "_TIERS", (10,))
     monkeypatch.setattr(lookup_module, "_PATIENCE", -1.0)
@@ -175,8 +166,6 @@ def test_a_lookup_that_cannot_be_made_is_an_error_and_leaves_nothing(
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(lookup_build, "_copy", full)
-    with pytest.raises(
-        BadInput, match=r"lookup\.sqlite: the disk is full \(database or disk is full\)"
-    ):
+    with pytest.raises(BadInput, match=r"lookup\.sqlite: the disk is full \(database or disk is full\)"):
         Lookup.open(base)
     assert sorted(base.iterdir()) == before

@@ -55,9 +55,7 @@ def relations(kb: Folder) -> list[int]:
 
 
 @pytest.mark.parametrize(
-    "read",
-    [cut_passages, kilt_records, names, read_namesakes, bearers, relations],
-    ids=lambda f: f.__name__,
+    "read", [cut_passages, kilt_records, names, read_namesakes, bearers, relations], ids=lambda f: f.__name__
 )
 def test_readers_get_the_same(bases: tuple[Folder, Folder], read: Any) -> None:
     whole, cut = (list(read(kb)) for kb in bases)

@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 from small_base import small_base
 
 from whichone.knowledge.lookup import NameIndex
-from whichone.knowledge.lookup_build import (
-    NAME_HASHES,
-    Hashes,
-    Pieces,
-    begin,
-    extend,
-    folded,
-    name_steps,
-)
+from whichone.knowledge.lookup_build import NAME_HASHES, Hashes, Pieces, begin, extend, folded, name_steps
 from whichone.names import name_key
 
 

@@ -6,22 +6,7 @@ from hypothesis import strategies as st
 from whichone.knowledge.knowledge_tables import name_keys
 from whichone.names import name_key
 
-AWKWARD = [
-    "",
-    " ",
-    "_",
-    "a_b",
-    "A  B",
-    " A",
-    "A ",
-    "Ä b",
-    "x\tY",
-    "ＡＢ",
-    "ß",
-    "AC/DC",
-    "\x1c",
-    "İ",
-]
+AWKWARD = ["", " ", "_", "a_b", "A  B", " A", "A ", "Ä b", "x\tY", "ＡＢ", "ß", "AC/DC", "\x1c", "İ"]
 
 
 @given(st.lists(st.text() | st.sampled_from(AWKWARD)))

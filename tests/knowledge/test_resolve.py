@@ -82,9 +82,7 @@ def test_redirects_end_at_a_page_and_circles_nowhere(base: Path) -> None:
 
 
 def test_names_of_pages_come_from_titles_redirects_and_anchors(base: Path) -> None:
-    found = {
-        (r["name"], r["kind"], r["count"]) for r in rows(base, "names") if r["entity"] == "enwiki:1"
-    }
+    found = {(r["name"], r["kind"], r["count"]) for r in rows(base, "names") if r["entity"] == "enwiki:1"}
     assert found == {
         ("Ada (film)", "title", 1),
         ("Ada", "title", 1),

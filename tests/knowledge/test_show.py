@@ -15,9 +15,7 @@ def test_a_shared_name(tmp_path: Path) -> None:
     assert [b["entity"] for b in document["bearers"]] == ["Q1", "Q2"]
     musician = document["bearers"][1]
     assert musician["types"] == [{"id": "Q5", "label": "human"}]
-    assert musician["pages"] == [
-        {"page": "enwiki:8", "title": "Abe Lincoln (musician)", "kind": "article"}
-    ]
+    assert musician["pages"] == [{"page": "enwiki:8", "title": "Abe Lincoln (musician)", "kind": "article"}]
     assert musician["facts"] == [
         {"property": "P1303", "label": "instrument", "kind": "entity", "value": "Q6",
          "value_label": "trombone"},

@@ -52,9 +52,7 @@ def test_the_language_of_a_dump(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == ""
     wrong = HEAD.format(lang=' xml:lang="en"', name="<dbname>enwiki</dbname>", **FRENCH)
     assert read_site(wrong.encode(), file="cut.xml").language == "en"
-    assert (
-        "cut.xml: its head says 'en', its namespaces are those of 'fr'" in capsys.readouterr().err
-    )
+    assert "cut.xml: its head says 'en', its namespaces are those of 'fr'" in capsys.readouterr().err
     english = HEAD.format(
         lang=' xml:lang="en"', name="<dbname>enwiki</dbname>", file="File", category="Category"
     )

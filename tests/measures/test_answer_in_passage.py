@@ -30,13 +30,9 @@ def find(identity: str) -> Passage:
     return Passage(id=identity, page=page, title="t", text=TEXTS[identity])
 
 
-def retrieved(
-    *passages: str, gold: bool = True, others: bool = True, answer: str = "Oslo"
-) -> Retrieved:
+def retrieved(*passages: str, gold: bool = True, others: bool = True, answer: str = "Oslo") -> Retrieved:
     provenance = ((Provenance(page="w:gold"),),) if gold else ()
-    query = Query(
-        id="q", task="qa", input="?", outputs=(Output(answer=answer, provenance=provenance),)
-    )
+    query = Query(id="q", task="qa", input="?", outputs=(Output(answer=answer, provenance=provenance),))
     return Retrieved(
         query=query,
         pages=(),
@@ -57,11 +53,7 @@ def test_a_namesakes_page_with_the_answer_is_luck() -> None:
 
 def test_an_unrelated_page_with_the_answer_is_luck_too() -> None:
     r = retrieved("w:third#0")
-    assert (answer_in_top(1).value(r), namesake_answer(1).value(r), lucky_hit(1).value(r)) == (
-        1.0,
-        0.0,
-        1.0,
-    )
+    assert (answer_in_top(1).value(r), namesake_answer(1).value(r), lucky_hit(1).value(r)) == (1.0, 0.0, 1.0)
 
 
 def test_verbatim_is_case_sensitive_and_may_end_inside_a_word() -> None:
@@ -98,10 +90,7 @@ def test_best_possible_is_a_guess_among_the_bearers_that_fit() -> None:
     assert best_possible(1).value(r) is None
     for verdict, candidates, expected in (("no", 4, 0.25), ("yes", 1, 1.0), ("unknown", 1, 1.0)):
         query = Query(
-            id="q",
-            task="qa",
-            input="?",
-            attributes={"resolvable": verdict, "candidates": candidates},
+            id="q", task="qa", input="?", attributes={"resolvable": verdict, "candidates": candidates}
         )
         asked = Retrieved(query=query, pages=(), gold=frozenset(), others=frozenset())
         assert best_possible(1).value(asked) == expected

@@ -17,9 +17,7 @@ def query(id: str = "q", task: str = "qa", *answers: str, **fields) -> Query:
         id=id,
         task=task,
         input="?",
-        outputs=(Output(answer=answers[0], aliases=answers[1:], provenance=(group,)),)
-        if answers
-        else (),
+        outputs=(Output(answer=answers[0], aliases=answers[1:], provenance=(group,)),) if answers else (),
         **fields,
     )
 

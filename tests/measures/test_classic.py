@@ -31,9 +31,7 @@ THEIRS = {
 
 def judged_query(number: int, grades: dict[str, int]) -> Query:
     entries = tuple(
-        Provenance(page=page, attributes={"relevance": grade})
-        for page, grade in grades.items()
-        if grade
+        Provenance(page=page, attributes={"relevance": grade}) for page, grade in grades.items() if grade
     )
     return Query(
         id=f"q{number}",
@@ -67,10 +65,7 @@ def test_equal_to_pytrec_eval_with_ties(tmp_path: Path) -> None:
     draw = random.Random(3)
     pages = [f"d{n}" for n in range(40)]
     passages = [Passage(id=f"{p}#0", page=p, title=p, text=p, source_id=f"own-{p}") for p in pages]
-    grades = {
-        f"q{n}": {p: draw.choice([0, 0, 1, 2, 3]) for p in draw.sample(pages, 12)}
-        for n in range(30)
-    }
+    grades = {f"q{n}": {p: draw.choice([0, 0, 1, 2, 3]) for p in draw.sample(pages, 12)} for n in range(30)}
     for own in grades.values():
         own[draw.choice(pages)] = 1
     queries = [judged_query(n, grades[f"q{n}"]) for n in range(30)]
@@ -78,9 +73,7 @@ def test_equal_to_pytrec_eval_with_ties(tmp_path: Path) -> None:
     run: dict[str, dict[str, float]] = {}
     lines = []
     for query in queries:
-        run[query.id] = {
-            p: draw.choice([0.5, 1.5, 1.5 + 1e-9, 2.5]) for p in draw.sample(pages, 25)
-        }
+        run[query.id] = {p: draw.choice([0.5, 1.5, 1.5 + 1e-9, 2.5]) for p in draw.sample(pages, 25)}
         for rank, (page, score) in enumerate(run[query.id].items(), 1):
             lines.append(f"{query.id} Q0 {page} {rank} {score!r} tag")
     file = tmp_path / "run.txt"
@@ -88,8 +81,7 @@ def test_equal_to_pytrec_eval_with_ties(tmp_path: Path) -> None:
     taken = import_run(file, tmp_path / "run", bench, place=str(bench.folder.root), format="trec")
     scores = score_run(taken, bench, parse_measures(list(THEIRS)))
     theirs = pytrec_eval.RelevanceEvaluator(
-        grades,
-        {"ndcg_cut.10", "ndcg", "map", "map_cut.5", "P.5", "recall.5", "recip_rank", "bpref"},
+        grades, {"ndcg_cut.10", "ndcg", "map", "map_cut.5", "P.5", "recall.5", "recip_rank", "bpref"}
     ).evaluate(run)
     for ours, name in THEIRS.items():
         expected = [theirs[query.id][name] for query in queries]

@@ -19,9 +19,7 @@ MEASURES = parse_measures(["acc@1", "all_correct@1"])
 
 
 def scores(system: str, values: list[float]) -> Scores:
-    queries = [
-        Query(id=f"q{i}", task="qa", input="?", name_set=f"s{i // 2}") for i in range(len(values))
-    ]
+    queries = [Query(id=f"q{i}", task="qa", input="?", name_set=f"s{i // 2}") for i in range(len(values))]
     array = np.array(values)
     return Scores(system, "b-1", queries, MEASURES, {"acc@1": array, "all_correct@1": array})
 

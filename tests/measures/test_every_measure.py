@@ -15,13 +15,7 @@ from hypothesis import strategies as st
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.budgets import Budgets
-from whichone.measures.comparison import (
-    against_best,
-    better_systems,
-    compare,
-    names_needed,
-    ranks_of,
-)
+from whichone.measures.comparison import against_best, better_systems, compare, names_needed, ranks_of
 from whichone.measures.gate import check_budgets
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import Measure, every_measure, parse_measure
@@ -59,20 +53,15 @@ def test_it_says_what_it_is(measure: Measure) -> None:
     assert definitions([str(measure)])[str(measure)].startswith(measure.label)
 
 
-VALUES = st.lists(
-    st.tuples(*[st.sampled_from([0.0, 1.0, 0.5, np.nan])] * 2), min_size=24, max_size=60
-)
+VALUES = st.lists(st.tuples(*[st.sampled_from([0.0, 1.0, 0.5, np.nan])] * 2), min_size=24, max_size=60)
 
 
 @EACH
 @settings(max_examples=15)
 @given(pairs=VALUES)
-def test_the_sides_of_a_comparison_are_the_scores(
-    measure: Measure, pairs: list[tuple[float, float]]
-) -> None:
+def test_the_sides_of_a_comparison_are_the_scores(measure: Measure, pairs: list[tuple[float, float]]) -> None:
     a, b = (
-        system(name, measure, values)
-        for name, values in zip("ab", zip(*pairs, strict=True), strict=True)
+        system(name, measure, values) for name, values in zip("ab", zip(*pairs, strict=True), strict=True)
     )
     scored = whole(a, measure), whole(b, measure)
     if None in scored:
@@ -167,9 +156,7 @@ def test_a_board_puts_the_better_system_first(measure: Measure, database: Databa
     assert [(row["name"], row["rank"]) for row in rows] == expected
 
 
-def test_scores_and_comparisons_of_real_runs_agree(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
+def test_scores_and_comparisons_of_real_runs_agree(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Every measure of rankings over the built-in world, as `score` and `compare` read the same folders."""
     runs = finished_demo(tmp_path_factory) / "out" / "runs"
     benchmark = Benchmark.open(runs.parent / "amber")

@@ -32,8 +32,7 @@ class Altered:
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for ranking in self.inner.search(questions, k):
             yield Ranking(
-                question=ranking.question,
-                passages=tuple(self.change(ranking.question, ranking.passages)),
+                question=ranking.question, passages=tuple(self.change(ranking.question, ranking.passages))
             )
 
 
@@ -57,9 +56,7 @@ def searches(amber: Benchmark):
     """By name: what each of them does is in its name."""
     work = default_index_folder(amber.corpus)
     bm25 = make_retriever("bm25", amber, work, {})
-    gone = {
-        page for n, s in enumerate(amber.sets) if n % 2 for b in s.bearers[1:] for page in b.pages
-    }
+    gone = {page for n, s in enumerate(amber.sets) if n % 2 for b in s.bearers[1:] for page in b.pages}
 
     def without_the_new(question: str, passages: Sequence[str]) -> list[str]:
         return [p for p in passages if p.partition("#")[0] not in gone]
@@ -131,12 +128,7 @@ def staff(tmp_path: Path) -> Benchmark:
     ]
     bearers = tuple(Bearer(entity=key, pages=(f"staff:{key}",)) for key in who)
     passages = [
-        Passage(
-            id=f"staff:{key}#0",
-            page=f"staff:{key}",
-            title="Ada Park",
-            text=f"Her office is in {c}.",
-        )
+        Passage(id=f"staff:{key}#0", page=f"staff:{key}", title="Ada Park", text=f"Her office is in {c}.")
         for key, c in who.items()
     ]
     return save_benchmark(
@@ -231,16 +223,13 @@ def test_a_search_that_is_better_than_the_floor_is_not_left_undecided() -> None:
 def two_systems(right: int, of: int, **attributes: object) -> tuple[Scores, Scores]:
     """A search that is right so often, and a floor that always is."""
     queries = [
-        Query(id=f"q{n}", task="qa", input="?", name_set=f"s{n}", attributes=attributes)
-        for n in range(of)
+        Query(id=f"q{n}", task="qa", input="?", name_set=f"s{n}", attributes=attributes) for n in range(of)
     ]
     measures = parse_measures(["acc@1", "acc@20", "confused@20"])
     wrong = np.array([float(n >= right) for n in range(of)])
     values = {"acc@1": 1 - wrong, "acc@20": np.ones(of), "confused@20": wrong}
     perfect = {"acc@1": np.ones(of), "acc@20": np.ones(of), "confused@20": np.zeros(of)}
-    return Scores("x", "b", queries, measures, values), Scores(
-        "bm25", "b", queries, measures, perfect
-    )
+    return Scores("x", "b", queries, measures, values), Scores("bm25", "b", queries, measures, perfect)
 
 
 def test_a_difference_that_does_not_matter_passes() -> None:
@@ -260,12 +249,7 @@ def test_what_no_search_can_decide_fails_nobody() -> None:
     """Half of the questions fit several bearers, and there the search is always wrong."""
     search, floor = two_systems(100, 200)
     queries = [
-        Query(
-            **{
-                **{f: getattr(q, f) for f in q.__struct_fields__},
-                "attributes": {"resolvable": "no"},
-            }
-        )
+        Query(**{**{f: getattr(q, f) for f in q.__struct_fields__}, "attributes": {"resolvable": "no"}})
         if n >= 100
         else q
         for n, q in enumerate(search.queries)
@@ -340,11 +324,7 @@ def test_what_would_have_decided_tells_the_two_apart(tmp_path: Path) -> None:
 
 def test_whole_names_decide_and_words_that_ask_do_not(tmp_path: Path) -> None:
     """Not the "play" of every question; not "Straitsville" or "Louis", which are parts of names."""
-    team, here, there = (
-        "In 1933 Jo Roe played for the St. Louis Cardinals.",
-        "New Straitsville",
-        "New York",
-    )
+    team, here, there = ("In 1933 Jo Roe played for the St. Louis Cardinals.", "New Straitsville", "New York")
     texts = {
         "1": f"Jo Roe was born in {here}. {team} Fans saw Jo Roe play first base.",
         "2": f"Jo Roe was born in {there}. He swam.",
@@ -361,8 +341,7 @@ def test_whole_names_decide_and_words_that_ask_do_not(tmp_path: Path) -> None:
     ]  # fmt: skip
     bearers = tuple(Bearer(entity=k, label="Jo Roe", pages=(f"staff:{k}",)) for k in texts)
     passages = [
-        Passage(id=f"staff:{k}#0", page=f"staff:{k}", title="Jo Roe", text=text)
-        for k, text in texts.items()
+        Passage(id=f"staff:{k}#0", page=f"staff:{k}", title="Jo Roe", text=text) for k, text in texts.items()
     ]
     bench = save_benchmark(
         tmp_path / "bench", name="b", queries=queries, passages=passages,

@@ -14,13 +14,7 @@ from whichone.measures.intervals import cluster_sums, degrees_of_freedom, interv
 
 def test_few_clusters_have_no_interval() -> None:
     found = interval([1, 0, 1], ["a", "a", "a"])
-    assert (found.value, found.low, found.high, found.n, found.clusters) == (
-        2 / 3,
-        None,
-        None,
-        3,
-        1,
-    )
+    assert (found.value, found.low, found.high, found.n, found.clusters) == (2 / 3, None, None, 3, 1)
     assert found.kind == "none, fewer than 8 clusters"
     assert interval([0, 1, 0, 1, 0, 1, 0]).low is None
     assert interval([0, 1, 0, 1, 0, 1, 0, 1]).low is not None
@@ -64,17 +58,14 @@ def test_degrees_of_freedom() -> None:
     counts = np.array([1.0, 2, 3, 5, 8, 13, 21, 34])
     total = counts.sum()
     items = np.repeat(np.arange(8), counts.astype(int))
-    rows = np.array(
-        [np.where(items == g, 0, 1 / (total - counts[g])) - 1 / total for g in range(8)]
-    )
+    rows = np.array([np.where(items == g, 0, 1 / (total - counts[g])) - 1 / total for g in range(8)])
     matrix = rows @ rows.T
     expected = np.trace(matrix) ** 2 / np.trace(matrix @ matrix)
     assert degrees_of_freedom(counts) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
-    ("freedom", "expected"),
-    [(1, 12.7062047364), (2, 4.3026527297), (7, 2.3646242510), (30, 2.0422724563)],
+    ("freedom", "expected"), [(1, 12.7062047364), (2, 4.3026527297), (7, 2.3646242510), (30, 2.0422724563)]
 )
 def test_t_as_in_the_tables(freedom: float, expected: float) -> None:
     assert t_quantile(0.975, freedom) == pytest.approx(expected, abs=1e-8)
@@ -124,9 +115,7 @@ def test_eight_unequal_clusters_contain_the_truth() -> None:
     held = 0
     for _ in range(600):
         sums, counts = world(8)
-        values = np.concatenate(
-            [[1.0] * s + [0.0] * (c - s) for s, c in zip(sums, counts, strict=True)]
-        )
+        values = np.concatenate([[1.0] * s + [0.0] * (c - s) for s, c in zip(sums, counts, strict=True)])
         found = interval(values, np.repeat(np.arange(8), counts))
         held += found.low <= truth <= found.high
     assert 0.93 <= held / 600 < 1
@@ -151,7 +140,5 @@ def test_a_count_has_no_upper_bound() -> None:
     assert (same.value, same.low, same.high) == (2.0, None, None)
     spread = interval([1.0, 3.0] * 10, range(20), bounds=(0.0, math.inf))
     assert spread.low is not None and spread.high is not None
-    assert spread.low == pytest.approx(
-        2 - 2.228 * math.sqrt(1 / 19), abs=0.001
-    )  # 10 degrees of freedom
+    assert spread.low == pytest.approx(2 - 2.228 * math.sqrt(1 / 19), abs=0.001)  # 10 degrees of freedom
     assert spread.high - 2 == pytest.approx(2 - spread.low)

@@ -23,10 +23,7 @@ FILE = Path(__file__).with_name("labelled_answers.jsonl")
 def pairs() -> list[tuple[str, str]]:
     """(label, outcome by rule)"""
     rows = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
-    return [
-        (r["label"], text_outcome(r["answer"], tuple(r["accepted"]), tuple(r["others"])))
-        for r in rows
-    ]
+    return [(r["label"], text_outcome(r["answer"], tuple(r["accepted"]), tuple(r["others"]))) for r in rows]
 
 
 def test_three_hundred_answers_are_labelled(pairs) -> None:

@@ -82,9 +82,7 @@ def test_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     few_in_memory(monkeypatch)
     _, stored = scored(tmp_path / "parts", tmp_path / "stored")
     for file in ("rankings", "failures"):
-        first, second = (
-            tmp_path / place / "run0" / f"{file}.parquet" for place in ("known", "stored")
-        )
+        first, second = (tmp_path / place / "run0" / f"{file}.parquet" for place in ("known", "stored"))
         assert first.read_bytes() == second.read_bytes()
     for a, b in zip(known, stored, strict=True):
         assert a.queries == b.queries
@@ -114,11 +112,7 @@ def same_estimates(known, stored) -> None:
     assert known.keys() == stored.keys()
     for name, estimate in known.items():
         other = stored[name]
-        assert (estimate.n, estimate.clusters, estimate.kind) == (
-            other.n,
-            other.clusters,
-            other.kind,
-        )
+        assert (estimate.n, estimate.clusters, estimate.kind) == (other.n, other.clusters, other.kind)
         for figure in ("value", "low", "high"):
             assert getattr(estimate, figure) == pytest.approx(getattr(other, figure), abs=1e-12)
 
@@ -127,9 +121,7 @@ def test_strangers_among_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     names(tmp_path / "bench", 30)
     names(tmp_path / "fewer", 25)
     few_in_memory(monkeypatch)
-    run = run_retriever(
-        Sometimes(0), Benchmark.open(tmp_path / "bench"), tmp_path / "run", k=2, name="s"
-    )
+    run = run_retriever(Sometimes(0), Benchmark.open(tmp_path / "bench"), tmp_path / "run", k=2, name="s")
     with pytest.raises(BadInput, match="unknown queries: q50, q51, q52"):
         score_run(run, Benchmark.open(tmp_path / "fewer"), MEASURES)
 
@@ -156,16 +148,10 @@ def with_answers(place: Path, number: int) -> Benchmark:
     """The same names; every question has an answer of its own."""
     plain = names(place / "plain", number)
     queries = [
-        replace(
-            query,
-            entity=f"Q{n}",
-            outputs=(replace(query.outputs[0], answer=f"a{n}"),),
-        )
+        replace(query, entity=f"Q{n}", outputs=(replace(query.outputs[0], answer=f"a{n}"),))
         for n, query in enumerate(plain.queries)
     ]
-    return save_benchmark(
-        place / "bench", name="b", queries=queries, sets=plain.sets, corpus=plain.corpus
-    )
+    return save_benchmark(place / "bench", name="b", queries=queries, sets=plain.sets, corpus=plain.corpus)
 
 
 def test_answers_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

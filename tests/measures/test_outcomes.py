@@ -9,13 +9,7 @@ import pytest
 import whichone
 from whichone.errors import BadInput
 from whichone.measures.measure import Answered, parse_measure
-from whichone.measures.outcomes import (
-    OUTCOME_MEASURES,
-    load_words,
-    outcome,
-    text_outcome,
-    words_of,
-)
+from whichone.measures.outcomes import OUTCOME_MEASURES, load_words, outcome, text_outcome, words_of
 from whichone.records import Output, Query
 
 LEEDS, TURIN = ("Leeds",), ("Turin", "Torino")
@@ -57,9 +51,7 @@ def test_sentences(text: str, expected: str) -> None:
 
 
 def test_of_two_values_that_overlap_the_longer_counts() -> None:
-    assert (
-        text_outcome("She lives in New York City.", ("New York",), ("New York City",)) == "namesake"
-    )
+    assert text_outcome("She lives in New York City.", ("New York",), ("New York City",)) == "namesake"
     assert text_outcome("She lives in New York City.", ("New York City",), ("York",)) == "right"
 
 

@@ -28,9 +28,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     assert code is not None
     name = f"my_measures_{tmp_path.name}".replace("-", "_")
     wrong = "\n\ndef plain(query, pages):\n    return 1.0\n\n\nNUMBER = 3\n"
-    said = (
-        "\n\ndef said(a: 'whichone.measures.measure.Answered'):\n    return float(bool(a.text))\n"
-    )
+    said = "\n\ndef said(a: 'whichone.measures.measure.Answered'):\n    return float(bool(a.text))\n"
     mine = "\n\ndef acc(k):\n    return Measure('acc', lambda r: 0.0, k)\n"
     (tmp_path / f"{name}.py").write_text(code[1] + wrong + said + mine)
     monkeypatch.syspath_prepend(tmp_path)
@@ -40,9 +38,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_function_of_what_was_retrieved(module: str) -> None:
     measure = parse_measure(f"{module}:head_start@3")
     assert (str(measure), measure.direction, measure.of) == ("head_start@3", "higher", "rankings")
-    assert (
-        measure.label == "how many pages come before the first one of a namesake, as a share of all"
-    )
+    assert measure.label == "how many pages come before the first one of a namesake, as a share of all"
     found = Retrieved(QUERY, ["a", "b", "x", "c", "d"], frozenset("a"), frozenset("x"))
     assert measure.value(found) == 2 / 3
     assert parse_measure(f"{module}:head_start").value(found) == 2 / 5
@@ -52,10 +48,7 @@ def test_a_function_of_what_was_retrieved(module: str) -> None:
 def test_a_function_of_the_depth(module: str) -> None:
     measure = parse_measure(f"{module}:crowded@5")
     assert (str(measure), measure.sign) == ("crowded@5", -1)
-    assert (
-        measure.explained
-        == "the share of the first 5 pages that are about a namesake (lower is better)"
-    )
+    assert measure.explained == "the share of the first 5 pages that are about a namesake (lower is better)"
 
 
 @pytest.mark.parametrize("what", ["plain", "NUMBER", "plain@5", "nobody"])
@@ -91,9 +84,7 @@ def test_two_of_one_name_are_refused(module: str) -> None:
         parse_measures(["acc@1", f"{module}:acc@1"])
 
 
-def test_an_entry_point(
-    module: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_an_entry_point(module: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The same figure by `module:function` and by the name that a package gives it."""
     place = tmp_path / "their_package-1.0.dist-info"
     place.mkdir()

@@ -19,9 +19,7 @@ ACC = parse_measure("acc@1")
 
 
 def scores(system: str, values: np.ndarray) -> Scores:
-    queries = [
-        Query(id=f"q{n}", task="qa", input="?", name_set=f"s{n}") for n in range(len(values))
-    ]
+    queries = [Query(id=f"q{n}", task="qa", input="?", name_set=f"s{n}") for n in range(len(values))]
     return Scores(system, "b-1", queries, [ACC], {"acc@1": values.astype(float)})
 
 
@@ -53,8 +51,7 @@ def test_a_small_pilot_does_not_know_its_own_spread() -> None:
     needed = 7.8489 * 0.49 / 0.15**2
     pilots = generator.choice([1.0, -1.0, 0.0], (400, 10), p=[0.3, 0.2, 0.5])
     intervals = [
-        names_needed([scores("a", np.zeros(10)), scores("b", pilot)], ACC, 0.15)[0]
-        for pilot in pilots
+        names_needed([scores("a", np.zeros(10)), scores("b", pilot)], ACC, 0.15)[0] for pilot in pilots
     ]
     covered = [n.fewest <= needed + 1 and needed <= n.most for n in intervals]
     assert np.mean(covered) > 0.93
@@ -97,9 +94,7 @@ def test_a_benchmark_alone_takes_the_runs_beside_it(tmp_path: Path) -> None:
     alone = command.invoke(whichone, ["power", bench, "--difference", "0.05"])
     assert isinstance(alone.exception, Missing)
     for name, option in (("a", "k1=0.9"), ("b", "title_weight=0")):
-        made = command.invoke(
-            whichone, ["retrieve", bench, str(tmp_path / name), "-k", "3", "-o", option]
-        )
+        made = command.invoke(whichone, ["retrieve", bench, str(tmp_path / name), "-k", "3", "-o", option])
         assert made.exit_code == 0, made.output
     found = command.invoke(whichone, ["power", bench, "--difference", "0.05", "--json"])
     assert found.exit_code == 0, found.output

@@ -9,13 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from whichone.measures.comparison import (
-    Comparison,
-    better_systems,
-    holm,
-    permutation_p,
-    tied_ranks,
-)
+from whichone.measures.comparison import Comparison, better_systems, holm, permutation_p, tied_ranks
 from whichone.measures.intervals import Estimate, cluster_sums
 from whichone.measures.measure import parse_measure
 from whichone.measures.scores import Scores
@@ -54,9 +48,7 @@ def test_a_chain_of_neighbours_does_not_share_a_rank_from_end_to_end() -> None:
     """Of five systems only neighbours cannot be distinguished: the last has three that are better."""
     values = {"a": 0.57, "b": 0.50, "c": 0.44, "d": 0.38, "e": 0.32}
     pairs = [
-        against(
-            one, other, values[one], values[other], 0.30 if ord(other) - ord(one) == 1 else 0.01
-        )
+        against(one, other, values[one], values[other], 0.30 if ord(other) - ord(one) == 1 else 0.01)
         for one in values
         for other in values
         if one < other
@@ -99,11 +91,7 @@ def better_of(values: dict[str, Any], names: Sequence[str], measure: str = "acc@
     queries = [Query(id=f"q{n}", task="qa", input="?", name_set=s) for n, s in enumerate(names)]
     one = parse_measure(measure)
     return better_systems(
-        [
-            Scores(s, "b-1", queries, [one], {measure: np.asarray(v, float)})
-            for s, v in values.items()
-        ],
-        one,
+        [Scores(s, "b-1", queries, [one], {measure: np.asarray(v, float)}) for s, v in values.items()], one
     )
 
 
@@ -113,9 +101,7 @@ def test_better_systems_by_the_values_of_queries() -> None:
     half = np.array([n % 2 for n in range(12)], np.float32)
     values = {"a": np.ones(12, np.float32), "b": np.zeros(12, np.float32), "c": half}
     assert better_of(values, clusters) == {"a": [], "b": ["a"], "c": []}
-    nine = np.array(
-        [n < 9 for n in range(12)], np.float32
-    )  # a is better on three, it than b on nine
+    nine = np.array([n < 9 for n in range(12)], np.float32)  # a is better on three, it than b on nine
     assert better_of({**values, "c": nine}, clusters) == {"a": [], "b": ["a", "c"], "c": []}
 
 
@@ -128,9 +114,7 @@ def test_a_query_without_a_value_counts_for_nobody() -> None:
 def test_many_systems_are_still_distinguished() -> None:
     """780 pairs: 10,000 drawn permutations alone could make none of them significant."""
     clusters = [f"name {n}" for n in range(60)]
-    values = {f"good {n}": np.ones(60) for n in range(20)} | {
-        f"bad {n}": np.zeros(60) for n in range(20)
-    }
+    values = {f"good {n}": np.ones(60) for n in range(20)} | {f"bad {n}": np.zeros(60) for n in range(20)}
     better = better_of(values, clusters)
     assert {len(better[f"good {n}"]) for n in range(20)} == {0}
     assert {len(better[f"bad {n}"]) for n in range(20)} == {20}
@@ -144,8 +128,7 @@ def test_ranks_of_a_board_are_those_of_a_report() -> None:
         for s, share in zip("abcd", (0.9, 0.8, 0.5, 0.2), strict=True)
     }
     sums = {
-        (a, b): cluster_sums(values[a] - values[b], np.array(clusters))[0]
-        for a, b in combinations("abcd", 2)
+        (a, b): cluster_sums(values[a] - values[b], np.array(clusters))[0] for a, b in combinations("abcd", 2)
     }
     corrected = holm([permutation_p(s) for s in sums.values()])
     pairs = [

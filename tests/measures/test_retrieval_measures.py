@@ -22,9 +22,7 @@ QUERY = Query(
 
 
 def value(measure: str, pages: list[str], others: tuple[str, ...] = ("n1",)) -> float | None:
-    retrieved = Retrieved(
-        query=QUERY, pages=pages, gold=QUERY.gold_pages(), others=frozenset(others)
-    )
+    retrieved = Retrieved(query=QUERY, pages=pages, gold=QUERY.gold_pages(), others=frozenset(others))
     return parse_measure(measure).value(retrieved)
 
 
@@ -51,9 +49,7 @@ def test_confused_looks_no_deeper_than_k() -> None:
 def test_confused_without_namesakes() -> None:
     assert value("confused@20", ["g1"], others=()) == 0
     alone = msgspec.structs.replace(QUERY, name_set=None)
-    assert (
-        parse_measure("confused@20").value(Retrieved(alone, [], frozenset(), frozenset())) is None
-    )
+    assert parse_measure("confused@20").value(Retrieved(alone, [], frozenset(), frozenset())) is None
 
 
 @pytest.mark.parametrize(

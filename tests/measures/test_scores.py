@@ -64,9 +64,7 @@ class AlwaysHead:
     def search(self, questions, k):
         for question in questions:
             n = int(question.id[1:]) // 2 * 2
-            yield Ranking(
-                question=question.id, passages=(f"w:{n}#0", f"w:{n + 1}#0"), scores=(2, 1)
-            )
+            yield Ranking(question=question.id, passages=(f"w:{n}#0", f"w:{n + 1}#0"), scores=(2, 1))
 
 
 @pytest.fixture
@@ -118,9 +116,7 @@ def test_clusters_fall_back() -> None:
     assert cluster_rule([one for one, _ in cases]) == "name set and entity and gold page and query"
 
 
-def test_a_run_of_another_benchmark_is_refused(
-    benchmark: Benchmark, scores: Scores, tmp_path: Path
-) -> None:
+def test_a_run_of_another_benchmark_is_refused(benchmark: Benchmark, scores: Scores, tmp_path: Path) -> None:
     run = run_retriever(AlwaysHead(), benchmark, tmp_path / "run", k=2, name="head")
     other = save_benchmark(
         tmp_path / "other",
@@ -135,9 +131,7 @@ def test_a_run_of_another_benchmark_is_refused(
         score_run(run, other, parse_measures(["acc@1"]))
 
 
-def test_a_report_of_runs_over_two_benchmarks_is_refused(
-    benchmark: Benchmark, tmp_path: Path
-) -> None:
+def test_a_report_of_runs_over_two_benchmarks_is_refused(benchmark: Benchmark, tmp_path: Path) -> None:
     other = save_benchmark(
         tmp_path / "other",
         name="c",
@@ -151,9 +145,7 @@ def test_a_report_of_runs_over_two_benchmarks_is_refused(
         make_report([tmp_path / "two", tmp_path / "one"], tmp_path / "out.html")
 
 
-def test_a_report_says_what_failed_and_what_was_learned(
-    benchmark: Benchmark, tmp_path: Path
-) -> None:
+def test_a_report_says_what_failed_and_what_was_learned(benchmark: Benchmark, tmp_path: Path) -> None:
     class Half:
         def search(self, questions, k):
             for question in questions:
@@ -173,13 +165,9 @@ def test_a_redacted_report_has_neither_names_nor_ids_that_hold_them(
     benchmark: Benchmark, tmp_path: Path
 ) -> None:
     called = [
-        msgspec.structs.replace(s, id=f"c:Bo {n}", name=f"Bo {n}")
-        for n, s in enumerate(benchmark.sets)
+        msgspec.structs.replace(s, id=f"c:Bo {n}", name=f"Bo {n}") for n, s in enumerate(benchmark.sets)
     ]
-    queries = [
-        msgspec.structs.replace(q, name_set=f"c:Bo {n // 2}")
-        for n, q in enumerate(benchmark.queries)
-    ]
+    queries = [msgspec.structs.replace(q, name_set=f"c:Bo {n // 2}") for n, q in enumerate(benchmark.queries)]
     named = save_benchmark(
         tmp_path / "named", name="n", queries=queries, sets=called, passages=benchmark.passages
     )
@@ -199,11 +187,7 @@ def test_the_gate(tmp_path: Path) -> None:
     scores = score_run(run, benchmark, parse_measures(["acc@1", "confused@20"]))
     report = check_budgets(scores, Budgets(max_tail_gap=0.5, max_confusion=0.6, min_accuracy=0.9))
     verdicts = {check.name: check.verdict for check in report.checks}
-    assert verdicts == {
-        "max_tail_gap": "failed",
-        "max_confusion": "passed",
-        "min_accuracy": "failed",
-    }
+    assert verdicts == {"max_tail_gap": "failed", "max_confusion": "passed", "min_accuracy": "failed"}
     assert report.exit_code == 1
     assert "only 20 name sets" in report.warnings[0]
     gap = tail_gap(scores)

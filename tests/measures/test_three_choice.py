@@ -14,12 +14,7 @@ from whichone.cli import whichone
 from whichone.corpus.page_names import Named
 from whichone.errors import BadInput, UsageError
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
-from whichone.report.three_choice import (
-    parse_retriever,
-    rank_three,
-    score_three,
-    three_choice_scores,
-)
+from whichone.report.three_choice import parse_retriever, rank_three, score_three, three_choice_scores
 from whichone.runs.retrieve import retrieve
 
 TRADES = {"1": "rower", "2": "botanist", "3": "painter", "4": "baker", "5": "sailor"}

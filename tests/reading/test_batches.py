@@ -36,9 +36,7 @@ def reader(kind: str, place: Path) -> Any:
         return DprReader.over(None, str(place), batch=8, device="cpu", window=48)  # type: ignore[arg-type]
     heads = {"extractive": "BertForQuestionAnswering", "claims": "BertForSequenceClassification"}
     labels = {0: "SUPPORTS", 1: "REFUTES", 2: "NEUTRAL"} if kind == "claims" else {0: "a", 1: "b"}
-    config = transformers.BertConfig(
-        **sizes, id2label=labels, label2id={v: k for k, v in labels.items()}
-    )
+    config = transformers.BertConfig(**sizes, id2label=labels, label2id={v: k for k, v in labels.items()})
     getattr(transformers, heads[kind])(config).save_pretrained(place)
     if kind == "claims":
         return ClaimChecker(place, device="cpu", batch=8, window=40)
@@ -76,9 +74,7 @@ def test_answers_are_those_of_one_by_one(kind: str, tmp_path: Path) -> None:
         (a.question, a.text, a.passages) for a in alone
     ]
     for found, wanted in zip(together, alone, strict=True):
-        assert found.score == (
-            None if wanted.score is None else pytest.approx(wanted.score, abs=1e-4)
-        )
+        assert found.score == (None if wanted.score is None else pytest.approx(wanted.score, abs=1e-4))
     assert len({a.text for a in together}) > 1
 
 
@@ -88,9 +84,7 @@ def spans_of(opened: Any, task: ReadingTask) -> list[Any]:
 
 
 @pytest.mark.parametrize("kind", ["Bert", "Roberta"])
-def test_a_classifier_on_the_first_token_says_that_there_is_no_answer(
-    kind: str, tmp_path: Path
-) -> None:
+def test_a_classifier_on_the_first_token_says_that_there_is_no_answer(kind: str, tmp_path: Path) -> None:
     """By hand: the best span among the windows whose classifier is below even chances, whatever its score."""
     from whichone.reading.checkpoint import NO_ANSWER, model_class
     from whichone.reading.extractive import Extractive
@@ -121,9 +115,7 @@ def test_a_classifier_on_the_first_token_says_that_there_is_no_answer(
                 starts, ends = plain.qa_outputs(states).T
                 none = float(model.no_answer(states[0]))
             places = [n for n, inside in enumerate(window["inside"]) if inside]
-            scores = [
-                (float(starts[a] + ends[b]), a, b) for a in places for b in places if a <= b < a + 4
-            ]
+            scores = [(float(starts[a] + ends[b]), a, b) for a in places for b in places if a <= b < a + 4]
             if none < 0:
                 score, a, b = max(scores)
                 text = window["text"][window["offsets"][a][0] : window["offsets"][b][1]]
@@ -138,9 +130,7 @@ def test_a_classifier_on_the_first_token_says_that_there_is_no_answer(
     assert {(True, True), (True, False)} <= seen
 
 
-def test_spans_are_learned_where_there_is_an_answer_and_the_classifier_everywhere(
-    tmp_path: Path,
-) -> None:
+def test_spans_are_learned_where_there_is_an_answer_and_the_classifier_everywhere(tmp_path: Path) -> None:
     from whichone.reading.checkpoint import NO_ANSWER, model_class
 
     config = transformers.BertConfig(

@@ -27,9 +27,7 @@ SCHEMA = {"type": "object", "properties": {"answer": {"type": "string"}}, "requi
 def client(url: str, waits: list[float] | None = None, **options: Any) -> Endpoint:
     cache = options.pop("cache", None)
     kept = [] if waits is None else waits
-    return Endpoint(
-        EndpointOptions(url=url, model="fake", **options), cache=cache, sleep=kept.append
-    )
+    return Endpoint(EndpointOptions(url=url, model="fake", **options), cache=cache, sleep=kept.append)
 
 
 def test_reply_and_account(serve):
@@ -103,10 +101,7 @@ def test_time_out_is_tried_again(serve):
         Reply(completion("cut in half").body, cut=True),
         Reply(b'{"choices": [{"mess'),
         Reply(b'data: {"choices": [{"delta": {"content": "Pa', content_type="text/event-stream"),
-        Reply(
-            b'data: {"choices": [{"delta": {"content": "Pa"}}]}\n\n',
-            content_type="text/event-stream",
-        ),
+        Reply(b'data: {"choices": [{"delta": {"content": "Pa"}}]}\n\n', content_type="text/event-stream"),
     ],
     ids=["body cut", "broken JSON", "event cut", "stream without end"],
 )
@@ -289,17 +284,7 @@ def test_certificates_are_those_that_the_environment_names(tmp_path, monkeypatch
     Endpoint(EndpointOptions(url="http://127.0.0.1:1/v1", model="m")).close()
 
 
-ODD_USAGE = (
-    "18446744073709551616",
-    "-5",
-    "NaN",
-    "1e400",
-    "1.5",
-    '"many"',
-    "null",
-    "[]",
-    "9" * 5000,
-)
+ODD_USAGE = ("18446744073709551616", "-5", "NaN", "1e400", "1.5", '"many"', "null", "[]", "9" * 5000)
 
 
 @pytest.mark.parametrize("count", ODD_USAGE)
@@ -335,14 +320,10 @@ def test_what_the_cache_cannot_use_is_asked_again(serve, tmp_path):
             assert endpoint.complete(ASK, max_tokens=7).text == f"reply {n}"
 
 
-@pytest.mark.parametrize(
-    "header", ["inf", "nan", "-1", "1e400", "soon", "Mon, 99 Foo 99999 99:99:99 GMT"]
-)
+@pytest.mark.parametrize("header", ["inf", "nan", "-1", "1e400", "soon", "Mon, 99 Foo 99999 99:99:99 GMT"])
 def test_an_odd_retry_after_waits_within_the_bound(serve, header: str) -> None:
     server = serve(
-        lambda body, n: (
-            error(429, "slow down", **{"Retry-After": header}) if not n else completion("x")
-        )
+        lambda body, n: error(429, "slow down", **{"Retry-After": header}) if not n else completion("x")
     )
     waits: list[float] = []
     with client(server.url, waits) as endpoint:

@@ -35,10 +35,7 @@ def test_search_and_answer_together(toy, tmp_path):
     assert "<table>" in result._repr_html_() and result._repr_html_().count("<table>") == 3
     from whichone.runs.run import Answers
 
-    assert Answers.open(tmp_path / "a").shown["lonely"] == (
-        "p:vennick-rower#0",
-        "p:vennick-rower#1",
-    )
+    assert Answers.open(tmp_path / "a").shown["lonely"] == ("p:vennick-rower#0", "p:vennick-rower#1")
 
 
 def test_a_whole_rag_in_one_function(toy):

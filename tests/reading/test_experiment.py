@@ -235,8 +235,7 @@ def test_as_typed(toy, tmp_path, serve):
     assert done.exit_code == 0
     paths = [c["path"] for c in json.loads(done.stdout) if c["kind"] == "answers"]
     compared = CliRunner().invoke(
-        whichone,
-        ["compare", *paths, "--measures", "em", "--baseline", "kb-lookup (gold)", "--json"],
+        whichone, ["compare", *paths, "--measures", "em", "--baseline", "kb-lookup (gold)", "--json"]
     )
     assert len(json.loads(compared.stdout)) == 5
 
@@ -261,11 +260,7 @@ def test_as_typed(toy, tmp_path, serve):
         ),
         ('benchmarks = ["b"]\n' + '[[retriever]]\nretriever = "bm25"\n' * 2, BadInput, "two"),
         ('benchmarks = ["b"]\n[[retriever]]\nretriver = "bm25"', BadInput, "not an experiment"),
-        (
-            'benchmarks = ["b"]\n[[retriever]]\nretriever = "bm25"\nof = ["x"]',
-            BadInput,
-            "no finished",
-        ),
+        ('benchmarks = ["b"]\n[[retriever]]\nretriever = "bm25"\nof = ["x"]', BadInput, "no finished"),
         (
             'benchmarks = ["b"]\n[[retriever]]\nretriever = "fusion"\nof = ["bm25"]',
             BadInput,

@@ -84,11 +84,7 @@ def test_bad_days(toy, tmp_path, serve):
     made = read_toy(toy, tmp_path, serve(script))
     assert made.answers["qa:vennick-botanist:birthplace"].text is None
     assert made.answers["qa:brightwater-film:director"].text == ""
-    assert made.failures.keys() == {
-        "lonely",
-        "qa:vennick-rower:team",
-        "qa:brightwater-town:population",
-    }
+    assert made.failures.keys() == {"lonely", "qa:vennick-rower:team", "qa:brightwater-town:population"}
     assert "on fire" in made.failures["lonely"]
     assert "broken" in made.failures["qa:vennick-rower:team"]
     counts = made.folder.manifest.counts
@@ -137,9 +133,7 @@ def test_an_endpoint_that_dies_stops_the_run_and_is_gone_on_with(toy, tmp_path, 
 
 
 def test_says_what_leaves_the_machine(toy, capsys):
-    reader = Llm.over(
-        toy.corpus, endpoint="https://models.example/v1", model="m", retries=0, cache="none"
-    )
+    reader = Llm.over(toy.corpus, endpoint="https://models.example/v1", model="m", retries=0, cache="none")
     reader.endpoint.probe = lambda form=None: None
     from whichone.runs.shown import Setting
 
@@ -181,18 +175,9 @@ def test_one_bad_reply_does_not_wedge_a_run(toy, tmp_path, serve):
 
     down = threading.Event()
     down.set()
-    stopping = serve(
-        lambda body, n: error(500, "no") if n >= 8 and down.is_set() else reply("Eskby")
-    )
+    stopping = serve(lambda body, n: error(500, "no") if n >= 8 and down.is_set() else reply("Eskby"))
     with pytest.raises((BadInput, Missing)):
-        read_toy(
-            toy,
-            tmp_path,
-            stopping,
-            place="b",
-            stop_after=3,
-            reader={"concurrency": 1, "cache": "none"},
-        )
+        read_toy(toy, tmp_path, stopping, place="b", stop_after=3, reader={"concurrency": 1, "cache": "none"})
     journal = Journal(tmp_path / "b/.partial/journal.jsonl")
     header, first, *others = journal.read()
     assert len(others) > 4

@@ -104,9 +104,7 @@ def test_as_the_official_kilt_program_scores_them(shared, tmp_path):
             continue
         bench = tmp_path / case.name
         import_kilt([case / "gold.jsonl"], bench, KiltPlan(task="qa"))
-        made = import_answers(
-            bench, case / "guess.jsonl", tmp_path / f"{case.name}-answers", on_error="skip"
-        )
+        made = import_answers(bench, case / "guess.jsonl", tmp_path / f"{case.name}-answers", on_error="skip")
         values = score_folder(made.path, measures).values
         for official, ours in names.items():
             mean = float(np.nanmean(values[ours]))

@@ -20,10 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
 
 from tiny_bart import save_bart, save_t5  # noqa: E402
 
-from whichone.reading.rag import (  # noqa: E402
-    DocumentIndex,
-    Rag,
-)
+from whichone.reading.rag import DocumentIndex, Rag  # noqa: E402
 from whichone.reading.rag_model import (  # noqa: E402
     Options,
     RagModel,
@@ -86,16 +83,12 @@ def bench(tmp_path: Path) -> Benchmark:
     return save_benchmark(tmp_path / "bench", name="bench", queries=queries, passages=passages)
 
 
-def training(
-    parts: Path, bench: Benchmark, folder: Path, marginal: Any, **options: Any
-) -> RagTraining:
+def training(parts: Path, bench: Benchmark, folder: Path, marginal: Any, **options: Any) -> RagTraining:
     index = DocumentIndex(bench.corpus, open_side("passage", parts / "passages"), folder / "work")
     examples = [RagExample(q.id, q.input, q.answers()[0]) for q in bench.queries]
     start = RagStart(question_encoder=str(parts), generator=str(parts / "bart"), marginal=marginal)
     settings = Settings(batch=2, epochs=1, longest=60, learning_rate=1e-3, warmup=0)
-    return RagTraining(
-        start, index, examples, folder / "out", settings, RagOptions(**options), device="cpu"
-    )
+    return RagTraining(start, index, examples, folder / "out", settings, RagOptions(**options), device="cpu")
 
 
 def test_the_marginals_by_hand() -> None:
@@ -110,9 +103,7 @@ def test_the_marginals_by_hand() -> None:
 
 
 @pytest.mark.parametrize("marginal", ["sequence", "token"])
-def test_a_training_sums_over_documents(
-    parts: Path, bench: Benchmark, tmp_path: Path, marginal: str
-) -> None:
+def test_a_training_sums_over_documents(parts: Path, bench: Benchmark, tmp_path: Path, marginal: str) -> None:
     """The likelihood of a question equals the sum made by hand from the plain generator's own."""
     made = training(parts, bench, tmp_path, marginal, documents=3)
     model, index = made.rag, made.index
@@ -172,9 +163,7 @@ def test_gradients_reach_the_question_encoder(
     )  # with one document its share is 1, whatever the question's vector
 
 
-def test_documents_follow_the_questions_as_asked(
-    parts: Path, bench: Benchmark, tmp_path: Path
-) -> None:
+def test_documents_follow_the_questions_as_asked(parts: Path, bench: Benchmark, tmp_path: Path) -> None:
     made = training(parts, bench, tmp_path, "sequence", documents=2, reencode="epoch")
     made.folder.mkdir()
     batch = made.examples[:2]
@@ -186,10 +175,7 @@ def test_documents_follow_the_questions_as_asked(
     turned = made.rag.question_vectors([e.question for e in batch])
     assert (made._rows_of(batch, turned, 0) == first).all()
     assert (made._rows_of(batch, turned, 1) == made.index.best(turned, 2)).all()
-    assert sorted(p.name for p in made.folder.glob("documents-*")) == [
-        "documents-0.npy",
-        "documents-1.npy",
-    ]
+    assert sorted(p.name for p in made.folder.glob("documents-*")) == ["documents-0.npy", "documents-1.npy"]
 
 
 @pytest.mark.slow
@@ -200,9 +186,7 @@ def test_trained_saved_opened_and_read(
     """It learns the town of every name; transformers itself opens what was saved."""
     monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
     made = training(parts, bench, tmp_path, marginal, documents=6)
-    made.settings = Settings(
-        batch=2, epochs=20, longest=60, learning_rate=3e-3, warmup=0, patience=0
-    )
+    made.settings = Settings(batch=2, epochs=20, longest=60, learning_rate=3e-3, warmup=0, patience=0)
     made.held_out = made.examples[:3]
     trained = made.run()
     assert trained.losses[-1] < 0.5 * trained.losses[0]
@@ -211,8 +195,7 @@ def test_trained_saved_opened_and_read(
     kind = {"sequence": "RagSequenceForGeneration", "token": "RagTokenForGeneration"}[marginal]
     theirs = getattr(transformers, kind).from_pretrained(place)
     assert torch.equal(
-        theirs.rag.generator.get_input_embeddings().weight,
-        made.rag.generator.get_input_embeddings().weight,
+        theirs.rag.generator.get_input_embeddings().weight, made.rag.generator.get_input_embeddings().weight
     )
     reader = Rag.over(bench.corpus, str(place), device="cpu", beams=2, longest=6)
     assert reader.model.marginal == marginal
@@ -295,9 +278,7 @@ def random_model(parts: Path, generator: str, marginal: Any) -> tuple[Any, list[
     texts = [
         [
             model.input_text(
-                NAMES[n],
-                f"born in {TOWNS[n + d]} {'in ' * d * (generator == 'bart')}",
-                f"where {NAMES[n]}",
+                NAMES[n], f"born in {TOWNS[n + d]} {'in ' * d * (generator == 'bart')}", f"where {NAMES[n]}"
             )
             for d in range(3)
         ]
@@ -402,9 +383,7 @@ def test_tokens_are_decoded_with_a_cache(generators: Path) -> None:
     assert len(widths) > 3 and set(widths) == {1}
 
 
-@pytest.mark.parametrize(
-    "options", [{"search": "cpu"}, {"index": "faiss-hnsw"}, {"precision": "float32"}]
-)
+@pytest.mark.parametrize("options", [{"search": "cpu"}, {"index": "faiss-hnsw"}, {"precision": "float32"}])
 def test_a_block_of_questions_is_retrieved_at_once(
     parts: Path, bench: Benchmark, tmp_path: Path, options: dict[str, str]
 ) -> None:

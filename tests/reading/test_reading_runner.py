@@ -162,9 +162,7 @@ def test_failures_stop_when_asked_or_when_all_fail(toy, tmp_path):
     with pytest.raises(BadInput, match="the last 5 questions failed"):
         run_reader(Failing(bad, False), toy, tmp_path / "b", GOLD, stop_after=5)
     with pytest.raises(BadInput, match="all 21 questions failed"):
-        run_reader(
-            Failing({q.id for q in toy.queries}, True), toy, tmp_path / "c", GOLD, stop_after=99
-        )
+        run_reader(Failing({q.id for q in toy.queries}, True), toy, tmp_path / "c", GOLD, stop_after=99)
     mended = run_reader(Failing(set(), False), toy, tmp_path / "b", GOLD)
     assert mended.failures == {}  # those that had failed are tried again
 
@@ -184,10 +182,7 @@ class Says:
     [
         (lambda tasks: [], "21 questions went in, 0 answers came out"),
         (lambda tasks: [Answer(question=t.question.id) for t in tasks][:-1], "20 answers came out"),
-        (
-            lambda tasks: [Answer(question=t.question.id) for t in [*tasks, tasks[0]]],
-            "more answers",
-        ),
+        (lambda tasks: [Answer(question=t.question.id) for t in [*tasks, tasks[0]]], "more answers"),
         (lambda tasks: [Answer(question="lonely") for t in tasks], "answered lonely"),
         (lambda tasks: ["Paris" for t in tasks], "not str"),
         (

@@ -22,9 +22,7 @@ def test_answers_that_differ_are_counted(toy, tmp_path, serve):
 
     server = serve(says)
     options = {**OPTIONS, "endpoint": server.url, "concurrency": 1}
-    made, found = read_repeatedly(
-        toy.folder.root, tmp_path / "a", repeat=2, reader="llm", options=options
-    )
+    made, found = read_repeatedly(toy.folder.root, tmp_path / "a", repeat=2, reader="llm", options=options)
     questions = len(made.answers)
     assert found["times"] == 2
     assert found["questions"] == questions

@@ -41,9 +41,7 @@ def typed(*words: str) -> list:
 
 def test_score_by_role(toy, tmp_path):
     run_reader(Names("Eskby"), toy, tmp_path / "a", Setting())
-    rows = typed(
-        "score", str(tmp_path / "a"), "--measures", "em,answered_for_namesake", "--by", "task,role"
-    )
+    rows = typed("score", str(tmp_path / "a"), "--measures", "em,answered_for_namesake", "--by", "task,role")
     by = {(r["task"], r["role"]): r for r in rows}
     # of five questions on roles the rower's birthplace is Eskby; the botanist's is another one
     assert by["qa", "tail"]["em"]["value"] == pytest.approx(1 / 3)
@@ -102,9 +100,7 @@ def test_read_and_show_as_typed(toy, tmp_path):
     made = typed("read", str(toy.folder.root), place, "--reader", "kb-lookup", "--passages", "none")
     assert made["counts"]["answered"] == len(toy.queries)
     shown = typed("show", place)
-    assert shown["command"].startswith(
-        f"whichone read {toy.folder.root} {place} --reader kb-lookup"
-    )
+    assert shown["command"].startswith(f"whichone read {toy.folder.root} {place} --reader kb-lookup")
     assert shown["parents"].keys() == {"benchmark", "reader", "setting"}
 
 

@@ -61,10 +61,7 @@ def test_what_is_kept_of_a_long_page_stays_in_its_order(tmp_path):
                 outputs=(Output(answer="Eskby", provenance=((Provenance(page="p:1"),),)),),
             )
         ],
-        passages=[
-            Passage(id=f"p:1#{n}", page="p:1", title="One", text=text)
-            for n, text in enumerate(texts)
-        ],
+        passages=[Passage(id=f"p:1#{n}", page="p:1", title="One", text=text) for n, text in enumerate(texts)],
     )
     assert shown(benchmark, "gold", depth=2)["q"].passages == ("p:1#0", "p:1#2")
 
@@ -90,11 +87,7 @@ def test_retrieved_and_gold_plus_retrieved(toy, fixed):
         "p:vennick-rower#0",
     )
     both = shown(toy, "gold+retrieved", run=fixed, depth=3)[key]
-    assert both.passages == (
-        "p:vennick-botanist#0",
-        "p:vennick-botanist#1",
-        "p:brightwater-town#1",
-    )
+    assert both.passages == ("p:vennick-botanist#0", "p:vennick-botanist#1", "p:brightwater-town#1")
 
 
 def test_a_page_is_its_first_passages(toy, tmp_path):
@@ -111,16 +104,12 @@ def test_a_page_is_its_first_passages(toy, tmp_path):
 def test_ambigdocs_defaults_and_seeded_order(toy, toy_ambigdocs):
     setting = setting_for(toy_ambigdocs, passages="gold")
     assert (setting.depth, setting.shuffled) == (5, True)
-    assert (
-        setting_for(toy, passages="gold").depth,
-        setting_for(toy, passages="gold").shuffled,
-    ) == (20, False)
+    assert (setting_for(toy, passages="gold").depth, setting_for(toy, passages="gold").shuffled) == (
+        20,
+        False,
+    )
     orders = {
-        tuple(
-            shown(toy_ambigdocs, "gold", task="ambigdocs", shuffled=True, seed=s)[
-                "Orla Vennick"
-            ].passages
-        )
+        tuple(shown(toy_ambigdocs, "gold", task="ambigdocs", shuffled=True, seed=s)["Orla Vennick"].passages)
         for s in range(20)
     }
     assert orders == {

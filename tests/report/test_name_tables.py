@@ -16,12 +16,7 @@ from whichone.measures.scores import Scores, score_run
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.report.first_screen import clearest_panels, names_html
 from whichone.report.name_set_tables import accuracy_table, confusion_table, example_sets
-from whichone.report.report import (
-    breakdown_table,
-    kinds_section,
-    make_report,
-    relation_table,
-)
+from whichone.report.report import breakdown_table, kinds_section, make_report, relation_table
 from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
@@ -39,9 +34,7 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
         for b, role in enumerate(("head", "tail")):
             page = f"w:{n}{b}"
             passages.append(Passage(id=f"{page}#0", page=page, title=f"{name} ({b})", text=name))
-            bearers.append(
-                Bearer(entity=page, role=role, popularity=10.0 ** (4 - b), pages=(page,))
-            )
+            bearers.append(Bearer(entity=page, role=role, popularity=10.0 ** (4 - b), pages=(page,)))
             output = Output(answer=f"answer {n}{b}", provenance=((Provenance(page=page),),))
             queries.append(
                 Query(
@@ -52,9 +45,7 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
             )  # fmt: skip
         sets.append(NameSet(id=f"s{n}", name=name, collection="human", bearers=tuple(bearers)))
     place = tmp_path_factory.mktemp("names")
-    return save_benchmark(
-        place / "bench", name="names", queries=queries, sets=sets, passages=passages
-    )
+    return save_benchmark(place / "bench", name="names", queries=queries, sets=sets, passages=passages)
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +62,7 @@ def runs(benchmark: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> list
 
     searches = {"knows": knows, "famous": famous}
     return [
-        run_retriever(
-            FunctionRetriever(search, name=name), benchmark, place / name, k=20, name=name
-        )
+        run_retriever(FunctionRetriever(search, name=name), benchmark, place / name, k=20, name=name)
         for name, search in searches.items()
     ]
 
@@ -106,10 +95,7 @@ def test_a_system_alone_is_compared_with_nothing(scores: list[Scores]) -> None:
 
 def test_examples_are_questions_with_answer_and_title(benchmark: Benchmark) -> None:
     rows = example_sets(benchmark, most=1).rows  # `Her` is one of the paper's own
-    assert [row[-2:] for row in rows] == [
-        ("answer 10", "Her (0)"),
-        ("answer 11", "Her (1)"),
-    ]
+    assert [row[-2:] for row in rows] == [("answer 10", "Her (0)"), ("answer 11", "Her (1)")]
 
 
 def test_shared_and_unique_names_and_relations(benchmark: Benchmark, scores: list[Scores]) -> None:
@@ -126,14 +112,10 @@ def test_shared_and_unique_names_and_relations(benchmark: Benchmark, scores: lis
     assert section is not None and [table.key for table in section.tables] == ["shared-names"]
 
 
-def test_questions_worded_in_several_ways_are_split_by_wording(
-    tmp_path: Path, benchmark: Benchmark
-) -> None:
+def test_questions_worded_in_several_ways_are_split_by_wording(tmp_path: Path, benchmark: Benchmark) -> None:
     """As `build catalogue` marks its questions, and `build noisy` the names it changed."""
     marked = [
-        msgspec.structs.replace(
-            q, attributes={**q.attributes, "wording": ("by fact", "by type")[n % 2]}
-        )
+        msgspec.structs.replace(q, attributes={**q.attributes, "wording": ("by fact", "by type")[n % 2]})
         for n, q in enumerate(benchmark.queries)
     ]
     worded = save_benchmark(
@@ -170,9 +152,7 @@ def test_panels_show_the_most_telling_name_first(
     assert len(clearest_panels(runs, scores, benchmark, most=1)) == 1
     page = names_html(panels, BearerLabels(benchmark), [s.system for s in scores])
     rows = re.findall(
-        r"<b><bdi>([^<]*)</bdi></b>.*?<td class=\"n\">(\d+)</td><td class=\"n\">(\d+)</td>",
-        page,
-        re.DOTALL,
+        r"<b><bdi>([^<]*)</bdi></b>.*?<td class=\"n\">(\d+)</td><td class=\"n\">(\d+)</td>", page, re.DOTALL
     )
     assert rows == [("Her", "2", "0"), ("Abe Lincoln", "2", "1")]
     assert "2 of 2 right" in page and "1 of 2 right" in page and 'data-filter="names"' in page

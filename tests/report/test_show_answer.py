@@ -35,10 +35,7 @@ def test_a_trace_step_by_step(careful: Answers) -> None:
     assert lines[0] == "Where is Ada Park?"
     assert lines[1] == "  search: Where is Ada Park?"
     assert lines[2].startswith("      namesake first: ")
-    assert lines[3:5] == [
-        "  ask_user: Which department?",
-        "      I mean the one with the department Legal.",
-    ]
+    assert lines[3:5] == ["  ask_user: Which department?", "      I mean the one with the department Legal."]
     assert lines[6].startswith("      gold first: ")
     assert lines[7:] == [
         "said:      Is in Turin.",

@@ -43,18 +43,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     benchmark = Benchmark.open("builtin/amber")
     gold = {q.input: sorted(q.gold_pages()) for q in benchmark.queries}
     for name, seen in (("bm25", ["corpus"]), ("popular", ["corpus", "knowledge base"])):
-        system = as_retriever(
-            lambda text, k, name=name: gold[text][: k if name == "popular" else 0]
-        )
+        system = as_retriever(lambda text, k, name=name: gold[text][: k if name == "popular" else 0])
         description = {"retriever": name, "sees": seen}
         run_retriever(system, benchmark, root / name, k=20, name=name, description=description)
     make_report([root / "bm25", root / "popular"], root / "out.html")
     return root
 
 
-@pytest.mark.skipif(
-    shutil.which("pdflatex") is None, reason="needs pdflatex (texlive-latex-recommended)"
-)
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex (texlive-latex-recommended)")
 def test_tables_compile_in_a_document(report: Path, tmp_path: Path) -> None:
     tables = [f.read_text("utf-8") for f in sorted((report / "out-files").glob("*.tex"))]
     text = DOCUMENT % "\n".join([*tables, ODD.to_latex()])

@@ -69,8 +69,6 @@ def hasty(text: str, tools: Any) -> Any:
 def answers_of_both(benchmark: Benchmark, place: Path) -> list[Answers]:
     user = SimulatedUser(benchmark)
     return [
-        run_agent(
-            agent, benchmark, place / agent.__name__, search=search, user=user, name=agent.__name__
-        )
+        run_agent(agent, benchmark, place / agent.__name__, search=search, user=user, name=agent.__name__)
         for agent in (careful, hasty)
     ]

@@ -46,9 +46,7 @@ def small(tmp_path: Path) -> Benchmark:
             ),
         )
     ]
-    return save_benchmark(
-        tmp_path / "small", name="small", queries=queries, passages=passages, sets=sets
-    )
+    return save_benchmark(tmp_path / "small", name="small", queries=queries, passages=passages, sets=sets)
 
 
 @pytest.fixture
@@ -57,11 +55,6 @@ def colours(tmp_path: Path) -> Benchmark:
     texts = {"c:1": "red", "c:2": "green", "c:3": "blue red"}
     passages = [Passage(id=f"{p}#0", page=p, title="", text=t) for p, t in texts.items()]
     query = Query(
-        id="q",
-        task="qa",
-        input="blue red",
-        outputs=(Output(provenance=((Provenance(page="c:3"),),)),),
+        id="q", task="qa", input="blue red", outputs=(Output(provenance=((Provenance(page="c:3"),),)),)
     )
-    return save_benchmark(
-        tmp_path / "colours", name="colours", queries=[query], sets=[], passages=passages
-    )
+    return save_benchmark(tmp_path / "colours", name="colours", queries=[query], sets=[], passages=passages)

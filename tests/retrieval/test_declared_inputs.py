@@ -55,14 +55,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.syspath_prepend(str(tmp_path))
     sys.modules.pop("ordered_search", None)
     made = run(
-        "import",
-        "questions",
-        "questions.jsonl",
-        "B",
-        "--passages",
-        "passages.jsonl",
-        "--gold",
-        "gold",
+        "import", "questions", "questions.jsonl", "B", "--passages", "passages.jsonl", "--gold", "gold"
     )
     assert made.exit_code == 0, made.output
     return tmp_path
@@ -77,8 +70,7 @@ def retrieve(name: str, *more: str) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("name", "more"),
-    [("search", ()), ("Ordered", ()), ("with_option", ("-o", "file=order.json"))],
+    ("name", "more"), [("search", ()), ("Ordered", ()), ("with_option", ("-o", "file=order.json"))]
 )
 def test_a_changed_input_of_a_search_is_named(here: Path, name: str, more: tuple[str, ...]) -> None:
     assert retrieve(name, *more).exit_code == 0
@@ -105,15 +97,7 @@ def test_changed_code_is_named(here: Path) -> None:
 
 
 def test_an_agents_search_counts_too(here: Path) -> None:
-    work = (
-        "work",
-        "B",
-        "W",
-        "--agent",
-        "ordered_search:agent",
-        "--search",
-        "ordered_search:search",
-    )
+    work = ("work", "B", "W", "--agent", "ordered_search:agent", "--search", "ordered_search:search")
     first = run(*work)
     assert first.exit_code == 0, first.output
     assert "nothing is asked again" in run(*work).output

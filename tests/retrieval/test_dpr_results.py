@@ -61,30 +61,21 @@ def test_python_numbers_and_damage(tmp_path: Path) -> None:
 @pytest.fixture
 def benchmark(tmp_path: Path) -> Benchmark:
     passages = [
-        Passage(id=f"c:{n}#0", page=f"c:{n}", title=n, text=f"text {n}", source_id=n)
-        for n in ("1", "2")
+        Passage(id=f"c:{n}#0", page=f"c:{n}", title=n, text=f"text {n}", source_id=n) for n in ("1", "2")
     ]
-    queries = [
-        Query(id=f"q{n}", task="qa", input="who?", outputs=(Output(answer="1"),)) for n in (1, 2)
-    ]
+    queries = [Query(id=f"q{n}", task="qa", input="who?", outputs=(Output(answer="1"),)) for n in (1, 2)]
     return save_benchmark(tmp_path / "bench", name="b", queries=queries, passages=passages)
 
 
 class Fixed:
     def search(self, questions: Any, k: int) -> Any:
-        return [
-            Ranking(question=q.id, passages=("c:2#0", "c:1#0"), scores=(2.0, 1.0))
-            for q in questions
-        ]
+        return [Ranking(question=q.id, passages=("c:2#0", "c:1#0"), scores=(2.0, 1.0)) for q in questions]
 
 
 def test_a_run_goes_out_and_comes_in(benchmark: Benchmark, tmp_path: Path) -> None:
     run = Runner(Fixed(), benchmark, k=2).run(tmp_path / "run", name="fixed", description={})
     results = list(results_of_run(run, benchmark, lambda q, p: p.text == "text 1"))
-    assert [(c.id, c.score, c.has_answer) for c in results[0].ctxs] == [
-        ("2", 2.0, False),
-        ("1", 1.0, True),
-    ]
+    assert [(c.id, c.score, c.has_answer) for c in results[0].ctxs] == [("2", 2.0, False), ("1", 1.0, True)]
     write_dpr_results(tmp_path / "out.json", results)
     assert list(rankings_of_results(tmp_path / "out.json", benchmark)) == [
         Ranking(question=q, passages=("c:2#0", "c:1#0"), scores=(2.0, 1.0)) for q in ("q1", "q2")

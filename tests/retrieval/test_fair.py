@@ -73,9 +73,7 @@ def pair(amber: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> tuple[Be
         for n, page in enumerate(pages[:50])
     ]
     corpus = amber.corpus
-    true = save_benchmark(
-        place / "true", name="fair", queries=queries, sets=amber.sets, corpus=corpus
-    )
+    true = save_benchmark(place / "true", name="fair", queries=queries, sets=amber.sets, corpus=corpus)
     false = save_benchmark(place / "false", name="fair", queries=lies, sets=sets, corpus=corpus)
     return true, false
 
@@ -112,9 +110,7 @@ def blink(amber: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> Path:
     from whichone.retrieval.blink_models import new_blink
 
     bert, place = (tmp_path_factory.mktemp("blink") / name for name in ("bert", "model"))
-    counts = Counter(
-        word for p in amber.passage_records() for word in re.findall(r"\w+", p.text.lower())
-    )
+    counts = Counter(word for p in amber.passage_records() for word in re.findall(r"\w+", p.text.lower()))
     words = [*MARKS[:5], *(word for word, _ in counts.most_common(300))]
     numbers = {word: n for n, word in enumerate(words)}
     transformers.BertTokenizerFast(vocab=numbers).save_pretrained(bert)

@@ -86,9 +86,7 @@ def test_what_it_may_not_return(wrong: Any) -> None:
         ranking("q", wrong)
 
 
-def test_more_results_than_asked_for_are_an_error_of_a_function_that_knows_k(
-    small: Benchmark,
-) -> None:
+def test_more_results_than_asked_for_are_an_error_of_a_function_that_knows_k(small: Benchmark) -> None:
     pages = small.corpus.page_ids(range(small.corpus.page_count))
 
     def careless(text: str, k: int) -> list[str]:
@@ -182,9 +180,7 @@ def test_mistakes_with_names_and_options(small: Benchmark, tmp_path: Path, own_m
         make_retriever(f"{own_module}:Broken", small, tmp_path, {})
 
 
-def test_options_are_part_of_the_description(
-    own_module: str, small: Benchmark, tmp_path: Path
-) -> None:
+def test_options_are_part_of_the_description(own_module: str, small: Benchmark, tmp_path: Path) -> None:
     retriever = make_retriever(f"{own_module}:search", small, tmp_path, {"prefix": "v"})
     told = retriever.describe()  # type: ignore[attr-defined]
     assert told["function"] == "own_search_module:search"

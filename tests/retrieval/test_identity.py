@@ -43,9 +43,7 @@ def test_weights_of_a_local_folder(tmp_path: Path) -> None:
     assert "model_hashes" not in identified(None, told)
 
 
-def test_an_empty_option_is_not_the_folder_one_is_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_empty_option_is_not_the_folder_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "model.onnx").write_bytes(b"weights")
     monkeypatch.chdir(tmp_path)
     assert identified(object(), {"evidence": ""}) == {"evidence": ""}

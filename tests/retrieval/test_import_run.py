@@ -91,9 +91,7 @@ def test_predictions(bench: Benchmark, tmp_path: Path, form: str) -> None:
     listed = form == "kilt"
     text = prediction("q 1", 2, "1", "2", None, listed=listed) + prediction("q2", listed=listed)
     run = bring(bench, tmp_path, text, form)
-    assert ranked(run) == {
-        "q 1": [(1, "enwiki:2", "enwiki:2", 0.0), (2, "enwiki:1", "enwiki:1", -1.0)]
-    }
+    assert ranked(run) == {"q 1": [(1, "enwiki:2", "enwiki:2", 0.0), (2, "enwiki:1", "enwiki:1", -1.0)]}
     assert run.failures == {}
     assert run.folder.manifest.counts["repeated_results"] == 1
 
@@ -115,9 +113,7 @@ def test_predictions(bench: Benchmark, tmp_path: Path, form: str) -> None:
         ("kilt", json.dumps({"id": "q2", "output": [{"provenance": []}] * 2}), "several outputs"),
     ],
 )
-def test_what_is_wrong_is_named(
-    bench: Benchmark, tmp_path: Path, form: str, text: str, message: str
-) -> None:
+def test_what_is_wrong_is_named(bench: Benchmark, tmp_path: Path, form: str, text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         bring(bench, tmp_path, text, form)
 
@@ -134,9 +130,7 @@ def test_out_and_in_again(bench: Benchmark, tmp_path: Path, form: str) -> None:
     run = bring(bench, tmp_path, TREC, "trec")
     name = {"dpr": "out.json", "trec": "out.txt"}.get(form, "out.jsonl")
     export(str(tmp_path / "run"), tmp_path / name, form)
-    back = import_run(
-        tmp_path / name, tmp_path / "back", bench, place=str(tmp_path / "bench"), format=form
-    )
+    back = import_run(tmp_path / name, tmp_path / "back", bench, place=str(tmp_path / "bench"), format=form)
     assert [[r[2:] for r in rows] for rows in ranked(back).values()] == [
         [r[2:] for r in rows] for rows in ranked(run).values()
     ]
@@ -154,9 +148,7 @@ def test_a_benchmark_for_scoring_only_takes_any_page(tmp_path: Path) -> None:
 
 def test_trec_and_beir_folders(bench: Benchmark, tmp_path: Path) -> None:
     export(str(tmp_path / "bench"), tmp_path / "trec", "trec")
-    assert (
-        tmp_path / "trec/qrels.pages.txt"
-    ).read_text() == "q%201 0 enwiki:1 1\nq2 0 enwiki:1 1\n"
+    assert (tmp_path / "trec/qrels.pages.txt").read_text() == "q%201 0 enwiki:1 1\nq2 0 enwiki:1 1\n"
     assert (tmp_path / "trec/topics.tsv").read_text() == "q%201\tfirst?\nq2\tsecond?\n"
     export(str(tmp_path / "bench"), tmp_path / "beir", "beir")
     assert (tmp_path / "beir/qrels/test.tsv").read_text().splitlines()[:3] == [
@@ -166,10 +158,7 @@ def test_trec_and_beir_folders(bench: Benchmark, tmp_path: Path) -> None:
     ]
     assert len((tmp_path / "beir/corpus.jsonl").read_text().splitlines()) == 6
     export(str(tmp_path / "bench"), tmp_path / "own.json", "dpr")
-    assert json.loads((tmp_path / "own.json").read_text())[0] == {
-        "question": "first?",
-        "answers": ["a"],
-    }
+    assert json.loads((tmp_path / "own.json").read_text())[0] == {"question": "first?", "answers": ["a"]}
     with pytest.raises(UsageError, match="did you mean"):
         export(str(tmp_path / "bench"), tmp_path / "x", "kilts")
 

@@ -41,6 +41,4 @@ def test_the_run_and_the_gate_say_so(small: Benchmark, tmp_path: Path) -> None:
     assert run.folder.manifest.counts["learned_from"] == 3
     scores = score_folder(tmp_path / "run", ["acc@1", "confused@20"])
     report = check_budgets(scores, Budgets(max_confusion=1))
-    assert "mine was trained on 3 of these 10 questions: what it finds there is no test" in (
-        report.warnings
-    )
+    assert "mine was trained on 3 of these 10 questions: what it finds there is no test" in (report.warnings)

@@ -21,11 +21,7 @@ from whichone.runs.retrieve import retrieve
     ],
 )
 def test_what_goes_where(
-    small: Benchmark,
-    name: str,
-    options: dict[str, str],
-    told: str,
-    monkeypatch: pytest.MonkeyPatch,
+    small: Benchmark, name: str, options: dict[str, str], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PGHOST", raising=False)
     said = what_leaves(name, options, small)

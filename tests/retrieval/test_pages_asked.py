@@ -35,15 +35,11 @@ def bench(tmp_path: Path) -> Benchmark:
     ]
     (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
     asked = [
-        {"question": f"Who is Ada{'?' * (place + 1)}", "gold": [page]}
-        for place, page in enumerate(PAGES)
+        {"question": f"Who is Ada{'?' * (place + 1)}", "gold": [page]} for place, page in enumerate(PAGES)
     ]
     (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, asked)))
     return import_questions(
-        tmp_path / "q.jsonl",
-        tmp_path / "p.jsonl",
-        tmp_path / "b",
-        fields=QuestionFields(gold="gold"),
+        tmp_path / "q.jsonl", tmp_path / "p.jsonl", tmp_path / "b", fields=QuestionFields(gold="gold")
     )
 
 
@@ -87,9 +83,7 @@ def test_it_is_asked_on_only_where_pages_are_missing(bench: Benchmark, tmp_path:
 
 
 def test_who_cannot_be_asked_on_keeps_what_was_first(bench: Benchmark, tmp_path: Path) -> None:
-    run = run_retriever(
-        InOrder(bench, stable=False), bench, tmp_path / "run", k=6, pages=True, name="x"
-    )
+    run = run_retriever(InOrder(bench, stable=False), bench, tmp_path / "run", k=6, pages=True, name="x")
     assert {len(p) for p in run.ranked_passages().values()} == {6}
     assert run.folder.manifest.counts["shallow"] == len(PAGES)
     scores = score_run(run, bench, parse_measures(["acc@1", "acc@6", "confused@6"]))
@@ -104,9 +98,7 @@ def test_a_figure_deeper_than_the_run_is_marked(bench: Benchmark, tmp_path: Path
     (said,) = [c for c in scores.cautions() if c.startswith("°")]
     assert "acc@5: 10 of 12 questions end above that depth" in said
     assert "retrieve -k 5" in said
-    printed = CliRunner().invoke(
-        command, ["score", str(tmp_path / "run"), "--measures", "acc@2,acc@5"]
-    )
+    printed = CliRunner().invoke(command, ["score", str(tmp_path / "run"), "--measures", "acc@2,acc@5"])
     assert "°" in printed.output
     given = CliRunner().invoke(
         command, ["score", str(tmp_path / "run"), "--measures", "acc@2,acc@5", "--json"]
@@ -145,8 +137,6 @@ def test_a_run_is_made_again_in_its_own_unit(bench: Benchmark, tmp_path: Path) -
 
 def test_evaluate_counts_pages(bench: Benchmark) -> None:
     ids = [p.id for p in bench.passage_records()]
-    result = whichone.evaluate(
-        lambda text, k: ids[:k], bench.folder.root, k=12, measures=["acc@12"]
-    )
+    result = whichone.evaluate(lambda text, k: ids[:k], bench.folder.root, k=12, measures=["acc@12"])
     assert result.scores.shallow == {}
     assert float(result.scores.values["acc@12"].mean()) == 1.0

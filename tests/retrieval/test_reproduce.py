@@ -34,9 +34,7 @@ class Changed:
         for q in questions:
             passages = tuple(self.rankings.get(q.id, ())[::-1])
             yield Ranking(
-                question=q.id,
-                passages=passages,
-                scores=tuple(float(-n) for n in range(len(passages))),
+                question=q.id, passages=passages, scores=tuple(float(-n) for n in range(len(passages)))
             )
 
 
@@ -58,17 +56,10 @@ def test_options_with_a_flag_of_their_own_are_recorded(tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     typed = ["retrieve", "builtin/amber", run, "--retriever", "namesake", "--encoder", "none"]
     assert CliRunner().invoke(whichone, [*typed, "-k", "3"]).exit_code == 0
-    assert recorded_call(Run.open(run)) == {
-        "retriever": "namesake",
-        "options": {},
-        "k": 3,
-        "encoder": "none",
-    }
+    assert recorded_call(Run.open(run)) == {"retriever": "namesake", "options": {}, "k": 3, "encoder": "none"}
 
 
-def test_code_that_a_folder_names_is_not_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_code_that_a_folder_names_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "theirs_searching.py").write_text(
         "open('ran', 'w').close()\n\ndef search(text):\n    return ['enwiki:1']\n"
@@ -89,9 +80,7 @@ def test_code_that_a_folder_names_is_not_run(
         assert refused.exception.hint is not None
         assert "--allow theirs_searching:search" in refused.exception.hint
         assert not (tmp_path / "ran").exists()
-        other = command.invoke(
-            whichone, ["reproduce", str(run.path), "--allow", "theirs_searching:other"]
-        )
+        other = command.invoke(whichone, ["reproduce", str(run.path), "--allow", "theirs_searching:other"])
         assert isinstance(other.exception, UsageError) and not (tmp_path / "ran").exists()
         command.invoke(whichone, ["reproduce", str(run.path), "--allow", "theirs_searching:search"])
         assert (tmp_path / "ran").exists()
@@ -165,8 +154,6 @@ def test_another_order_is_seen(tmp_path: Path) -> None:
 
 def test_a_run_that_does_not_say_how(tmp_path: Path) -> None:
     benchmark = Benchmark.open("builtin/amber")
-    made = run_retriever(
-        Changed({}, {"retriever": "mine"}), benchmark, tmp_path / "r", k=1, name="m"
-    )
+    made = run_retriever(Changed({}, {"retriever": "mine"}), benchmark, tmp_path / "r", k=1, name="m")
     with pytest.raises(BadInput, match="no retriever of whichone"):
         reproduce(made.path)

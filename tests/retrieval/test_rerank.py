@@ -128,9 +128,7 @@ def test_a_real_chat_model(
 ) -> None:
     """A small one orders badly; every reply is read or counted, and nothing is lost or made up."""
     monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
-    few = save_benchmark(
-        tmp_path / "few", name="few", queries=small.queries[:2], passages=small.passages
-    )
+    few = save_benchmark(tmp_path / "few", name="few", queries=small.queries[:2], passages=small.passages)
     first = first_run(few, tmp_path / "first")
     options = {"run": str(first.path), "model": "SmolLM2", "endpoint": smollm2, "window": 2}
     retriever = RunRerank.for_run(few, tmp_path, **options, step=1, concurrency=2)

@@ -21,10 +21,7 @@ from whichone.runs.retrieve import retrieve
 from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
 
-PASSAGES = [
-    Passage(id=f"{n}", page="p", title="", text=text)
-    for n, text in enumerate(["a", "ab", "b", "a"])
-]
+PASSAGES = [Passage(id=f"{n}", page="p", title="", text=text) for n, text in enumerate(["a", "ab", "b", "a"])]
 
 
 class Letters:
@@ -81,13 +78,7 @@ def test_of_a_run(colours: Benchmark, tmp_path: Path) -> None:
     run_retriever(first, colours, tmp_path / "first", k=3, name="first")
     for by in ("vectors", "tokens"):
         options = {"run": str(tmp_path / "first"), "model": str(model), "by": by}
-        retrieve(
-            colours.folder.root,
-            tmp_path / by,
-            retriever="rerank",
-            options=options,
-            k=3,
-        )
+        retrieve(colours.folder.root, tmp_path / by, retriever="rerank", options=options, k=3)
         run = Run.open(tmp_path / by)
         assert run.description["order"]["by"] == by
         assert run.ranked_pages()["q"][0] == "c:3"  # asked for "blue red"

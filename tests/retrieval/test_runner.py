@@ -50,12 +50,7 @@ def run(retriever: Any, benchmark: Benchmark, place: Path, **options: Any) -> Ru
 def test_a_run_holds_everything(small: Benchmark, tmp_path: Path) -> None:
     made = run(Scripted(own_page), small, tmp_path / "run", block=4)
     assert made.ranked_pages() == {f"q{n}": [f"w:{n}"] for n in range(10)}
-    assert made.folder.manifest.counts == {
-        "questions": 10,
-        "failures": 0,
-        "empty": 0,
-        "fewer_than_k": 10,
-    }
+    assert made.folder.manifest.counts == {"questions": 10, "failures": 0, "empty": 0, "fewer_than_k": 10}
     assert made.description["returns"] == "passage"
     assert made.folder.table("timing").num_rows == 10
     assert made.benchmark().id == small.id
@@ -242,17 +237,13 @@ def test_a_killed_run_goes_on(small: Benchmark, tmp_path: Path) -> None:
     rest = Scripted(own_page)
     made = run(rest, small, place, block=1, description={"retriever": "Scripted"})
     assert len(rest.asked) == 10 - finished
-    whole = run(
-        Scripted(own_page), small, tmp_path / "whole", description={"retriever": "Scripted"}
-    )
+    whole = run(Scripted(own_page), small, tmp_path / "whole", description={"retriever": "Scripted"})
     assert made.folder.content_hash == whole.folder.content_hash
 
 
 def test_bm25_runs_and_reopens_its_index(small: Benchmark, tmp_path: Path) -> None:
     made = run(Bm25.over(small.corpus, tmp_path / "work"), small, tmp_path / "run")
-    assert {q: pages[0] for q, pages in made.ranked_pages().items()} == {
-        f"q{n}": f"w:{n}" for n in range(10)
-    }
+    assert {q: pages[0] for q, pages in made.ranked_pages().items()} == {f"q{n}": f"w:{n}" for n in range(10)}
     (place,) = (tmp_path / "work").glob("bm25-*")
     before = place.stat().st_mtime_ns
     Bm25.over(small.corpus, tmp_path / "work")
@@ -262,10 +253,7 @@ def test_bm25_runs_and_reopens_its_index(small: Benchmark, tmp_path: Path) -> No
 
 
 def test_a_first_run_waits_for_an_index_that_is_being_built(
-    small: Benchmark,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    small: Benchmark, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
     Bm25.over(small.corpus, tmp_path / "elsewhere", k1=1.25)

@@ -34,9 +34,7 @@ def corpus_of(pages: dict[str, str]) -> Corpus:
 def plain(question: str) -> list[tuple[str, float]]:
     """Scores by the formula, bucket by bucket, in double precision."""
     buckets = Buckets()
-    bags = {
-        page: Counter(map(buckets.bucket, buckets.ngrams(text))) for page, text in PAGES.items()
-    }
+    bags = {page: Counter(map(buckets.bucket, buckets.ngrams(text))) for page, text in PAGES.items()}
     scores: dict[str, float] = {}
     for bucket, asked in Counter(map(buckets.bucket, buckets.ngrams(question))).items():
         holding = sum(bucket in bag for bag in bags.values())
@@ -50,8 +48,7 @@ def plain(question: str) -> list[tuple[str, float]]:
 
 @pytest.mark.parametrize("backend", ["numba", "numpy"])
 @pytest.mark.parametrize(
-    "question",
-    ["red fox", "Where is the red house?", "green green hills", "house", "zebra", "", "the of"],
+    "question", ["red fox", "Where is the red house?", "green green hills", "house", "zebra", "", "the of"]
 )
 def test_scores_are_those_of_the_formula(tmp_path: Path, question: str, backend: str) -> None:
     TfIdf.build(corpus_of(PAGES), tmp_path / "index")
@@ -64,11 +61,7 @@ def test_scores_are_those_of_the_formula(tmp_path: Path, question: str, backend:
 
 def test_ngrams_hold_no_stop_word_and_no_punctuation() -> None:
     buckets = Buckets()
-    assert buckets.ngrams("The Red-Fox isn't in Köln.") == [
-        "red",
-        "fox",
-        "ko\u0308ln",
-    ]
+    assert buckets.ngrams("The Red-Fox isn't in Köln.") == ["red", "fox", "ko\u0308ln"]
     assert buckets.ngrams("red fox, red car") == ["red", "fox", "red", "car", "red fox", "red car"]
 
 

@@ -30,9 +30,7 @@ class Reply:
 def completion(text: str | None, **message: Any) -> Reply:
     finish = message.pop("finish_reason", "stop")
     document = {
-        "choices": [
-            {"finish_reason": finish, "message": {"role": "assistant", "content": text, **message}}
-        ],
+        "choices": [{"finish_reason": finish, "message": {"role": "assistant", "content": text, **message}}],
         "usage": {"prompt_tokens": 10, "completion_tokens": 4},
     }
     return Reply(json.dumps(document).encode())

@@ -12,9 +12,7 @@ from once import built_once
 
 def demo(*words: str, folder: Path | None = None) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "whichone", "demo", *words]
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
-    )
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
 
 
 def finished_demo(factory: pytest.TempPathFactory) -> Path:

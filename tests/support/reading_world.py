@@ -40,18 +40,12 @@ LONELY = Query(
     id="lonely",
     task="qa",
     input="Who plays the zither?",
-    outputs=(
-        Output(answer="Ilmar Teoste", provenance=((Provenance(page="p:vennick-botanist"),),)),
-    ),
+    outputs=(Output(answer="Ilmar Teoste", provenance=((Provenance(page="p:vennick-botanist"),),)),),
 )
 
 
 def _query(
-    fact: tuple[str, str, Role, str, str, str, str],
-    task: str,
-    text: str,
-    label: str,
-    claimed: str = "",
+    fact: tuple[str, str, Role, str, str, str, str], task: str, text: str, label: str, claimed: str = ""
 ) -> Query:
     name, page, role, relation, _, answer, _ = fact
     entity = page.removeprefix("p:")
@@ -100,8 +94,7 @@ def sets() -> list[NameSet]:
             name=name,
             collection="toy",
             bearers=tuple(
-                Bearer(entity=p.removeprefix("p:"), label=name, role=r, pages=(p,))
-                for p, r in listed.items()
+                Bearer(entity=p.removeprefix("p:"), label=name, role=r, pages=(p,)) for p, r in listed.items()
             ),
         )
         for name, listed in bearers.items()
@@ -130,14 +123,7 @@ def ambigdocs(path: Path) -> Benchmark:
             for p, answer in found.items()
         )
         asked.append(
-            Query(
-                id=name,
-                task="ambigdocs",
-                input=question,
-                name=name,
-                name_set=f"t:{name}",
-                outputs=outputs,
-            )
+            Query(id=name, task="ambigdocs", input=question, name=name, name_set=f"t:{name}", outputs=outputs)
         )
     return save_benchmark(
         path, name="toy-ambigdocs", queries=asked, passages=passages(), sets=sets(), card="invented"

@@ -45,30 +45,15 @@ def write_kb(
             }
         )
     rows["views"] = [
-        {"title": title.replace("_", " "), "views": count, "source": "test"}
-        for title, count in views.items()
+        {"title": title.replace("_", " "), "views": count, "source": "test"} for title, count in views.items()
     ]
     rows["links"] = [
-        {
-            "page": page,
-            "paragraph": n,
-            "start": 0,
-            "end": 1,
-            "text": "",
-            "target": "",
-            "target_page": t,
-        }
+        {"page": page, "paragraph": n, "start": 0, "end": 1, "text": "", "target": "", "target_page": t}
         for n, (page, t) in enumerate(links)
     ]
     for name, entity, count in anchors:
         rows["names"].append(
-            {
-                "entity": entity,
-                "name": name,
-                "key": name_key(name),
-                "kind": "anchor",
-                "count": count,
-            }
+            {"entity": entity, "name": name, "key": name_key(name), "kind": "anchor", "count": count}
         )
     for row in rows["names"]:
         row["language"] = (languages or {}).get(row["entity"], "en")
@@ -83,9 +68,7 @@ def _add_entity(rows: dict[str, list[dict[str, Any]]], entity: Mapping[str, Any]
     labels = entity.get("labels", {})
     label = labels.get("en", {}).get("value")
     if entity["type"] == "property":
-        rows["properties"].append(
-            {"property": entity["id"], "label": label, "datatype": "", "position": n}
-        )
+        rows["properties"].append({"property": entity["id"], "label": label, "datatype": "", "position": n})
         return
     types = []
     place = 0

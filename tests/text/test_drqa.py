@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whichone.text.normalisers import (
-    contains_any,
-    decomposed,
-    has_tokens,
-    is_sublist,
-    spans,
-    tokens,
-)
+from whichone.text.normalisers import contains_any, decomposed, has_tokens, is_sublist, spans, tokens
 
 
 @pytest.mark.parametrize(
@@ -56,10 +49,7 @@ def test_spans_as_released(shared: Path) -> None:
     assert wrong == []
 
 
-@given(
-    st.lists(st.text("abΣσς İß-. ", max_size=6), max_size=3),
-    st.text("abΣσς İß-. ", max_size=30),
-)
+@given(st.lists(st.text("abΣσς İß-. ", max_size=6), max_size=3), st.text("abΣσς İß-. ", max_size=30))
 def test_containing_is_that_of_the_tokens(needles: list[str], text: str) -> None:
     wanted = [tokens(needle) for needle in needles]
     words = tokens(text)

@@ -17,13 +17,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.records import Output, Passage, Query, Question
 from whichone.retrieval.baselines import TfIdf
 from whichone.retrieval.bm25 import Bm25
-from whichone.text.language import (
-    base_code,
-    likely_language,
-    split_sentences,
-    stemmer_of,
-    stop_words_of,
-)
+from whichone.text.language import base_code, likely_language, split_sentences, stemmer_of, stop_words_of
 
 
 def test_names_of_analysers() -> None:
@@ -49,9 +43,7 @@ def test_names_of_analysers() -> None:
         ("es", "  ", []),
     ],
 )  # fmt: skip
-def test_sentences_end_where_the_language_ends_them(
-    language: str, text: str, sentences: list[str]
-) -> None:
+def test_sentences_end_where_the_language_ends_them(language: str, text: str, sentences: list[str]) -> None:
     assert split_sentences(text, language) == sentences
 
 
@@ -61,10 +53,7 @@ def passages() -> list[Passage]:
         "2": "Der Hund bellt in der Nacht, und die Katze schläft.",
         "3": "Ein Fluss fließt durch das Tal zu den Bergen.",
     }
-    return [
-        Passage(id=f"w:{n}#0", page=f"w:{n}", title=f"Seite {n}", text=text)
-        for n, text in texts.items()
-    ]
+    return [Passage(id=f"w:{n}#0", page=f"w:{n}", title=f"Seite {n}", text=text) for n, text in texts.items()]
 
 
 def found(retriever, text: str) -> list[str]:
@@ -108,9 +97,7 @@ def test_names_of_first_sentences() -> None:
 
 
 def test_a_benchmark_hands_its_language_to_its_corpus(tmp_path: Path) -> None:
-    queries = [
-        Query(id="q", task="qa", language="de", input="Wer?", outputs=(Output(answer="x"),)),
-    ]
+    queries = [Query(id="q", task="qa", language="de", input="Wer?", outputs=(Output(answer="x"),))]
     benchmark = save_benchmark(tmp_path / "b", name="b", queries=queries, passages=passages())
     assert benchmark.corpus.language == "de"
 

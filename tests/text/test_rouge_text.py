@@ -12,9 +12,7 @@ from whichone.text import normalisers
 from whichone.text.normalisers import longest_common_subsequence, rouge_l, sentence_words
 
 PERFECT = 0.999999995
-TEXTS = st.lists(st.sampled_from(["a", "b", "c", "d", ".", "..", " ", "\n"]), max_size=30).map(
-    " ".join
-)
+TEXTS = st.lists(st.sampled_from(["a", "b", "c", "d", ".", "..", " ", "\n"]), max_size=30).map(" ".join)
 WORDS = st.lists(st.sampled_from("abcde"), max_size=12)
 
 
@@ -28,10 +26,7 @@ def test_pair_scores_agree_with_the_golden_values(shared: Path) -> None:
     for row in rows:
         prediction, gold = row["prediction"], row["gold"]
         assert (normalisers.normalize(prediction) == normalisers.normalize(gold)) == row["em"]
-        assert (
-            token_f1(normalisers.squad_tokens(prediction), normalisers.squad_tokens(gold))
-            == row["f1"]
-        )
+        assert token_f1(normalisers.squad_tokens(prediction), normalisers.squad_tokens(gold)) == row["f1"]
         assert score(prediction, gold) == row["rougel"]
 
 
@@ -75,8 +70,6 @@ def test_a_longest_common_subsequence_is_one(gold: list[str], prediction: list[s
     for i, one in enumerate(gold, 1):
         for j, other in enumerate(prediction, 1):
             lengths[i][j] = (
-                lengths[i - 1][j - 1] + 1
-                if one == other
-                else max(lengths[i - 1][j], lengths[i][j - 1])
+                lengths[i - 1][j - 1] + 1 if one == other else max(lengths[i - 1][j], lengths[i][j - 1])
             )
     assert len(found) == lengths[-1][-1]

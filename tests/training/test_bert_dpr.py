@@ -52,17 +52,13 @@ def examples() -> list[Example]:
 
 def shown(*texts: tuple[str, str]) -> tuple[Passage, ...]:
     return tuple(
-        Passage(id=f"c:{n}#0", page=f"c:{n}", title=title, text=text)
-        for n, (title, text) in enumerate(texts)
+        Passage(id=f"c:{n}#0", page=f"c:{n}", title=title, text=text) for n, (title, text) in enumerate(texts)
     )
 
 
 def test_the_best_span_by_hand() -> None:
     starts, ends = torch.tensor([9.0, 1, 5, 2]), torch.tensor([9.0, 4, 1, 6])
-    assert best_span(starts, ends, 1, 3, 10) == (
-        (1, 2),
-        11.0,
-    )  # 5 + 6; before the text nothing counts
+    assert best_span(starts, ends, 1, 3, 10) == ((1, 2), 11.0)  # 5 + 6; before the text nothing counts
     assert best_span(starts, ends, 1, 3, 1) == ((2, 2), 8.0)  # one token: 1 + 4, 5 + 1 or 2 + 6
     assert best_span(starts, ends, 1, 0, 10)[0] is None
 
@@ -73,24 +69,15 @@ def test_a_question_title_and_text_as_dpr_joins_them(plain_bert: Path) -> None:
     tokens = model.tokenizer.convert_ids_to_tokens(ids)
     assert tokens == ["[CLS]", "w1", "w2", "[SEP]", "w3", "[SEP]", "w4", "w5"]
     assert (first, offsets) == (6, [(0, 2), (3, 5)])
-    example = Example(
-        id="a", question="w1 w2", positive=Text("w3", "w4 w5 w4"), answers=("w4", "w9")
-    )
+    example = Example(id="a", question="w1 w2", positive=Text("w3", "w4 w5 w4"), answers=("w4", "w9"))
     assert answer_spans(model, example) == [(6, 6), (8, 8)]
 
 
 @pytest.mark.slow
 def test_it_learns_to_choose_passage_and_span(plain_bert: Path, tmp_path: Path) -> None:
-    settings = Settings(
-        epochs=25, patience=0, batch=8, learning_rate=2e-3, longest=48, kinds=("bm25",)
-    )
+    settings = Settings(epochs=25, patience=0, batch=8, learning_rate=2e-3, longest=48, kinds=("bm25",))
     training = DprReaderTraining(
-        str(plain_bert),
-        examples(),
-        tmp_path / "out",
-        settings,
-        held_out=examples()[:4],
-        device="cpu",
+        str(plain_bert), examples(), tmp_path / "out", settings, held_out=examples()[:4], device="cpu"
     )
     done = training.run()
     assert max(done.held_out) > 0.5
@@ -152,16 +139,7 @@ def test_template_questions_are_what_readers_learn_and_are_asked(
     assert worded(slots.queries[3]).text in ("w40 w3", "w41 w3")
     assert worded(slots.queries[3]) == worded(slots.queries[3])
     place = slots.folder.root
-    words = [
-        "train",
-        "reader",
-        place,
-        tmp_path / "out",
-        "--kind",
-        "dpr",
-        "--checkpoint",
-        plain_bert,
-    ]
+    words = ["train", "reader", place, tmp_path / "out", "--kind", "dpr", "--checkpoint", plain_bert]
     words += ["--epochs", 1, "--batch", 2, "--longest", 48, "--device", "cpu"]
     done = CliRunner().invoke(whichone, [str(w) for w in words], catch_exceptions=False)
     assert done.exit_code == 0, done.output
@@ -194,9 +172,7 @@ def test_claims_learn_from_both_kinds_of_negatives(tmp_path: Path) -> None:
         Passage(id="c:b#0", page="c:b", title="b", text="w1 w5."),
     ]
     gold = ((Provenance(page="c:a", passage="c:a#0"),),)
-    claim = Query(
-        id="f", task="fc", input="w1 w2", outputs=(Output(answer="SUPPORTS", provenance=gold),)
-    )
+    claim = Query(id="f", task="fc", input="w1 w2", outputs=(Output(answer="SUPPORTS", provenance=gold),))
     bench = save_benchmark(tmp_path / "fever", name="fever", queries=[claim], passages=passages)
     made, _ = reading_examples(bench, bench.queries, "claims", tmp_path / "w", negatives="kilt")
     assert [(e.text, e.target) for e in made] == [

@@ -102,9 +102,7 @@ def test_the_best_epoch_is_kept_and_patience_ends(train: Any, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("mode", "learned"), [("only-questions", "questions"), ("only-passages", "passages")]
 )
-def test_only_one_tower_learns(
-    train: Any, checkpoint: Path, tmp_path: Path, mode: str, learned: str
-) -> None:
+def test_only_one_tower_learns(train: Any, checkpoint: Path, tmp_path: Path, mode: str, learned: str) -> None:
     train(tmp_path / mode, mode=mode).run()
     before = weights(checkpoint)
     for tower in ("questions", "passages"):
@@ -152,9 +150,7 @@ def test_a_loss_that_is_not_finite_stops(train: Any, tmp_path: Path) -> None:
     assert not list((tmp_path / "nan" / "checkpoints").iterdir())
 
 
-def test_a_gradient_that_is_not_finite_never_reaches_the_weights(
-    train: Any, tmp_path: Path
-) -> None:
+def test_a_gradient_that_is_not_finite_never_reaches_the_weights(train: Any, tmp_path: Path) -> None:
     training = train(tmp_path / "inf", every=1)
     real, steps = training.criterion.forward, 0
 

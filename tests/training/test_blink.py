@@ -109,19 +109,11 @@ def benchmark(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Benchmar
 
 
 @pytest.mark.slow
-def test_trained_and_run_as_a_retriever(
-    trained: Path, benchmark: Benchmark, tmp_path: Path
-) -> None:
+def test_trained_and_run_as_a_retriever(trained: Path, benchmark: Benchmark, tmp_path: Path) -> None:
     from whichone.runs.run import Run
 
     for name, least, options in (("two", 0.5, []), ("one", 0.8, ["-o", "cross=false"])):
-        words = [
-            "retrieve",
-            str(benchmark.folder.root),
-            str(tmp_path / name),
-            "--retriever",
-            "blink",
-        ]
+        words = ["retrieve", str(benchmark.folder.root), str(tmp_path / name), "--retriever", "blink"]
         words += ["-o", f"model={trained}", "-o", "candidates=6", "-k", "5", *options]
         result = CliRunner().invoke(whichone, words)
         assert result.exit_code == 0, result.output
@@ -149,10 +141,7 @@ def test_the_published_layout(trained: Path, place: Path, tmp_path: Path) -> Non
     assert cross["encoder.additional_linear.weight"].shape == (1, 32)
     with pytest.raises(UsageError, match="weights only"):
         open_blink(released)
-    own, other = (
-        open_blink(trained, device="cpu"),
-        open_blink(released, base=str(trained), device="cpu"),
-    )
+    own, other = (open_blink(trained, device="cpu"), open_blink(released, base=str(trained), device="cpu"))
     said = [MentionText(left="", mention="ada", right="is w4")]
     assert (own.mentions(said) == other.mentions(said)).all()
     entity = own.entities_ids(["ada w24"], ["ada w24 is w4"])
@@ -197,10 +186,7 @@ def test_mentions_by_a_named_entity_recognizer(trained: Path, place: Path, tmp_p
     corpus = Corpus.open(place / "corpus")
     options = {"model": str(trained), "mentions": "spacy", "ner": str(tmp_path / "ner")}
     linker = Blink.over(corpus, tmp_path / "work", **options, candidates=6, cross=False)
-    asked = [
-        Question(id="a", text="of ben is w5", task="qa"),
-        Question(id="b", text="w3 of w5", task="qa"),
-    ]
+    asked = [Question(id="a", text="of ben is w5", task="qa"), Question(id="b", text="w3 of w5", task="qa")]
     first, none = linker.search(asked, 3)
     assert first.passages[0] == "enwiki:5"
     assert first.notes["mentions"][0]["mention"] == "ben" and none.passages == ()

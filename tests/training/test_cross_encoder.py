@@ -24,9 +24,7 @@ def training(start: Path, examples: Any, held_out: Any, folder: Path, **changes:
         | {"patience": 0}
         | changes
     )
-    return CrossEncoderTraining(
-        Start(str(start)), examples, held_out, folder, settings, device="cpu"
-    )
+    return CrossEncoderTraining(Start(str(start)), examples, held_out, folder, settings, device="cpu")
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
@@ -35,9 +33,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(folder / "model.safetensors")
 
 
-def test_it_learns_resumes_and_re_ranks(
-    checkpoint: Path, made_examples: Any, tmp_path: Path
-) -> None:
+def test_it_learns_resumes_and_re_ranks(checkpoint: Path, made_examples: Any, tmp_path: Path) -> None:
     from whichone.retrieval.rerank import CrossEncoderOrder
 
     learn, watch = made_examples(), made_examples(8)
@@ -68,9 +64,7 @@ def test_others_are_never_right(made_examples: Any) -> None:
     assert [p.page for p in others(batch, 2, 2)] == ["p3", "p0"]
 
 
-def test_a_re_ranker_without_wrong_passages(
-    checkpoint: Path, made_examples: Any, tmp_path: Path
-) -> None:
+def test_a_re_ranker_without_wrong_passages(checkpoint: Path, made_examples: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs wrong passages"):
         training(checkpoint, made_examples(), (), tmp_path, kinds=(), others=0)
 

@@ -44,19 +44,12 @@ def test_two_towers_from_one_bert(plain_bert: Path) -> None:
         asked = towers.encoded(towers.questions.questions, ["w1 w2"], towers.questions)
         assert torch.allclose(asked[0], first, atol=1e-5)
     settings = preset("dpr")
-    assert (settings.kinds, settings.hard, settings.batch, settings.towers) == (
-        ("bm25",),
-        1,
-        128,
-        "dpr",
-    )
+    assert (settings.kinds, settings.hard, settings.batch, settings.towers) == (("bm25",), 1, 128, "dpr")
     with pytest.raises(Missing, match="begins with a BERT checkpoint"):
         Towers.load(Start(str(plain_bert.parent)), "both", 32, "cpu", dpr=True)
 
 
-def test_both_layouts_open_to_the_same_vectors(
-    plain_bert: Path, made_examples: Any, tmp_path: Path
-) -> None:
+def test_both_layouts_open_to_the_same_vectors(plain_bert: Path, made_examples: Any, tmp_path: Path) -> None:
     from whichone.retrieval.dense.dpr import open_dpr
     from whichone.retrieval.dense.encoder import need_encoder
 
@@ -78,8 +71,7 @@ def test_both_layouts_open_to_the_same_vectors(
 @pytest.mark.parametrize("layout", ["pkl", "parquet", "npz", "int8.npz"])
 def test_published_passage_vectors(tmp_path: Path, layout: str) -> None:
     passages = [
-        Passage(id=f"w:{n}#0", page=f"w:{n}", title=f"t{n}", text="x", source_id=str(n + 1))
-        for n in range(5)
+        Passage(id=f"w:{n}#0", page=f"w:{n}", title=f"t{n}", text="x", source_id=str(n + 1)) for n in range(5)
     ]
     corpus = save_corpus(tmp_path / "corpus", passages)
     vectors = np.arange(20, dtype=np.float32).reshape(5, 4)
@@ -87,9 +79,7 @@ def test_published_passage_vectors(tmp_path: Path, layout: str) -> None:
         file = tmp_path / f"wikipedia_passages_{part}.{layout}"
         ids = [f"wiki:{n + 1}" if layout == "pkl" else str(n + 1) for n in rows]
         if layout == "pkl":
-            file.write_bytes(
-                pickle.dumps([(i, vectors[n]) for i, n in zip(ids, rows, strict=True)])
-            )
+            file.write_bytes(pickle.dumps([(i, vectors[n]) for i, n in zip(ids, rows, strict=True)]))
         elif layout == "npz":
             np.savez(file, ids=np.array(ids), vectors=vectors[rows])
         elif layout == "int8.npz":

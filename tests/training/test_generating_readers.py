@@ -50,10 +50,7 @@ def bench(tmp_path: Path) -> Benchmark:
             input=question.format(NAMES[n], TOWNS[n]),
             name=NAMES[n],
             outputs=(
-                Output(
-                    answer=answer.format(NAMES[n], TOWNS[n]),
-                    provenance=((Provenance(page=f"c:{n}"),),),
-                ),
+                Output(answer=answer.format(NAMES[n], TOWNS[n]), provenance=((Provenance(page=f"c:{n}"),),)),
             ),
             attributes={"dataset": task, "split": "train"},
         )
@@ -104,15 +101,11 @@ def test_examples_of_every_task_by_context(bench: Benchmark, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_closed_book_and_with_context_for_five_tasks(
-    bench: Benchmark, bart: Path, tmp_path: Path
-) -> None:
+def test_closed_book_and_with_context_for_five_tasks(bench: Benchmark, bart: Path, tmp_path: Path) -> None:
     """Trained by the command, read by the command; options and initialisation are recorded."""
     place, options = bench.folder.root, ("--kind", "seq2seq", "--checkpoint", bart, "--batch", 8)
     options += ("--learning-rate", 3e-3, "--longest", 64, "--device", "cpu", "--prefix", "{task}: ")
-    run(
-        "train", "reader", place, tmp_path / "closed", *options, "--context", "none", "--epochs", 20
-    )
+    run("train", "reader", place, tmp_path / "closed", *options, "--context", "none", "--epochs", 20)
     run(
         "train", "reader", place, tmp_path / "open", *options, "--context", "retrieved",
         "--depth", 2, "--per-source", 8, "--epochs", 2,
@@ -195,9 +188,7 @@ def test_targets_are_as_long_as_the_task_needs(bart: Path, tmp_path: Path) -> No
 def test_a_linked_title_cites_its_own_page(bart: Path) -> None:
     from whichone.reading.seq2seq import SequenceToSequence, _provenance
 
-    shown = tuple(
-        Passage(id=f"c:{n}#0", page=f"c:{n}", title=NAMES[n], text="x1") for n in range(3)
-    )
+    shown = tuple(Passage(id=f"c:{n}#0", page=f"c:{n}", title=NAMES[n], text="x1") for n in range(3))
     linking = ReadingTask(question=Question(id="q", text="?", task="el"), passages=shown)
     everything = tuple(p.id for p in shown)
     assert _provenance(linking, "name2", everything) == ("c:2#0",)

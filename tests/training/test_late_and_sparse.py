@@ -68,9 +68,7 @@ def test_a_late_interaction_model_learns(checkpoint: Path, examples: Path, tmp_p
     encoder = ColbertTokens(str(tmp_path / "out" / "best"), device="cpu")
     assert encoder.size == 8
     assert encoder.describe()["kind"] == "ColBERT"
-    again = train_retriever(
-        plan, tmp_path / "out", start=start, settings=SETTINGS, kind="late", device="cpu"
-    )
+    again = train_retriever(plan, tmp_path / "out", start=start, settings=SETTINGS, kind="late", device="cpu")
     assert again.losses == trained.losses  # it was done
 
 
@@ -108,9 +106,7 @@ def test_stopped_and_resumed_gives_the_same_weights(
         assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_options_of_bi_encoders_are_refused(
-    checkpoint: Path, examples: Path, tmp_path: Path
-) -> None:
+def test_options_of_bi_encoders_are_refused(checkpoint: Path, examples: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="one model for questions and passages"):
         train_retriever(
             Plan(sources=(str(examples),)),

@@ -91,10 +91,7 @@ def test_a_re_ranker_from_data_to_a_run(bench: Benchmark, checkpoint: Path, tmp_
 
 def test_wordings_tell_the_relation(tmp_path: Path) -> None:
     asked = [("Where was Ann born?", "ann", "P19"), ("Where was Bo Li born?", "bo li", "P19")]
-    asked += [
-        ("Where was Ann born and bred?", "ann", "P1"),
-        ("Where was Bo born and bred?", "bo", "P1"),
-    ]
+    asked += [("Where was Ann born and bred?", "ann", "P1"), ("Where was Bo born and bred?", "bo", "P1")]
     asked += [("Who is Ann?", "ann", "P9"), ("What is Ann's job?", "nobody", "P106")]
     routes = learned_routes(asked)
     routes.save(tmp_path / "routes.json")
@@ -105,9 +102,7 @@ def test_wordings_tell_the_relation(tmp_path: Path) -> None:
     assert routes.relation("Where was born?") is None
 
 
-def test_per_relation_needs_a_fixed_index(
-    checkpoint: Path, bench: Benchmark, tmp_path: Path
-) -> None:
+def test_per_relation_needs_a_fixed_index(checkpoint: Path, bench: Benchmark, tmp_path: Path) -> None:
     from whichone.training.train_encoders import train_retriever
     from whichone.training.trainer import Settings, Start
     from whichone.training.training_data import Plan

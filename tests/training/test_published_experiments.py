@@ -44,13 +44,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         _train(q, "similar") for q in wanted[1::2] if _reworded(q)
     ]
     save_benchmark(folder / "NO-OVERLAP", name="no-overlap", queries=learned, **save)
-    save_benchmark(
-        folder / "TRAIN", name="train", queries=[_train(q, "") for q in wanted[1::2]], **save
-    )
+    save_benchmark(folder / "TRAIN", name="train", queries=[_train(q, "") for q in wanted[1::2]], **save)
     for name in ("NQ-TRAIN", "PAQ"):
-        save_benchmark(
-            folder / name, name=name, queries=[_train(q, "") for q in other[1::2]], **save
-        )
+        save_benchmark(folder / name, name=name, queries=[_train(q, "") for q in other[1::2]], **save)
     _bert(folder / "BERT", [p.text for p in passages])
     (folder / "files").mkdir()
     for file in EXPERIMENTS.glob("entityquestions-table-*.toml"):
@@ -85,9 +81,7 @@ def _reworded(query: Query) -> str:
 def _bert(folder: Path, texts: list[str]) -> None:
     counts = Counter(word for text in texts for word in re.findall(r"\w+", text.lower()))
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(w for w, _ in counts.most_common(900))]
-    transformers.BertTokenizerFast(vocab={w: n for n, w in enumerate(words)}).save_pretrained(
-        folder
-    )
+    transformers.BertTokenizerFast(vocab={w: n for n, w in enumerate(words)}).save_pretrained(folder)
     torch.manual_seed(0)
     config = transformers.BertConfig(
         vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
@@ -125,9 +119,7 @@ def test_every_table_by_one_command(place: Path, monkeypatch: pytest.MonkeyPatch
         call("experiment", file, "--report", f"table-{table}.html")
     assert len(trained) == len(set(trained)) == 1 + 12 + 3 + 3, "the files share their trainings"
     cells = list((place / "CELLS" / "runs").iterdir())
-    assert len(cells) == 14 + 8 + 7 - 1, (
-        "BM25 of Table 2 serves Tables 4 and 8, and all of 4 serves 8"
-    )
+    assert len(cells) == 14 + 8 + 7 - 1, "BM25 of Table 2 serves Tables 4 and 8, and all of 4 serves 8"
 
     header, *second = rows("table-2", "2")
     assert [name.partition(" ")[0] for name in header[1:]] == list(RELATIONS)

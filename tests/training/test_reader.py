@@ -55,22 +55,16 @@ def examples(kind: str) -> list[ReadingExample]:
         if kind == "claims":
             made.append(ReadingExample(f"s{n}", f"{asked} {said}", asked, text, "SUPPORTS"))
             made.append(ReadingExample(f"r{n}", f"{asked} {WORDS[35]}", asked, text, "REFUTES"))
-            made.append(
-                ReadingExample(f"n{n}", f"{asked} {said}", other, f"{other} {WORDS[31]}", "NEUTRAL")
-            )
+            made.append(ReadingExample(f"n{n}", f"{asked} {said}", other, f"{other} {WORDS[31]}", "NEUTRAL"))
             continue
         none = "none" if kind == "seq2seq" else ""
         made.append(ReadingExample(f"p{n}", f"{asked} ?", asked, text, said, text.index(said)))
-        made.append(
-            ReadingExample(f"n{n}", f"{asked} ?", other, f"{WORDS[30]} {other} {WORDS[31]}", none)
-        )
+        made.append(ReadingExample(f"n{n}", f"{asked} ?", other, f"{WORDS[30]} {other} {WORDS[31]}", none))
     return made
 
 
 def task(text: str, *passages: tuple[str, str], kind: str = "qa") -> ReadingTask:
-    shown = tuple(
-        Passage(id=f"w:{i}#0", page=f"w:{i}", title=t, text=x) for i, (t, x) in enumerate(passages)
-    )
+    shown = tuple(Passage(id=f"w:{i}#0", page=f"w:{i}", title=t, text=x) for i, (t, x) in enumerate(passages))
     return ReadingTask(question=Question(id="q", text=text, task=kind), passages=shown)
 
 
@@ -79,13 +73,7 @@ def train(kind: str, folder: Path, model, settings: Settings = SETTINGS) -> Path
 
     checkpoint = save(folder / "checkpoint", model)
     at = ReaderTraining(
-        kind,
-        checkpoint,
-        examples(kind),
-        folder / "out",
-        settings,
-        held_out=examples(kind)[:12],
-        device="cpu",
+        kind, checkpoint, examples(kind), folder / "out", settings, held_out=examples(kind)[:12], device="cpu"
     ).run()
     assert at.losses[-1] < 0.5 * at.losses[0]
     assert max(at.held_out) > at.held_out[0] or at.held_out[0] == 1
@@ -96,9 +84,7 @@ def train(kind: str, folder: Path, model, settings: Settings = SETTINGS) -> Path
 def test_extractive(tmp_path: Path) -> None:
     from whichone.reading.extractive import Extractive
 
-    reader = Extractive(
-        train("extractive", tmp_path, bert("BertForQuestionAnswering")), device="cpu"
-    )
+    reader = Extractive(train("extractive", tmp_path, bert("BertForQuestionAnswering")), device="cpu")
     right, wrong = ("w2", "w30 w2 w10"), ("w5", "w30 w5 w31")
     (answer,) = reader.read([task("w2 ?", wrong, right)])
     assert (answer.text, answer.passages) == ("w10", ("w:1#0",))
@@ -170,20 +156,13 @@ def test_stopped_and_resumed_gives_the_same_weights(tmp_path: Path) -> None:
 
     def training(folder: str) -> ReaderTraining:
         return ReaderTraining(
-            "extractive",
-            checkpoint,
-            examples("extractive"),
-            tmp_path / folder,
-            settings,
-            device="cpu",
+            "extractive", checkpoint, examples("extractive"), tmp_path / folder, settings, device="cpu"
         )
 
     training("whole").run()
     dies_at(training("parts"), 8)
     training("parts").run()
-    whole, parts = (
-        load_file(tmp_path / f / "model" / "model.safetensors") for f in ("whole", "parts")
-    )
+    whole, parts = (load_file(tmp_path / f / "model" / "model.safetensors") for f in ("whole", "parts"))
     assert all(torch.equal(whole[name], parts[name]) for name in whole)
 
 

@@ -13,11 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
 
-from whichone.training.trainer import (  # noqa: E402
-    Settings,
-    Start,
-    signals_wait,
-)
+from whichone.training.trainer import Settings, Start, signals_wait  # noqa: E402
 
 
 @pytest.fixture
@@ -26,13 +22,10 @@ def train(checkpoint: Path, made_examples: Any):
         from whichone.training.encoder_trainings import BiEncoderTraining
 
         settings = Settings(
-            **{"epochs": 2, "batch": 8, "learning_rate": 1e-3, "longest": 16, "patience": 0}
-            | changes
+            **{"epochs": 2, "batch": 8, "learning_rate": 1e-3, "longest": 16, "patience": 0} | changes
         )
         start = Start(str(checkpoint))
-        return BiEncoderTraining(
-            start, made_examples(), made_examples(8), folder, settings, device="cpu"
-        )
+        return BiEncoderTraining(start, made_examples(), made_examples(8), folder, settings, device="cpu")
 
     return make
 
@@ -45,9 +38,7 @@ def weights(folder: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("step", [2, 3])
-def test_a_signal_in_the_middle_of_a_step(
-    train: Any, tmp_path: Path, number: int, step: int
-) -> None:
+def test_a_signal_in_the_middle_of_a_step(train: Any, tmp_path: Path, number: int, step: int) -> None:
     """With a checkpoint every million steps, nothing but the signal and the epochs keep the work."""
     whole = train(tmp_path / "whole", every=10**6).run()
     stopped = train(tmp_path / "parts", every=10**6)

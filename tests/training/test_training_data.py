@@ -20,25 +20,11 @@ from whichone.files.folder import folder_kinds
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.training import examples as training_examples
 from whichone.training import held_out
-from whichone.training.examples import (
-    Example,
-    Negative,
-    Text,
-    each_dpr,
-    each_example,
-    write_examples,
-)
+from whichone.training.examples import Example, Negative, Text, each_dpr, each_example, write_examples
 from whichone.training.held_out import HeldOutKeys, Leaks, refuse, without
 from whichone.training.reading_examples import reading_queries
 from whichone.training.trainer import Settings
-from whichone.training.training_data import (
-    Corpus,
-    Plan,
-    kind_of,
-    kinds_text,
-    taken_queries,
-    training_data,
-)
+from whichone.training.training_data import Corpus, Plan, kind_of, kinds_text, taken_queries, training_data
 
 SETTINGS = Settings(batch=2, kinds=("bm25", "namesake"))
 NO_OVERLAP = "data/entityquestions/one-off/no-overlap/P19/P19_no_overlap.train.json.gz"
@@ -84,9 +70,7 @@ def test_splits_share_no_name(bench: Benchmark, tmp_path: Path) -> None:
 
 
 def test_leaks_are_named() -> None:
-    leaky = [
-        Example(id="a", question="other", positive=Text("t", "x"), name="name one", gold=("p9",))
-    ]
+    leaky = [Example(id="a", question="other", positive=Text("t", "x"), name="name one", gold=("p9",))]
 
     def leaks(test: Query, **options: bool) -> Leaks:
         return Leaks(leaky, [HeldOutKeys([test], **options)])
@@ -142,9 +126,7 @@ def test_a_training_split_is_what_is_learned_from(bench: Benchmark, tmp_path: Pa
     with pytest.raises(BadInput, match="6 names, 6 gold pages, 6 questions are in both"):
         training_data(leaky, SETTINGS, tmp_path / "work")
     with pytest.raises(BadInput, match="every example"):
-        training_data(
-            Plan(sources=plan.sources, test=plan.sources, drop_leaks=True), SETTINGS, tmp_path
-        )
+        training_data(Plan(sources=plan.sources, test=plan.sources, drop_leaks=True), SETTINGS, tmp_path)
 
 
 def test_sources_take_turns(made_examples: Any) -> None:
@@ -173,8 +155,7 @@ def corpus_file(bench: Benchmark, tmp_path: Path) -> str:
     file = tmp_path / "passages.jsonl"
     file.write_text(
         "".join(
-            json.dumps({"id": p.id, "title": p.title, "text": p.text}) + "\n"
-            for p in bench.passage_records()
+            json.dumps({"id": p.id, "title": p.title, "text": p.text}) + "\n" for p in bench.passage_records()
         )
     )
     return str(file)
@@ -214,9 +195,7 @@ def test_question_files_over_a_corpus_that_exists(bench: Benchmark, tmp_path: Pa
         Corpus(folder="c", passages="p").check()
 
 
-def test_blocks_change_no_example(
-    bench: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_change_no_example(bench: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = Plan(sources=(str(bench.folder.root),))
     whole = training_data(plan, SETTINGS, tmp_path / "work")
     monkeypatch.setattr(training_examples, "BLOCK", 3)
@@ -318,10 +297,7 @@ def imported(tmp_path: Path) -> Path:
         (tmp_path / f"{name}.jsonl").write_text(lines)
     fields = QuestionFields(answers="answers", gold="titles", name="name")
     import_questions(
-        tmp_path / "questions.jsonl",
-        tmp_path / "passages.jsonl",
-        tmp_path / "imported",
-        fields=fields,
+        tmp_path / "questions.jsonl", tmp_path / "passages.jsonl", tmp_path / "imported", fields=fields
     )
     return tmp_path / "imported"
 
@@ -403,20 +379,12 @@ def test_parts_of_a_benchmark_are_marked_by_their_name(bench: Benchmark, tmp_pat
     from whichone.benchmarks.derive import split_benchmark
 
     unmarked = [replace_mark(q) for q in bench.queries]
-    whole = save_benchmark(
-        tmp_path / "whole", name="w", queries=unmarked, passages=bench.passage_records()
-    )
+    whole = save_benchmark(tmp_path / "whole", name="w", queries=unmarked, passages=bench.passage_records())
     split_benchmark(whole, tmp_path / "parts", {"train": 0.7, "test": 0.3})
-    train = training_data(
-        Plan(sources=(str(tmp_path / "parts" / "train"),)), SETTINGS, tmp_path / "work"
-    )
-    assert len(train.learn) + len(train.watch) == len(
-        Benchmark.open(tmp_path / "parts" / "train").queries
-    )
+    train = training_data(Plan(sources=(str(tmp_path / "parts" / "train"),)), SETTINGS, tmp_path / "work")
+    assert len(train.learn) + len(train.watch) == len(Benchmark.open(tmp_path / "parts" / "train").queries)
     with pytest.raises(BadInput, match="no record is marked train"):
-        training_data(
-            Plan(sources=(str(tmp_path / "parts" / "test"),)), SETTINGS, tmp_path / "work"
-        )
+        training_data(Plan(sources=(str(tmp_path / "parts" / "test"),)), SETTINGS, tmp_path / "work")
 
 
 def replace_mark(asked: Query) -> Query:

@@ -64,9 +64,9 @@ def place(checkpoint: Path, dpr: Path, tmp_path: Path, monkeypatch: pytest.Monke
     plain = transformers.BertConfig(**bert(tmp_path / "BERT_FOLDER"))
     transformers.BertModel(plain).save_pretrained("BERT_FOLDER")
     shutil.copy(dpr / "dpr.cp", "dpr.cp")
-    transformers.BertForMaskedLM(
-        transformers.BertConfig(**bert(tmp_path / "MASKED_MODEL"))
-    ).save_pretrained("MASKED_MODEL")
+    transformers.BertForMaskedLM(transformers.BertConfig(**bert(tmp_path / "MASKED_MODEL"))).save_pretrained(
+        "MASKED_MODEL"
+    )
     passages = [{"id": p.id, "title": p.title, "text": p.text} for p in bench.passage_records()]
     Path("passages.jsonl").write_text("".join(json.dumps(p) + "\n" for p in passages))
     kilt, released, given = [], [], []
@@ -76,16 +76,10 @@ def place(checkpoint: Path, dpr: Path, tmp_path: Path, monkeypatch: pytest.Monke
         kilt.append({"id": query.id, "input": query.input, "output": [output]})
         released.append({"question": query.input, "answers": list(query.answers())})
         context = {"title": query.name, "text": query.answers()[0]}
-        given.append(
-            {**released[-1], "positive_ctxs": [context], "hard_negative_ctxs": passages[:1]}
-        )
+        given.append({**released[-1], "positive_ctxs": [context], "hard_negative_ctxs": passages[:1]})
     Path("nq-train-kilt.jsonl").write_text("".join(json.dumps(k) + "\n" for k in kilt))
     paq = [
-        {
-            "question": f"{how} {p['title']}",
-            "answer": p["title"],
-            "answers": [{"passage_id": p["id"]}],
-        }
+        {"question": f"{how} {p['title']}", "answer": p["title"], "answers": [{"passage_id": p["id"]}]}
         for p in passages[:40]
         for how in ("who is", "what is", "where is")
     ]

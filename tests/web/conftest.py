@@ -43,9 +43,7 @@ def client(settings: Settings) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def small_board(
-    served_folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Any, str]]:
+def small_board(served_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Any, str]]:
     """A client and the key of a leaderboard, for all submissions of a module that are refused."""
 
     work = tmp_path_factory.mktemp("board")

@@ -30,9 +30,7 @@ def demo() -> Iterator[tuple[Page, Path]]:
             sync_playwright() as play,
         ):
             _, place, cookies = server
-            browser = play.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-            )
+            browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             page = browser.new_page(base_url=place, reduced_motion="reduce")
             page.context.add_cookies(
                 [{"name": name, "value": value, "url": place} for name, value in cookies.items()]

@@ -22,11 +22,7 @@ HARD = (
     "{{ 7 * 7 }}",
     "a/b?c=d&e=f#g",
 )
-WORDINGS = (
-    "by fact",
-    "by type",
-    "by a description that is long enough to need two lines on a phone",
-)
+WORDINGS = ("by fact", "by type", "by a description that is long enough to need two lines on a phone")
 
 
 def _names(count: int) -> Iterator[str]:
@@ -43,9 +39,7 @@ def hard_benchmark(path: Path, count: int = 3000, roles: bool = True) -> Benchma
             page = f"hard:{s}-{b}"
             role = ("head", "tail")[b] if roles else None
             text = f"{name} was born in {place}. " + ("word " * 80 if s < len(HARD) else "")
-            passages.append(
-                Passage(id=f"{page}#0", page=page, title=f"{name} ({place})", text=text)
-            )
+            passages.append(Passage(id=f"{page}#0", page=page, title=f"{name} ({place})", text=text))
             known = Bearer(
                 entity=f"Q{s}{b}", label=f"{name} ({place})", role=role, pages=(page,),
                 popularity=10.0 ** (6 - 3 * b) if roles else None,

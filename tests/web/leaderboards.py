@@ -17,9 +17,7 @@ def make_board(client: Any, key: str, *further: str, hidden: bool = False) -> st
     return str(client.get("/api/boards").json()[-1]["board"])
 
 
-def submitted(
-    client: Any, board: str, content: bytes, form: str, name: str = "mine", **fields: Any
-) -> Any:
+def submitted(client: Any, board: str, content: bytes, form: str, name: str = "mine", **fields: Any) -> Any:
     """The submission once it has been scored or refused."""
     answer = client.post(
         f"/api/boards/{board}/submissions", headers=as_person(client, "ann", "submitter", f"board:{board}"),

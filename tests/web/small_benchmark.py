@@ -108,9 +108,7 @@ def work_on(benchmark: Benchmark, path: Path) -> None:
         found = tools.search(f"{text} {reply}", 2)
         return str(found[0].text)
 
-    run_agent(
-        agent, benchmark, path, search=search, user=SimulatedUser(benchmark), name="asks back"
-    )
+    run_agent(agent, benchmark, path, search=search, user=SimulatedUser(benchmark), name="asks back")
     run_agent(
         lambda text, tools: tools.search(text, 2)[0].text, benchmark, path.with_name("guess"),
         search=search, name="takes the first",

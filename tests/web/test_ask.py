@@ -21,11 +21,7 @@ from whichone.web.web_site import Settings
 
 STAFF = [
     {"id": "1", "title": "Ada Park", "text": "Ada Park works in Payroll. The office is in Leeds."},
-    {
-        "id": "2",
-        "title": "Ada Park",
-        "text": "Ada Park works in <b>Legal</b>. The office is in Turin.",
-    },
+    {"id": "2", "title": "Ada Park", "text": "Ada Park works in <b>Legal</b>. The office is in Turin."},
     {"id": "3", "title": "Bo Lind", "text": "Bo Lind sells things."},
 ]
 
@@ -54,9 +50,7 @@ def test_what_does_not_say_enough_is_asked_back_and_the_answer_decides(client: A
     place = "/ask"
     page = text_of(client, place, params={"q": "Who is Kim Park?"})
     assert "It would ask back:" in page
-    answered = bars(
-        text_of(client, place, params={"q": "Who is Kim Park?", "said": "the sprinter"})
-    )
+    answered = bars(text_of(client, place, params={"q": "Who is Kim Park?", "said": "the sprinter"}))
     assert answered[0][0] == "Kim Park (sprinter)" and answered[0][1] > 50
     assert (
         "You answered “the sprinter”"

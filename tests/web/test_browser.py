@@ -73,9 +73,7 @@ def tab(place: str) -> Iterator[Page]:
 
 
 @pytest.fixture(params=[1300, 390])
-def page(
-    tab: Page, server: tuple[str, dict[str, str]], request: pytest.FixtureRequest
-) -> Iterator[Page]:
+def page(tab: Page, server: tuple[str, dict[str, str]], request: pytest.FixtureRequest) -> Iterator[Page]:
     """A page that fails the test when it asks another host or when the policy blocks something."""
     place, cookies = server
     tab.context.clear_cookies()
@@ -164,9 +162,7 @@ def compare_with_stored(file: Path, smaller: int) -> None:
     with Image.open(stored) as image:
         before = image.convert("L")
     taller = abs(small.height - before.height) / before.height
-    assert taller < 0.15, (
-        f"{file.name} is {small.height * 4} pixels high, it was {before.height * 4}"
-    )
+    assert taller < 0.15, f"{file.name} is {small.height * 4} pixels high, it was {before.height * 4}"
     height = min(small.height, before.height)
     box = (0, 0, small.width, height)
     difference = ImageStat.Stat(ImageChops.difference(small.crop(box), before.crop(box))).mean[0]

@@ -46,8 +46,7 @@ def say(client: Any, which: str, name: str, enough: Any, **rest: str) -> int | N
 
     def said(task: dict[str, Any]) -> dict[str, Any]:
         passages = {
-            p["id"]: {"enough": enough(task, p), "span": p["text"].split()[0]}
-            for p in task["passages"]
+            p["id"]: {"enough": enough(task, p), "span": p["text"].split()[0]} for p in task["passages"]
         }
         return {"passages": passages, "reason": "none of them", **rest}
 
@@ -55,9 +54,7 @@ def say(client: Any, which: str, name: str, enough: Any, **rest: str) -> int | N
     return None if task is None else int(task["task"])
 
 
-def test_passages_come_from_runs_and_share_words_with_an_answer(
-    served_folder: Path, tmp_path: Path
-) -> None:
+def test_passages_come_from_runs_and_share_words_with_an_answer(served_folder: Path, tmp_path: Path) -> None:
     served = next(iter(ServedFolder(served_folder, cache=tmp_path).benchmarks().values()))
     made = make_tasks(served, list(served.runs.values()), TableReader(), seed=0, most=None)
     assert len(made.tasks) == 12
@@ -68,9 +65,7 @@ def test_passages_come_from_runs_and_share_words_with_an_answer(
     assert overlap("nothing", [""]) == 0.0
 
 
-def test_three_people_each_and_a_majority_of_two_merges(
-    client: Any, key: str, settings: Any
-) -> None:
+def test_three_people_each_and_a_majority_of_two_merges(client: Any, key: str, settings: Any) -> None:
     which = make_campaign(client, key)
     for name in ("a", "b", "c"):
         done = {say(client, which, name, lambda t, p, who=name: who != "c") for _ in range(3)}
@@ -134,9 +129,7 @@ def test_low_overlap_goes_to_a_second_queue(client: Any, key: str) -> None:
         ({"enough": False}, {}, "paste other evidence"),
     ],
 )
-def test_half_answers_are_refused(
-    client: Any, key: str, passages: Any, rest: Any, message: str
-) -> None:
+def test_half_answers_are_refused(client: Any, key: str, passages: Any, rest: Any, message: str) -> None:
     which = make_campaign(client, key)
     who = as_person(client, "a", scope=f"campaign:{which}")
     task = client.post(f"/api/campaigns/{which}/task", headers=who).json()
@@ -162,9 +155,7 @@ def test_a_form_keeps_an_annotation_and_says_so(client: Any, key: str) -> None:
     assert "You have 1 so far." in again.text
 
 
-def test_work_left_lying_is_given_to_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_work_left_lying_is_given_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = open_database(str(tmp_path / "a.sqlite"))
     task = Task("q", "?", ("a",), (AskedPassage("p#0", control=True),))
     plan = task_queue.Plan(seed=0)
@@ -227,18 +218,14 @@ def test_gold_is_rejected_by_two_of_those_who_count(
     gold: tuple[bool, ...], again: bool | None, left_out: str, rejected: bool
 ) -> None:
     task = Task("q", "?", ("Rome",), (AskedPassage("g#0", control=True),))
-    said = {
-        p: Annotation({"g#0": Judged(enough, "x")}) for p, enough in zip("abc", gold, strict=True)
-    }
+    said = {p: Annotation({"g#0": Judged(enough, "x")}) for p, enough in zip("abc", gold, strict=True)}
     second = {} if again is None else {"d": Annotation({"g#0": Judged(again, "x")})}
     done = Done(0, task, task_queue.SETTLED, said, second, {})
     assert gold_rejected(done, frozenset(left_out)) is rejected
 
 
 def test_merging_by_hand() -> None:
-    task = Task(
-        "q", "?", ("Rome",), (AskedPassage("g#0", control=True), AskedPassage("n#0", system="x"))
-    )
+    task = Task("q", "?", ("Rome",), (AskedPassage("g#0", control=True), AskedPassage("n#0", system="x")))
     said = {"a": (True, True), "b": (True, True), "c": (False, False)}
     rows = [
         {"task": 0, "query": "q", "task_content": msgspec.json.encode(task).decode(), "task_queue": 3,
@@ -298,14 +285,9 @@ def test_a_question_lives_on_by_pasted_evidence(client: Any, key: str, settings:
 
 @pytest.mark.parametrize(
     ("text", "problem"),
-    [
-        ("too few words", "fewer than 4 words"),
-        ("words that nobody ever wrote", "not in the corpus"),
-    ],
+    [("too few words", "fewer than 4 words"), ("words that nobody ever wrote", "not in the corpus")],
 )
-def test_what_cannot_be_found_is_left_to_the_admin(
-    client: Any, key: str, text: str, problem: str
-) -> None:
+def test_what_cannot_be_found_is_left_to_the_admin(client: Any, key: str, text: str, problem: str) -> None:
     which = make_campaign(client, key, questions=1)
     for name in ("a", "b", "c"):
         say(client, which, name, lambda t, p: False, other=text)
@@ -317,24 +299,18 @@ def test_what_cannot_be_found_is_left_to_the_admin(
 def without_gold(folder: Path) -> Benchmark:
     """The small benchmark with questions that nobody gave provenance to."""
     old = Benchmark.open(folder / "small")
-    bare = [
-        replace(q, outputs=tuple(replace(o, provenance=()) for o in q.outputs)) for q in old.queries
-    ]
+    bare = [replace(q, outputs=tuple(replace(o, provenance=()) for o in q.outputs)) for q in old.queries]
     made = save_benchmark(folder / "bare", name="bare", queries=bare, corpus=old.corpus, sets=old.sets, allow_no_gold=True)  # fmt: skip
 
     def search(text: str, k: int) -> list[tuple[str, float]]:
         wanted = next(q for q in old.queries if q.input == text)
         return [(f"{page}#0", 1.0) for page in sorted(wanted.gold_pages())]
 
-    run_retriever(
-        FunctionRetriever(search, name="finds"), made, folder / "finds", k=5, name="finds"
-    )
+    run_retriever(FunctionRetriever(search, name="finds"), made, folder / "finds", k=5, name="finds")
     return made
 
 
-def test_a_question_without_gold_goes_where_nobody_finds_evidence(
-    settings: Any, tmp_path: Path
-) -> None:
+def test_a_question_without_gold_goes_where_nobody_finds_evidence(settings: Any, tmp_path: Path) -> None:
     bare = without_gold(settings.folder)
     with opened(settings) as client:
         which = make_campaign(client, bare.folder.content_hash[:12], questions=12)
@@ -344,9 +320,7 @@ def test_a_question_without_gold_goes_where_nobody_finds_evidence(
                 # task 0: nobody; task 1: one of three; all others: two of three
                 say(client, which, name, lambda t, p, who=name: {0: "", 1: "a"}.get(t["task"], "ab").count(who) > 0)  # fmt: skip
         results = client.get(f"/api/campaigns/{which}/results").json()
-        asked = [
-            row["query"] for row in task_queue.everything(client.app.state.site.database, which)
-        ]
+        asked = [row["query"] for row in task_queue.everything(client.app.state.site.database, which)]
         first_two = list(dict.fromkeys(asked))[:2]
         assert results["dropped"] == results["dropped_without_evidence"] == 2
         page = client.get(f"/annotate/{which}/results").text
@@ -357,12 +331,8 @@ def test_a_question_without_gold_goes_where_nobody_finds_evidence(
     assert {q.id for q in bare.queries} - {q.id for q in version.queries} == set(first_two)
     assert all(len(q.gold_pages()) == 1 for q in version.queries)
     export_kilt(version, tmp_path / "out.jsonl")
-    records = [
-        msgspec.json.decode(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()
-    ]
-    given = [
-        e for r in records for o in r["output"] for e in o.get("provenance", ()) if "spans" in e
-    ]
+    records = [msgspec.json.decode(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
+    given = [e for r in records for o in r["output"] for e in o.get("provenance", ()) if "spans" in e]
     assert len(given) >= 9
     for entry in given:
         assert (entry["start_paragraph_id"], entry["start_character"]) == (1, 0)
@@ -385,11 +355,7 @@ def test_places_are_of_the_paragraphs_that_the_words_are_in() -> None:
 
 def test_places_are_of_the_knowledge_base_that_is_asked(tmp_path: Path) -> None:
     kb = write_snapshot(tmp_path / "kb")
-    record = {
-        "id": "1",
-        "input": "Who released Soul Food?",
-        "output": [{"answer": "Fox 2000 Pictures"}],
-    }
+    record = {"id": "1", "input": "Who released Soul Food?", "output": [{"answer": "Fox 2000 Pictures"}]}
     file = tmp_path / "eli5-dev-kilt.jsonl"
     file.write_bytes(msgspec.json.encode(record) + b"\n")
     benchmark = import_kilt([file], tmp_path / "bench", KiltPlan(knowledge=str(kb)))

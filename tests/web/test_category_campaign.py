@@ -53,11 +53,7 @@ def ambig(answered_folder: Path, tmp_path: Path, database_url: str) -> Iterator[
 
     folder = shutil.copytree(answered_folder, tmp_path / "served")
     settings = Settings(
-        folder=folder,
-        database=database_url,
-        cache=tmp_path / "cache",
-        hosts=("testserver",),
-        login=False,
+        folder=folder, database=database_url, cache=tmp_path / "cache", hosts=("testserver",), login=False
     )
     with opened(settings) as client:
         yield client
@@ -121,9 +117,7 @@ def test_a_new_version_of_the_answers_names_its_parent(ambig: Any, tmp_path: Pat
     made = ambig.post(f"/annotate/{which}/version", data={"form_token": form_token(page)})
     assert "The new version is in the served folder" in made.text
     ambig.post(f"/annotate/{which}/version", data={"form_token": form_token(page)})
-    assert (
-        tmp_path / "served" / f"annotated-{which}-version-2-1"
-    ).exists()  # nothing is written over
+    assert (tmp_path / "served" / f"annotated-{which}-version-2-1").exists()  # nothing is written over
     later = make_campaign(ambig, key_of(ambig), kind="categories", questions=2, controls=0)
     plan = ambig.get(f"/api/campaigns/{later}/results").json()["plan"]
     assert plan["runs"] == ["good", "mixes"]  # nobody is asked about an answer twice

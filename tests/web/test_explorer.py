@@ -172,10 +172,7 @@ def test_runs_over_a_built_in_benchmark_bring_it(tmp_path: Path, served_folder: 
 def test_shares_are_those_of_the_measures(tmp_path: Path) -> None:
     """Confused of the queries about shared names; failed is not the same as without a result."""
     small = small_benchmark(tmp_path / "served" / "small")
-    plain = [
-        replace(q, id=f"plain{n}", name=None, name_set=None)
-        for n, q in enumerate(small.queries[:8])
-    ]
+    plain = [replace(q, id=f"plain{n}", name=None, name_set=None) for n, q in enumerate(small.queries[:8])]
     benchmark = save_benchmark(
         tmp_path / "served" / "mixed",
         name="mixed",

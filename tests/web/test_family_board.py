@@ -117,9 +117,7 @@ def test_a_partial_submission_has_a_row_that_says_so(
     client, board = challenge
     chosen = {name: predictions[name].read_bytes() for name in ("nq", "fever", "wow")}
     names = {"nq": "x.jsonl", "fever": "y.jsonl.gz", "wow": "z.jsonl"}
-    uploads = [
-        ("file", (names[n], gzip.compress(c) if n == "fever" else c)) for n, c in chosen.items()
-    ]
+    uploads = [("file", (names[n], gzip.compress(c) if n == "fever" else c)) for n, c in chosen.items()]
     answer = client.post(
         f"/api/boards/{board}/submissions", headers=as_person(client, "ann", "submitter", f"board:{board}"),
         files=uploads, data={"name": "three"},
@@ -179,9 +177,7 @@ def test_an_archive_reaches_no_file_of_the_server(
     assert "unpacked it is more than" in row["message"]
 
 
-def test_collections_of_amber_are_one_family_told_apart_by_name(
-    shared: Path, tmp_path: Path
-) -> None:
+def test_collections_of_amber_are_one_family_told_apart_by_name(shared: Path, tmp_path: Path) -> None:
     """Two collections whose queries have the same ids: the names of the files decide."""
     files, expected = {}, {}
     for name, case in (("human", "a01_basic"), ("non-human", "a15_large")):

@@ -46,9 +46,7 @@ def api(settings: Any, key: str) -> Iterator[httpx.Client]:
 
 @pytest.mark.slow
 def test_the_api_stands_fuzzing(api: httpx.Client, key: str) -> None:
-    schema = schemathesis.openapi.from_url(
-        f"{api.base_url}/openapi.json".replace("//openapi", "/openapi")
-    )
+    schema = schemathesis.openapi.from_url(f"{api.base_url}/openapi.json".replace("//openapi", "/openapi"))
     checks = CHECKS.get_by_names(WANTED)
     known = {
         "/api/benchmarks/": {"key": key},

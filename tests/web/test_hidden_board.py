@@ -178,10 +178,7 @@ def test_deleted_submissions_count_and_stay_as_a_line(settings: Settings, key: s
             gone = client.post(f"{place}/{row['submission']}/delete", data={"x": "y"}, headers=who)
             assert gone.status_code == 200
         last = client.post(
-            f"/api{place}",
-            headers=who,
-            files={"file": content},
-            data={"name": "n", "format": "trec"},
+            f"/api{place}", headers=who, files={"file": content}, data={"name": "n", "format": "trec"}
         )
         assert last.status_code == 429
         assert "all 3 submissions to this board are used up" in last.json()["detail"]

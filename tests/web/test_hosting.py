@@ -27,17 +27,14 @@ def nginx(work: Path, server: str) -> Iterator[str]:
     port = free_port()
     work.mkdir()
     temporary = "".join(
-        f"{kind}_temp_path {work}/{kind};\n"
-        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        f"{kind}_temp_path {work}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     (work / "nginx.conf").write_text(
         f"daemon off; pid {work}/pid; error_log {work}/error.log;\nevents {{}}\n"
         f"http {{ access_log off;\n{temporary}{server.replace('LISTEN', f'127.0.0.1:{port}')} }}\n"
     )
     assert NGINX
-    process = subprocess.Popen(
-        [NGINX, "-p", work, "-c", work / "nginx.conf"], stderr=subprocess.DEVNULL
-    )
+    process = subprocess.Popen([NGINX, "-p", work, "-c", work / "nginx.conf"], stderr=subprocess.DEVNULL)
     place = f"http://127.0.0.1:{port}"
     try:
         wait_for(lambda: httpx.get(place, trust_env=False), httpx.TransportError, 20)
@@ -50,9 +47,7 @@ def nginx(work: Path, server: str) -> Iterator[str]:
 @pytest.mark.slow
 @pytest.mark.skipif(not NGINX, reason="nginx is not installed (WHICHONE_NGINX)")
 @pytest.mark.parametrize("configuration", ["bare", "ours"])
-def test_the_world_is_not_admin_behind_nginx(
-    served_folder: Path, tmp_path: Path, configuration: str
-) -> None:
+def test_the_world_is_not_admin_behind_nginx(served_folder: Path, tmp_path: Path, configuration: str) -> None:
     folder = shutil.copytree(served_folder, tmp_path / "served")
     with served(folder, str(tmp_path / "w.sqlite"), tmp_path / "cache") as (_, place, cookies):
         upstream = place.removeprefix("http://")
@@ -77,9 +72,7 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
     unit.write_text(
         (DEPLOY / "whichone.service").read_text().replace("/opt/whichone/bin/whichone", sys.executable)
     )  # fmt: skip
-    answer = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True
-    )
+    answer = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
     ours = [line for line in answer.stderr.splitlines() if "whichone.service" in line]
     assert ours == []
 
@@ -95,8 +88,5 @@ def test_a_copy_made_while_the_server_runs_is_whole(served_folder: Path, tmp_pat
         source.backup(target)  # what sqlite3's .backup does
         source.close()
         target.close()
-    with (
-        served(folder, str(copy), cache) as (_, place, cookies),
-        visitor(place, cookies) as client,
-    ):
+    with served(folder, str(copy), cache) as (_, place, cookies), visitor(place, cookies) as client:
         assert "kept" in client.get("/access").text

@@ -36,10 +36,7 @@ def test_runs_and_submissions_stand_side_by_side(client: Any, key: str, settings
     benchmark = Benchmark.open(settings.folder / "small")
     board = make_board(client, key)
     assert submitted(client, board, trec(benchmark), "trec")["state"] == "done"
-    assert (
-        submitted(client, board, gzip.compress(trec(benchmark, False)), "trec", "wrong")["state"]
-        == "done"
-    )
+    assert submitted(client, board, gzip.compress(trec(benchmark, False)), "trec", "wrong")["state"] == "done"
     systems = {s["system"]: s for s in whole_board(client, board, 4)["systems"]}
     assert systems["mine"]["measures"]["acc@1"]["value"] == 1.0
     assert systems["perfect"]["measures"]["acc@1"]["value"] == 1.0
@@ -47,9 +44,7 @@ def test_runs_and_submissions_stand_side_by_side(client: Any, key: str, settings
     assert systems["second"]["measures"]["acc@5"]["value"] == 1.0
     for _ in range(100):  # the tests follow the last row
         second = whole_board(client, board, 4)["systems"]
-        if all(
-            s["p_against_best"] is not None for s in second if s["system"] in ("wrong", "second")
-        ):
+        if all(s["p_against_best"] is not None for s in second if s["system"] in ("wrong", "second")):
             break
         time.sleep(0.05)
     # Four names all worse: 2 of 16 sign patterns are as extreme, and three tests were made.
@@ -67,9 +62,7 @@ def test_a_system_scored_while_the_board_is_read(
     board = make_board(client, key)
     names = [s["system"] for s in whole_board(client, board, 2)["systems"]]
     read, calls = board_module.rows_of, itertools.count()
-    monkeypatch.setattr(
-        board_module, "rows_of", lambda *given: read(*given)[: 2 if next(calls) else 1]
-    )
+    monkeypatch.setattr(board_module, "rows_of", lambda *given: read(*given)[: 2 if next(calls) else 1])
     for known in (names[:1], names):
         systems = client.get(f"/api/boards/{board}").json()["systems"]
         assert [s["system"] for s in systems] == known
@@ -90,9 +83,7 @@ def test_what_counts_as_wrong_is_told(client: Any, key: str, settings: Any) -> N
     assert "Counted as wrong: 1 of 12 queries have no ranking." in page
 
 
-def test_every_format_gives_the_same_row(
-    client: Any, key: str, settings: Any, tmp_path: Path
-) -> None:
+def test_every_format_gives_the_same_row(client: Any, key: str, settings: Any, tmp_path: Path) -> None:
     benchmark = Benchmark.open(settings.folder / "small")
     run = Run.open(settings.folder / "runs" / "second")
     board = make_board(client, key)
@@ -101,11 +92,7 @@ def test_every_format_gives_the_same_row(
         for q in benchmark.queries
     ]
     files = {"whichone": "\n".join(map(json.dumps, own)).encode()}
-    for form, export in (
-        ("amber", export_amber_run),
-        ("kilt", export_kilt_run),
-        ("dpr", export_dpr_run),
-    ):
+    for form, export in (("amber", export_amber_run), ("kilt", export_kilt_run), ("dpr", export_dpr_run)):
         export(run, tmp_path / form, str(settings.folder / "small"))
         files[form] = next(p for p in (tmp_path / form).rglob("*") if p.is_file()).read_bytes()
     for form, content in files.items():
@@ -144,11 +131,7 @@ def test_answers_are_scored_as_answers(client: Any, key: str, settings: Any) -> 
             "record 1: the score of passage wiki:30#0 is no number: 'high'",
         ),
         (b'[{"question": "?",\n "answers": [], "ctxs": []}\n', "dpr", "line 2: the array is not"),
-        (
-            b"q00 Q0 wiki:00 1 1.0 t\nqXX Q0 wiki:00 1 1.0 t",
-            "trec",
-            "line 2: the benchmark has no such",
-        ),
+        (b"q00 Q0 wiki:00 1 1.0 t\nqXX Q0 wiki:00 1 1.0 t", "trec", "line 2: the benchmark has no such"),
         (b"q00 Q0 wiki:00 1 1.0 t", "trec", "11 of 12 queries have no ranking"),
         (b'{"id": "q00"}', "kilt", "line 1: not a prediction"),
         (b'{"question": "q00", "passages": ["wiki:00#0"]}\n{"question"', "whichone", "line 2"),
@@ -202,9 +185,7 @@ def test_what_is_hidden_is_shown_in_no_study_and_no_campaign(client: Any, key: s
         assert "hides the gold" in refused.text
 
 
-def test_gold_that_another_benchmark_shows_cannot_be_hidden(
-    client: Any, key: str, settings: Any
-) -> None:
+def test_gold_that_another_benchmark_shows_cannot_be_hidden(client: Any, key: str, settings: Any) -> None:
     old = Benchmark.open(settings.folder / "small")
     save_benchmark(
         settings.folder / "part", name="part", queries=old.queries[:3], passages=old.passages,
@@ -220,10 +201,7 @@ def test_gold_that_another_benchmark_shows_cannot_be_hidden(
 
 def test_what_people_have_seen_cannot_be_hidden(client: Any, key: str) -> None:
     boss = as_person(client, "boss", "admin")
-    assert (
-        client.post("/annotate", data={"benchmark": key, "questions": 1}, headers=boss).status_code
-        == 200
-    )
+    assert client.post("/annotate", data={"benchmark": key, "questions": 1}, headers=boss).status_code == 200
     refused = client.post("/boards", data={"benchmark": key, "hidden": "yes"}, headers=boss)
     assert refused.status_code == 422
     assert "cannot be hidden" in refused.text
@@ -276,9 +254,7 @@ def test_a_board_is_a_table_one_can_use(client: Any, key: str, settings: Any) ->
 
 def test_a_refused_form_keeps_what_was_typed(client: Any, key: str) -> None:
     board = make_board(client, key)
-    token = re.search(
-        r'name="form_token" value="(\w+)"', client.get(f"/boards/{board}/submit").text
-    )
+    token = re.search(r'name="form_token" value="(\w+)"', client.get(f"/boards/{board}/submit").text)
     assert token
     typed = {"name": "mine", "team": "Ours", "link": "ftp://x", "form_token": token[1]}
     refused = client.post(

@@ -195,9 +195,7 @@ def test_tries_at_the_door_are_limited(away: Any) -> None:
 def test_many_with_good_links_may_come_from_one_address(away: Any) -> None:
     for _ in range(50):
         away.cookies.clear()
-        answer = away.get(
-            "/enter", params={"token": token_of(away, "reader")}, follow_redirects=False
-        )
+        answer = away.get("/enter", params={"token": token_of(away, "reader")}, follow_redirects=False)
         assert answer.status_code == 303
 
 
@@ -236,9 +234,7 @@ def test_links_and_cookies_behind_tls_are_for_tls(away: Any) -> None:
     assert link
     assert link[1] == "https"
     for headers, secure in (({}, False), (tls, True)):
-        answer = away.get(
-            "/enter", params={"token": link[2]}, headers=headers, follow_redirects=False
-        )
+        answer = away.get("/enter", params={"token": link[2]}, headers=headers, follow_redirects=False)
         assert ("secure" in answer.headers["set-cookie"].lower()) is secure
 
 
@@ -413,9 +409,7 @@ def test_a_text_cannot_turn_the_page_round(client: Any, key: str) -> None:
     assert "<bdi>Zoë Önö</bdi>" in client.get(f"/b/{key}").text
 
 
-def test_an_export_counts_before_it_reads(
-    client: Any, key: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_counts_before_it_reads(client: Any, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
     def noted(database: Any, sql: str, *rest: Any) -> Any:

@@ -74,10 +74,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connecti
             page = gold[text]
             other = page[:-1] + "1"
             first = right[text] if number == 0 else text[7:8] != "a"
-            return [
-                ((page if first else other) + "#0", 1.0),
-                ((other if first else page) + "#0", 0.5),
-            ]
+            return [((page if first else other) + "#0", 1.0), ((other if first else page) + "#0", 0.5)]
 
         run_retriever(FunctionRetriever(search, name=f"r{number}"), benchmark, root / f"r{number}", k=2,
                       name=f"r{number}")  # fmt: skip
@@ -117,9 +114,7 @@ class Everything:
         ]  # fmt: skip
 
 
-def paged(
-    database: sqlite3.Connection, wanted: listing.Wanted, find: Any, number: str
-) -> list[int]:
+def paged(database: sqlite3.Connection, wanted: listing.Wanted, find: Any, number: str) -> list[int]:
     """All pages, one after the other."""
     rows: list[int] = []
     after: int | None = 0
@@ -174,9 +169,7 @@ def test_queries_are_found_by_text_facet_and_outcome(index: sqlite3.Connection) 
         assert paged(index, wanted, listing.find_queries, "q") == expected, wanted
 
 
-def test_counting_stops_and_says_so(
-    index: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counting_stops_and_says_so(index: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "MOST_COUNTED", 60)
     page = listing.find_sets(index, listing.Wanted("a"))
     assert (len(page.rows), page.count, page.exact) == (listing.PAGE, 60, False)
@@ -215,17 +208,12 @@ def test_a_benchmark_without_name_sets_shows_its_queries(without_sets: Any) -> N
 def test_queries_show_what_became_of_them(client: Any, key: str) -> None:
     served = client.get("/api/benchmarks").json()[0]
     runs = {run["name"]: run["key"] for run in served["runs"]}
-    pair = {
-        "run": runs["perfect"],
-        "other": runs["second"],
-        "outcome": "right-wrong",
-        "q": "kim park",
-    }
+    pair = {"run": runs["perfect"], "other": runs["second"], "outcome": "right-wrong", "q": "kim park"}
     listed = client.get(f"/api/benchmarks/{key}/queries", params=pair).json()
     assert listed["count"] == 3
-    assert {
-        (q["right0"], q["right1"], q["confused1"], q["gold_rank1"]) for q in listed["queries"]
-    } == {(1, 0, 1, 2)}
+    assert {(q["right0"], q["right1"], q["confused1"], q["gold_rank1"]) for q in listed["queries"]} == {
+        (1, 0, 1, 2)
+    }
     page = text_of(client, f"/b/{key}/queries", params=pair)
     assert "second: confused, gold at 2" in page
     second = f"/b/{key}/queries?outcome=confused&run={runs['second']}&fragment=true"
@@ -237,9 +225,7 @@ def test_queries_show_what_became_of_them(client: Any, key: str) -> None:
 
 def test_plain_questions_can_be_explored(tmp_path: Path) -> None:
     benchmark = small_benchmark(tmp_path / "served" / "small")
-    plain = [
-        Query(id=q.id, task=q.task, input=q.input, outputs=q.outputs) for q in benchmark.queries
-    ]
+    plain = [Query(id=q.id, task=q.task, input=q.input, outputs=q.outputs) for q in benchmark.queries]
     made = save_benchmark(
         tmp_path / "served" / "plain", name="plain", queries=plain, passages=benchmark.passages
     )
@@ -254,9 +240,7 @@ def test_plain_questions_can_be_explored(tmp_path: Path) -> None:
     with open_client(settings) as client:
         key = made.folder.content_hash[:12]
         run = next(b for b in client.get("/api/benchmarks").json() if b["key"] == key)["runs"][0]
-        right = client.get(
-            f"/api/benchmarks/{key}/queries", params={"outcome": "right", "run": run["key"]}
-        )
+        right = client.get(f"/api/benchmarks/{key}/queries", params={"outcome": "right", "run": run["key"]})
         assert [q["id"] for q in right.json()["queries"]] == ["q00"]
         page = client.get(f"/b/{key}/query/1").text
         assert page.count('<li class="gold">') == 1
@@ -315,9 +299,4 @@ def test_sets_are_numbered_by_their_head(tmp_path: Path, monkeypatch: pytest.Mon
         explorer_index.build_benchmark_index(index, small.folder)
         with opened(index) as database:
             rows = database.execute("select n, bearers, gap from sets order by id").fetchall()
-        assert [tuple(row) for row in rows] == [
-            (2, 3, 2.5),
-            (3, 2, None),
-            (4, 2, None),
-            (1, 2, 900.0),
-        ]
+        assert [tuple(row) for row in rows] == [(2, 3, 2.5), (3, 2, None), (4, 2, None), (1, 2, 900.0)]

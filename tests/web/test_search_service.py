@@ -36,9 +36,7 @@ class Service:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         command = [sys.executable, "-m", "whichone", "serve", "--search", str(index)]
-        self._process = subprocess.Popen(
-            [*command, "--port", str(port)], stderr=subprocess.PIPE, text=True
-        )
+        self._process = subprocess.Popen([*command, "--port", str(port)], stderr=subprocess.PIPE, text=True)
         assert self._process.stderr is not None
         said = ""
         while "Bearer" not in said:

@@ -37,10 +37,7 @@ def test_work_is_committed_or_undone_alone(database_url: str) -> None:
         futures = [pool.submit(put, f"n{n:03}", n % 5 == 0) for n in range(100)]
     failed = [f for f in futures if f.exception()]
     assert len(failed) == 20
-    kept = [
-        r["name"]
-        for r in database.read("select name from settings where name like 'n%' order by name")
-    ]
+    kept = [r["name"] for r in database.read("select name from settings where name like 'n%' order by name")]
     assert kept == [f"n{n:03}" for n in range(100) if n % 5]
     database.close()
     again = open_database(database_url)
@@ -88,14 +85,7 @@ def test_a_kill_loses_nothing_that_was_confirmed(
     benchmark = next(s for s in ServedFolder(served_folder, cache=tmp_path).benchmarks().values())
     database = open_database(database_url)
     passage = AskedPassage("wiki:00#0", control=True)
-    asked = {
-        "qid": "q",
-        "question": "?",
-        "name": "n",
-        "text": "t",
-        "bearers": (),
-        "automatic": "partial",
-    }
+    asked = {"qid": "q", "question": "?", "name": "n", "text": "t", "bearers": (), "automatic": "partial"}
     links = Links(database, Tokens(secret_in(tmp_path / "secret")))
     given: dict[tuple[str, str], str] = {}
     for kind, campaign in CAMPAIGNS.items():
@@ -128,11 +118,7 @@ def test_a_kill_loses_nothing_that_was_confirmed(
                 if len(confirmed[kind]) >= 60:
                     enough[kind].set()
 
-    with served(served_folder, database_url, tmp_path / "cache", tmp_path / "secret") as (
-        process,
-        place,
-        _,
-    ):
+    with served(served_folder, database_url, tmp_path / "cache", tmp_path / "secret") as (process, place, _):
         people = [threading.Thread(target=person, args=(*who, place)) for who in given]
         for one in people:
             one.start()
@@ -187,9 +173,7 @@ def test_all_rooms_work_on_both(settings: Any, key: str, database_url: str) -> N
 def test_a_database_of_another_layout_is_refused(tmp_path: Path, layout: str) -> None:
     place = str(tmp_path / "x.sqlite")
     database = open_database(place)
-    database.write(
-        lambda t: t.execute(f"update settings set value = '{layout}' where name = 'schema'")
-    )
+    database.write(lambda t: t.execute(f"update settings set value = '{layout}' where name = 'schema'"))
     database.close()
     with pytest.raises(NewerFormat, match=f"layout {layout}"):
         open_database(place)

@@ -146,9 +146,7 @@ def test_readers_exact_match_stands_beside_the_people(client: Any, key: str, set
             Setting(passages="retrieved", depth=1), run=run, name=name,
         )  # fmt: skip
     which = made(client, key, pilot=0, items=12)
-    systems = {
-        s["system"]: s for s in client.get(f"/api/studies/{which}/results").json()["systems"]
-    }
+    systems = {s["system"]: s for s in client.get(f"/api/studies/{which}/results").json()["systems"]}
     assert systems["reads"]["em"]["value"] == 1.0
     assert systems["refuses"]["em"]["value"] == 0.0
     assert systems["trips"]["em"]["value"] == 0.75  # three of twelve failed, and count as wrong

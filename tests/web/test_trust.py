@@ -75,10 +75,7 @@ def test_the_printed_link_opens_the_page(served_folder: Path, tmp_path: Path) ->
     """The real program on loopback, without --no-login."""
     folder = shutil.copytree(served_folder, tmp_path / "served")
     database, secret = str(tmp_path / "w.sqlite"), tmp_path / "secret"
-    with (
-        served(folder, database, tmp_path / "cache", secret) as (_, place, _),
-        visitor(place) as client,
-    ):
+    with served(folder, database, tmp_path / "cache", secret) as (_, place, _), visitor(place) as client:
         assert client.get("/").status_code == 401
 
 
@@ -152,9 +149,7 @@ def test_a_get_never_writes(client: Any, key: str, settings: Settings) -> None:
     database = client.app.state.site.database
 
     def content() -> list[Any]:
-        tables = [
-            r["name"] for r in database.read("select name from sqlite_master where type = 'table'")
-        ]
+        tables = [r["name"] for r in database.read("select name from sqlite_master where type = 'table'")]
         return [database.read(f"select * from {table}") for table in tables]
 
     before = content()
@@ -246,9 +241,7 @@ def test_a_child_that_dies_is_tried_twice(
     assert tries.count("mine") == 2
 
 
-def test_what_killed_the_server_twice_is_refused_when_it_starts(
-    settings: Settings, key: str
-) -> None:
+def test_what_killed_the_server_twice_is_refused_when_it_starts(settings: Settings, key: str) -> None:
     with opened(settings) as client:
         board = make_board(client, key)
         client.app.state.scorer.stop()  # type: ignore[attr-defined]
@@ -309,9 +302,7 @@ def test_a_name_belongs_to_whoever_submitted_it_first(client: Any, key: str, set
 def test_an_upload_is_not_read_before_the_link_is_checked(client: Any, key: str) -> None:
     board = make_board(client, key)
     reader = as_person(client, "r", "reader")
-    answer = client.post(
-        f"/api/boards/{board}/submissions", headers=reader, content=b"not even a form"
-    )
+    answer = client.post(f"/api/boards/{board}/submissions", headers=reader, content=b"not even a form")
     assert answer.status_code == 403
 
 
@@ -427,11 +418,7 @@ def test_health_head_and_logs(settings: Settings, capfd: pytest.CaptureFixture[s
         assert "lab@example.org" in refused.text
         assert client.get("/api/nowhere").json()["contact"] == "lab@example.org"
         assert "lab@example.org" in client.get("/nowhere").text
-        for written in (
-            "/enter%3Ftoken=abc-def",
-            "/enter/%61bc-def",
-            "/enter;Token=abc-def?x=abc-def",
-        ):
+        for written in ("/enter%3Ftoken=abc-def", "/enter/%61bc-def", "/enter;Token=abc-def?x=abc-def"):
             assert client.get(written).status_code == 404
     lines = [json.loads(line) for line in capfd.readouterr().err.splitlines() if line[:1] == "{"]
     assert [line["path"] for line in lines] == [

@@ -146,9 +146,7 @@ def real_benchmark(path: Path, shared: Path, questions: int = 60) -> Benchmark:
         n = counts[p["title"]] = counts.get(p["title"], -1) + 1
         page = f"wiki:{p['title'].replace(' ', '_')}"
         passages.append(
-            Passage(
-                id=f"{page}#{n}", page=page, title=p["title"], text=p["text"], source_id=p["id"]
-            )
+            Passage(id=f"{page}#{n}", page=page, title=p["title"], text=p["text"], source_id=p["id"])
         )
     pages = {p.title: p.page for p in passages}
     queries = [
@@ -178,16 +176,12 @@ def real_folder(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         best = sorted(words, key=lambda p: (-len(asked & words[p]), p))
         return [(p, float(len(asked & words[p]))) for p in best[:k]]
 
-    run_retriever(
-        FunctionRetriever(search, name="words"), benchmark, folder / "run", k=20, name="words"
-    )
+    run_retriever(FunctionRetriever(search, name="words"), benchmark, folder / "run", k=20, name="words")
     return folder
 
 
 @pytest.mark.parametrize("form", ["trec", "dpr", "whichone"])
-def test_rankings_of_real_passages(
-    opened: Open, real_folder: Path, tmp_path: Path, form: str
-) -> None:
+def test_rankings_of_real_passages(opened: Open, real_folder: Path, tmp_path: Path, form: str) -> None:
     run = Run.open(real_folder / "run")
     files: dict[str, Callable[[], Any]] = {
         "trec": lambda: export_trec_run(run, tmp_path / "out"),
@@ -233,9 +227,7 @@ DPR = b'[{"question": "%s", "answers": [], "ctxs": [{"id": "wiki:00#0", "text": 
         (NOWHERE, "record 2: the corpus has no page or passage"),
     ],
 )  # fmt: skip
-def test_a_bad_record_of_dpr_is_named(
-    small_board: tuple[Any, str], second: bytes, message: str
-) -> None:
+def test_a_bad_record_of_dpr_is_named(small_board: tuple[Any, str], second: bytes, message: str) -> None:
     content = DPR % (b"Where was Abe Lincoln the president from?", second)
     row = submitted(*small_board, content, "dpr")
     assert row["state"] == "refused"

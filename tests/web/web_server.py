@@ -81,9 +81,7 @@ def visitor(
     place: str, cookies: dict[str, str] | None = None, headers: dict[str, str] | None = None
 ) -> httpx.Client:
     """Of a server without TLS: reading the authorities' certificates would take longer than the visit."""
-    return httpx.Client(
-        base_url=place, cookies=cookies, headers=headers, trust_env=False, verify=False
-    )
+    return httpx.Client(base_url=place, cookies=cookies, headers=headers, trust_env=False, verify=False)
 
 
 def opened(settings: Settings, **changes: Any) -> TestClient:
@@ -112,9 +110,7 @@ def served(
     options += ("--secret", str(secret)) if secret else ("--no-login",)
     place = f"http://127.0.0.1:{port}"
     with tempfile.NamedTemporaryFile("w+") as said:
-        process = subprocess.Popen(
-            [*command, "--database", database, *options], env=environment, stderr=said
-        )
+        process = subprocess.Popen([*command, "--database", database, *options], env=environment, stderr=said)
         try:
             with visitor(place) as client:
                 wait_for(lambda: client.get("/health"), httpx.TransportError)

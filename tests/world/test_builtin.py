@@ -83,9 +83,7 @@ def test_the_dumps_can_be_read_and_agree(source: WorldSource, dumps: dict[str, P
     entities = {e["id"]: e for e in json.loads(bz2.decompress(dumps[WIKIDATA].read_bytes()))}
     pages = [json.loads(line) for line in gzip.decompress(dumps[KILT].read_bytes()).splitlines()]
     root = ET.fromstring(bz2.decompress(dumps[WIKIPEDIA].read_bytes()))
-    exported = {
-        p.findtext(f"{SPACE}title"): p.findtext(f"{SPACE}id") for p in root.iter(f"{SPACE}page")
-    }
+    exported = {p.findtext(f"{SPACE}title"): p.findtext(f"{SPACE}id") for p in root.iter(f"{SPACE}page")}
     assert len(pages) == len(source.pages) + len(source.names)
     for page in pages:
         assert exported[page["wikipedia_title"]] == page["wikipedia_id"]

@@ -147,10 +147,7 @@ def test_mediawiki_has_pages_redirects_and_a_disambiguation_page(dumps: dict[str
     assert "{{disambiguation}}" in text
     article = pages["Ann Example (musician)"].findtext(f"{NAMESPACE}revision/{NAMESPACE}text") or ""
     assert "[[Trombone|trombone]] and knew [[Nobody]]" in article
-    assert (
-        "\n== Career ==\n\n=== Early years ===\n\n* first [[Anna Example|post]]\n* second"
-        in article
-    )
+    assert "\n== Career ==\n\n=== Early years ===\n\n* first [[Anna Example|post]]\n* second" in article
     assert article.endswith("[[Category:Trombonists]]\n[[Category:Examples]]")
 
 
@@ -191,12 +188,7 @@ def test_same_source_same_bytes(source: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        (
-            "ann-example.toml",
-            'value = "trombone"',
-            'value = "tuba"',
-            "neither a value nor an entity",
-        ),
+        ("ann-example.toml", 'value = "trombone"', 'value = "tuba"', "neither a value nor an entity"),
         ("ann-example.toml", "12345", "54321", "appears in the first 350 words"),
         ("ann-example.toml", "views = 9000", "views = 310", "less than a tenth"),
         ("ann-example.toml", '"Q900000102"', '"Q900000101"', "is also used at"),

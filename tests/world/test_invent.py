@@ -84,14 +84,9 @@ def test_most_facts_stand_in_the_text_and_some_do_not(
         for prop, claims in item["claims"].items():
             if prop in VALUES and claims[0]["mainsnak"]["snaktype"] == "value":
                 value = claims[0]["mainsnak"]["datavalue"]["value"]
-                known = (
-                    [value["amount"][1:]] if prop in QUANTITIES else names_of(items[value["id"]])
-                )
+                known = [value["amount"][1:]] if prop in QUANTITIES else names_of(items[value["id"]])
                 found.append(
-                    any(
-                        normalisers.contains_answer(tokens, normalisers.amber_tokens(n))
-                        for n in known
-                    )
+                    any(normalisers.contains_answer(tokens, normalisers.amber_tokens(n)) for n in known)
                 )
     assert 0.85 < sum(found) / len(found) < 0.98
 
@@ -141,8 +136,7 @@ def test_seeds_differ(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"entities": 0}, {"ambiguity": 1.5}, {"bearers_mean": 1.0}, {"skew": -1.0}, {"words": 3}],
+    "wrong", [{"entities": 0}, {"ambiguity": 1.5}, {"bearers_mean": 1.0}, {"skew": -1.0}, {"words": 3}]
 )
 def test_senseless_parameters_are_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong)).replace("_", "-")):
@@ -155,17 +149,7 @@ def test_command(tmp_path: Path) -> None:
 
     done = CliRunner().invoke(
         whichone,
-        [
-            "world",
-            "--entities",
-            "40",
-            "--seed",
-            "9",
-            "--language",
-            "de",
-            "--json",
-            str(tmp_path / "w"),
-        ],
+        ["world", "--entities", "40", "--seed", "9", "--language", "de", "--json", str(tmp_path / "w")],
     )
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["counts"]["entities"] == 40

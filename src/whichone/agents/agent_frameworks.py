@@ -1,7 +1,5 @@
 """inspect_ai solvers as agents: each question is one sample, with whichone's tools."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable
 from typing import Any
@@ -32,9 +30,7 @@ class InspectAgent:
             import inspect_ai
             from inspect_ai.dataset import Sample
         except ImportError as error:
-            raise Missing(
-                "the package inspect_ai is not installed", hint="pip install inspect_ai"
-            ) from error
+            raise Missing("the package inspect_ai is not installed", hint="pip install inspect_ai") from error
         task = inspect_ai.Task(
             dataset=[Sample(input=question.text, id=question.id)],
             solver=self._make(inspect_tools(tools, self._k)),
@@ -114,9 +110,7 @@ class LangChainAgent:
     question's answer is the last message; the passages that were found are those it rests on.
     """
 
-    def __init__(
-        self, make: Callable[[list[Any]], Any], *, k: int = 5, name: str | None = None
-    ) -> None:
+    def __init__(self, make: Callable[[list[Any]], Any], *, k: int = 5, name: str | None = None) -> None:
         self._make = self.own_code = make
         self._k = k
         self.name = name or getattr(make, "__qualname__", "langchain")

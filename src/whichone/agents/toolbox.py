@@ -1,7 +1,5 @@
 """The tools of an agent over one question: each call is counted against a budget and kept."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -27,8 +25,7 @@ class Action(msgspec.Struct, frozen=True):
     arguments: Mapping[str, tuple[str, ...]] = {}
 
 
-NOBODY = "I cannot help you with that."
-"""What the user says where nobody is there to ask."""
+NOBODY = "I cannot help you with that."  # What the user says where nobody is there to ask
 
 
 class OutOfBudget(WhichoneError):
@@ -169,9 +166,7 @@ class PlainAgent:
         return Answer(question=question.id, text=first.text, passages=(first.id,))
 
 
-def _wanted(
-    text: str, actions: Mapping[str, Action], named: str | None
-) -> tuple[str, dict[str, str]]:
+def _wanted(text: str, actions: Mapping[str, Action], named: str | None) -> tuple[str, dict[str, str]]:
     """The action whose wording has most of its words in a task, and its arguments that the task says."""
     words = set(_WORD.findall(text.casefold()))
 
@@ -211,17 +206,10 @@ _SLOT = re.compile(r"\$\{?\w+\}?")
 _LINE = re.compile(r"^\s*(SEARCH|ASK|ACT|ANSWER)\s*:\s*(.*)", re.I | re.M)
 
 
-def _function(
-    name: str, description: str, required: Sequence[str] = (), **parameters: str
-) -> dict[str, Any]:
-    properties = {
-        key: {"type": "string", "description": meaning} for key, meaning in parameters.items()
-    }
+def _function(name: str, description: str, required: Sequence[str] = (), **parameters: str) -> dict[str, Any]:
+    properties = {key: {"type": "string", "description": meaning} for key, meaning in parameters.items()}
     shape = {"type": "object", "properties": properties, "required": list(required or parameters)}
-    return {
-        "type": "function",
-        "function": {"name": name, "description": description, "parameters": shape},
-    }
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": shape}}
 
 
 TOOLS = (
@@ -344,11 +332,7 @@ def _said(text: str) -> str | None:
 def _asked_for(text: str, calls: Iterable[ToolCall]) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": text}
     wanted = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments},
-        }
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in calls
     ]
     return {**message, "tool_calls": wanted} if wanted else message

@@ -4,8 +4,6 @@ A title that no other bearer has is enough. Otherwise it is followed by the attr
 by their type, else by the first words of their page, and where even those are equal by their id.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter
@@ -207,29 +205,21 @@ def three_choices(
     """
     skipped = {"other task": 0, "no gold page": 0, "fewer than three bearers with pages": 0}
     pool = _pages_by_collection(benchmark) if fewer == "pad" else {}
-    items: Sequence[ThreeChoice] = Spool(ThreeChoice).extend(
-        _items(benchmark, seed, tasks, pool, skipped)
-    )
+    items: Sequence[ThreeChoice] = Spool(ThreeChoice).extend(_items(benchmark, seed, tasks, pool, skipped))
     if most is not None and len(items) > most:
         items = tuple(random.Random(f"{seed}").sample(items, most))
     return ThreeChoices(items, skipped)
 
 
 def _items(
-    benchmark: Benchmark,
-    seed: int,
-    tasks: Sequence[str],
-    pool: dict[str, list[str]],
-    skipped: dict[str, int],
+    benchmark: Benchmark, seed: int, tasks: Sequence[str], pool: dict[str, list[str]], skipped: dict[str, int]
 ) -> Iterator[ThreeChoice]:
     for block in blocks(benchmark.queries, _BLOCK):
         asked = [query for query in block if query.task in tasks]
         skipped["other task"] += len(block) - len(asked)
         others_of = benchmark.others_of(asked)
         known = _known_pages(benchmark, asked, others_of)
-        for query, own, pages_of_others in zip(
-            asked, benchmark.sets_of(asked), others_of, strict=True
-        ):
+        for query, own, pages_of_others in zip(asked, benchmark.sets_of(asked), others_of, strict=True):
             gold = sorted(query.gold_pages() & known)
             if not gold:
                 skipped["no gold page"] += 1
@@ -282,9 +272,7 @@ def _pages_by_collection(benchmark: Benchmark) -> dict[str, list[str]]:
     return {collection: list(pages) for collection, pages in all_pages.items()}
 
 
-def _strangers(
-    draw: random.Random, query: Query, own: NameSet, pool: dict[str, list[str]]
-) -> list[str]:
+def _strangers(draw: random.Random, query: Query, own: NameSet, pool: dict[str, list[str]]) -> list[str]:
     """A few drawn pages of other names' bearers, none of them a page of this name."""
     namesakes = {page for bearer in own.bearers for page in bearer.pages} | query.gold_pages()
     pages = pool.get(own.collection, [])

@@ -82,12 +82,10 @@ def card_beside(out: Path) -> Path:
 # A benchmark on disk: queries, the name sets they belong to, and the corpus they are asked of.
 
 
-CORPUS = "corpus"
-"""The folder inside a benchmark's for a corpus that belongs to it alone."""
+CORPUS = "corpus"  # The folder inside a benchmark's for a corpus that belongs to it alone
 
 
-Where: TypeAlias = "str | Path | Benchmark | Sequence[str | Path | Benchmark]"
-"""What `Benchmark.open` opens."""
+Where: TypeAlias = "str | Path | Benchmark | Sequence[str | Path | Benchmark]"  # What `Benchmark.open` opens.
 
 
 class Benchmark:
@@ -316,9 +314,7 @@ def save_benchmark(
             assert corpus is not None and corpus.folder is not None
             inside = corpus.hash
         if gold_file is not None:
-            asked = (
-                corpus if corpus is not None and not own else Corpus.open(folder.partial / CORPUS)
-            )
+            asked = corpus if corpus is not None and not own else Corpus.open(folder.partial / CORPUS)
             written = stored_queries(folder.partial / QUERIES.file)
             counts = {**(counts or {}), **check_gold_pages(written, asked, gold_file)}
         folder.write_bytes("card.md", with_licence(card, sources).encode())

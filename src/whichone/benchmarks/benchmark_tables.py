@@ -1,19 +1,8 @@
 """Queries and name sets as the tables of a benchmark, written as they come: none is kept in memory."""
 
-from __future__ import annotations
-
 import operator
 from collections import Counter
-from collections.abc import (
-    Callable,
-    ItemsView,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-    Set,
-    ValuesView,
-)
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
 from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -39,12 +28,7 @@ from whichone.files.arrow_records import (
 from whichone.files.folder import Folder
 from whichone.files.lines import encode_text
 from whichone.files.mapped import run_starts
-from whichone.files.tables import (
-    TableSchema,
-    in_key_order,
-    unreadable,
-    write_batches,
-)
+from whichone.files.tables import TableSchema, in_key_order, unreadable, write_batches
 from whichone.records import Bearer, NameSet, Output, Query
 from whichone.text.language import base_code
 
@@ -101,11 +85,11 @@ SETS = TableSchema(
 
 
 BLOCK = 4_096
+# Fields of a query that its table keeps as JSON.
 _DECODED = {
     "outputs": msgspec.json.Decoder(tuple[Output, ...]).decode,
     "attributes": msgspec.json.Decoder(dict[str, Any]).decode,
 }
-"""Fields of a query that its table keeps as JSON."""
 
 
 class QueryChecks:
@@ -133,9 +117,7 @@ class QueryChecks:
     def end(self, *, allow_no_gold: bool = False) -> None:
         """Raise what is wrong with them."""
         if self.twice:
-            raise BadInput(
-                f"{self.twice} query ids occur twice: {sample(self._twice, count=self.twice)}"
-            )
+            raise BadInput(f"{self.twice} query ids occur twice: {sample(self._twice, count=self.twice)}")
         if not self.count:
             raise BadInput("there are no queries")
         if self.without and not allow_no_gold:
@@ -155,9 +137,7 @@ def main_language_of(counted: Counter[str]) -> str:
     return "" if base_code(language) == "en" else language
 
 
-def write_queries(
-    folder: Folder, queries: Iterable[Query], watch: Callable[[Sequence[Query]], None]
-) -> None:
+def write_queries(folder: Folder, queries: Iterable[Query], watch: Callable[[Sequence[Query]], None]) -> None:
     """Write the table of queries; `watch` is given every block."""
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -347,15 +327,11 @@ class WithSets(Protocol):
     def sets(self) -> Sequence[NameSet]: ...
 
 
-def first_places(
-    queries: Sequence[Query], key: Callable[[Query], str | None], seen: Seen
-) -> Numbers:
+def first_places(queries: Sequence[Query], key: Callable[[Query], str | None], seen: Seen) -> Numbers:
     """For each query the place of the first one with its key, -1 where it has none; `seen` knows the keys afterwards."""
     firsts, start = numbers(len(queries), np.int64, -1), 0
     for block in blocks(queries, _BLOCK):
-        keys = {
-            start + n: text for n, query in enumerate(block) if (text := key(query)) is not None
-        }
+        keys = {start + n: text for n, query in enumerate(block) if (text := key(query)) is not None}
         for row, first in zip(keys, seen.add([*keys.values()], [*keys]), strict=True):
             firsts[row] = row if first is None else first
         start += len(block)
@@ -382,8 +358,7 @@ def asked_sets(queries: Sequence[Query]) -> AskedSets:
 def set_numbers(queries: Sequence[Query]) -> Numbers:
     """The name set of each query as the place of the set's first query; -1 for those without one."""
     if isinstance(queries, Selection) and isinstance(queries.records, Stored):
-        chosen: Numbers = asked_sets(queries.records).numbers[queries.places]
-        return chosen
+        return asked_sets(queries.records).numbers[queries.places]
     return asked_sets(queries).numbers
 
 
@@ -433,8 +408,7 @@ def members_with_rows(
         every = list(Selection(queries, np.concatenate([np.empty(0, np.int64), *rows])))
         bounds = pairwise(np.cumsum([0, *map(len, rows)]).tolist())
         yield [
-            (s, places_of, every[a:b])
-            for (s, _), places_of, (a, b) in zip(sets, rows, bounds, strict=True)
+            (s, places_of, every[a:b]) for (s, _), places_of, (a, b) in zip(sets, rows, bounds, strict=True)
         ]
 
 

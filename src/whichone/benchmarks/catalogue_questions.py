@@ -4,8 +4,6 @@ A bearer is *said* by an attribute of its own, described in *other words* (the l
 phrases of the user's own), *denied* by what its namesake is, or left out.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import string
@@ -24,8 +22,7 @@ from whichone.files.lines import read_toml
 from whichone.files.tables import connect, tables_sql
 from whichone.text.language import base_code
 
-MOST_BEARERS = 50
-"""A name with more bearers is a word, not a name."""
+MOST_BEARERS = 50  # A name with more bearers is a word, not a name
 
 
 class CatalogueValue(msgspec.Struct, frozen=True):
@@ -73,11 +70,7 @@ class Namesakes(msgspec.Struct, kw_only=True):
     def reads_otherwise(self, bearer: Entry, shown: str, decade: float | None = None) -> bool:
         """Whether a namesake has a shown value (or a year of the decade) under any attribute at all."""
         return any(
-            (
-                value.number is not None
-                and value.kind == "time"
-                and value.number // 10 * 10 == decade
-            )
+            (value.number is not None and value.kind == "time" and value.number // 10 * 10 == decade)
             if decade is not None
             else shown.casefold() in value.text.casefold()
             for other in self.bearers
@@ -154,8 +147,7 @@ def read_namesakes(kb: Folder) -> tuple[list[Namesakes], dict[str, str]]:
 
 
 def _rows(connection: Any, query: str) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = connection.sql(query).fetchall()
-    return rows
+    return connection.sql(query).fetchall()
 
 
 def _value(kind: str, value: str) -> CatalogueValue:
@@ -295,16 +287,12 @@ def _foreign(path: str | Path | None, language: str) -> Wordings:
 
 
 def _check_slots(given: Wordings, path: str | Path) -> None:
-    for group, needed in (
-        *((g, "who") for g in given.questions),
-        *((g, "name") for g in given.says),
-    ):
+    for group, needed in (*((g, "who") for g in given.questions), *((g, "name") for g in given.says)):
         for text in (*group.texts, *group.denies):
             slots = set(string.Template(text).get_identifiers())
             if needed not in slots or slots - _SLOTS:
                 raise BadInput(
-                    f"{text!r} needs ${needed}, and knows only $who, $name, $label and $value",
-                    file=path,
+                    f"{text!r} needs ${needed}, and knows only $who, $name, $label and $value", file=path
                 )
 
 
@@ -379,19 +367,13 @@ def _as_people_would(
     good = [
         a
         for a in usable
-        if bearer.values[a][0].kind != "string"
-        or wordings.saying(labels.get(a, a)).named(labels.get(a, a))
+        if bearer.values[a][0].kind != "string" or wordings.saying(labels.get(a, a)).named(labels.get(a, a))
     ]
     return good or list(usable)
 
 
 def _other_words(
-    names: Namesakes,
-    bearer: Entry,
-    attribute: str,
-    value: CatalogueValue,
-    label: str,
-    wordings: Wordings,
+    names: Namesakes, bearer: Entry, attribute: str, value: CatalogueValue, label: str, wordings: Wordings
 ) -> list[tuple[Sequence[str], str]]:
     """Templates and values that say the same without the words of the page."""
     words: list[tuple[Sequence[str], str]] = []

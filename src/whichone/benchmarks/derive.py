@@ -1,7 +1,5 @@
 """The same questions with names as people write them: a benchmark with a noise axis."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import re
@@ -144,9 +142,7 @@ def noisy_benchmark(
     )
 
 
-def _noisy(
-    benchmark: Benchmark, kinds: Sequence[str], strongest: int, seed: int
-) -> Iterator[Query]:
+def _noisy(benchmark: Benchmark, kinds: Sequence[str], strongest: int, seed: int) -> Iterator[Query]:
     for query in benchmark.queries:
         name = without_parentheses(query.name or query.mention or "")
         place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query.input) if name else None

@@ -1,7 +1,5 @@
 """A benchmark as TREC, BEIR and DPR files, and the ids that passages and pages have in them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,8 +18,7 @@ from whichone.records import Provenance, Query, page_of
 def export_dpr_questions(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     """One JSON list of {question, answers}, and relation where there is one, in the queries' order."""
     rows = [
-        {"question": q.input, "answers": list(q.answers())}
-        | ({"relation": q.relation} if q.relation else {})
+        {"question": q.input, "answers": list(q.answers())} | ({"relation": q.relation} if q.relation else {})
         for q in benchmark.queries
     ]
     path = Path(out)
@@ -47,8 +44,7 @@ def export_beir(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     encode = msgspec.json.encode
     ids = exported_ids(benchmark)
     corpus = (
-        encode({"_id": ids[p.id], "title": p.title, "text": p.text})
-        for p in benchmark.passage_records()
+        encode({"_id": ids[p.id], "title": p.title, "text": p.text}) for p in benchmark.passage_records()
     )
     placed = _Exported(benchmark)
     queries = (encode(placed.query(query)) for query in benchmark.queries)
@@ -95,13 +91,10 @@ def exported_ids(benchmark: Benchmark) -> dict[str, str]:
     """Every passage's id in exports: what its own corpus calls it, where that is known and unique."""
     table = benchmark.passages
     ours = table["id"].to_pylist()
-    theirs = (
-        table["source_id"].to_pylist() if "source_id" in table.column_names else [None] * len(ours)
-    )
+    theirs = table["source_id"].to_pylist() if "source_id" in table.column_names else [None] * len(ours)
     distinct = len({t for t in theirs if t}) == len(ours)
     return {
-        our: to_trec(their if distinct and their else our)
-        for our, their in zip(ours, theirs, strict=True)
+        our: to_trec(their if distinct and their else our) for our, their in zip(ours, theirs, strict=True)
     }
 
 
@@ -124,9 +117,7 @@ def judgements(benchmark: Benchmark, *, outside: bool = False) -> Iterator[tuple
             yield query, passage, relevance
 
 
-def _passages_of(
-    entry: Provenance, of_page: Mapping[str, Sequence[str]], outside: bool
-) -> Sequence[str]:
+def _passages_of(entry: Provenance, of_page: Mapping[str, Sequence[str]], outside: bool) -> Sequence[str]:
     if entry.passage:
         return [entry.passage]
     return of_page.get(entry.page, [entry.page] if outside else [])
@@ -161,8 +152,7 @@ def split_of(query: Query) -> str:
     return str(query.attributes.get("split") or "test")
 
 
-Unit = Literal["page", "passage"]
-"""What the judgements and the run of a TREC export are of."""
+Unit = Literal["page", "passage"]  # What the judgements and the run of a TREC export are of
 
 
 def export_trec(benchmark: Benchmark, out: str | Path, *, unit: Unit = "page") -> dict[str, int]:

@@ -1,7 +1,5 @@
 """Gold of a question: which pages it names, whether any or all of them are needed, and whether the corpus has them."""
 
-from __future__ import annotations
-
 import bisect
 import contextlib
 import functools
@@ -29,17 +27,14 @@ from whichone.records import NameSet, Provenance, Query, page_id
 from whichone.text.normalisers import contains_any, decomposed, tokens
 
 GoldRule = Literal["any", "all"]
-RULES: dict[str, str] = {
-    "any": "alternatives: any of them is enough",
-    "all": "all of them are needed",
-}
+RULES: dict[str, str] = {"any": "alternatives: any of them is enough", "all": "all of them are needed"}
 RELEVANCE = "relevance"
+# Attribute of a query: passages or pages that were judged and are not relevant.
 NOT_RELEVANT = "judged_not_relevant"
-"""Attribute of a query: passages or pages that were judged and are not relevant."""
 
 
+# Parameter of a benchmark and attribute of a query: what makes a page gold, a key of `GOLD_WORDS`.
 GOLD_IS = "gold_is"
-"""Parameter of a benchmark and attribute of a query: what makes a page gold, a key of `GOLD_WORDS`."""
 GOLD_WORDS = {
     "documents": "a page that was named as answering the question",
     "entity": "a page about the right bearer, whether it states the answer (answer_in_top) or not",
@@ -71,8 +66,8 @@ def outside_is_accepted() -> bool:
     return _OUTSIDE.get()
 
 
+# In the metadata of a BEIR query: the documents of each set that answers it, which judgements cannot say.
 GOLD_SETS = "gold_sets"
-"""In the metadata of a BEIR query: the documents of each set that answers it, which judgements cannot say."""
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -162,9 +157,7 @@ class GoldPages:
             title = plain_title(gold)
             return Provenance(page=page_id(self._source, title), title=title, attributes=attributes)
         title = self.titles[place.page]
-        return Provenance(
-            page=place.page, title=title, passage=place.passage, attributes=attributes
-        )
+        return Provenance(page=place.page, title=title, passage=place.passage, attributes=attributes)
 
     def set_of(self, pages: Iterable[str]) -> NameSet | None:
         for page in pages:
@@ -196,9 +189,7 @@ def evidence(
         ]
         return tuple(_distinct(group) for group in chosen if group)
     if isinstance(gold, Mapping):
-        entries = [
-            pages.entry(str(key), int(grade), entity) for key, grade in gold.items() if grade > 0
-        ]
+        entries = [pages.entry(str(key), int(grade), entity) for key, grade in gold.items() if grade > 0]
     elif gold and all(isinstance(group, list) for group in gold):
         groups = [_distinct([pages.entry(str(key), 1, entity) for key in group]) for group in gold]
         return tuple(group for group in groups if group)
@@ -322,18 +313,12 @@ class GoldCheck:
 # Relevance judgements of others: BEIR's, TREC's and Hugging Face's, kept on disk where they are many.
 
 
-Judgement = tuple[str, str, int]
-"""Query, passage or page, and its relevance; 0 is judged and not relevant."""
+Judgement = tuple[str, str, int]  # Query, passage or page, and its relevance; 0 is judged and not relevant
 _BLOCK = 65_536
 _ROWS = TableSchema(
     "judgements",
     pa.schema(
-        [
-            ("query", pa.string()),
-            ("place", pa.int64()),
-            ("document", pa.string()),
-            ("relevance", pa.int64()),
-        ]
+        [("query", pa.string()), ("place", pa.int64()), ("document", pa.string()), ("relevance", pa.int64())]
     ),
     ("query", "place"),
 )
@@ -400,9 +385,7 @@ def _trec(file: Path) -> Iterator[Judgement]:
     for line, text in read_lines(file):
         parts = text.decode("utf-8", "replace").split()
         if parts and len(parts) != 4:
-            raise BadInput(
-                "four columns are expected: query 0 document relevance", file=file, line=line
-            )
+            raise BadInput("four columns are expected: query 0 document relevance", file=file, line=line)
         if parts:
             yield _judgement(parts[0], parts[2], parts[3], file, line)
 
@@ -411,6 +394,4 @@ def _judgement(query: str, document: str, grade: str, file: Path, line: int) -> 
     try:
         return from_trec(query), from_trec(document), int(grade)
     except ValueError:
-        raise BadInput(
-            f"the relevance is no whole number: {grade!r}", file=file, line=line
-        ) from None
+        raise BadInput(f"the relevance is no whole number: {grade!r}", file=file, line=line) from None

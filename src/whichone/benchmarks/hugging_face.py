@@ -5,8 +5,6 @@ configurations `corpus`, `queries` and `default` (which passage answers which qu
 columns that mteb's retrieval tasks want; `sets` contains who shares a name.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterator
@@ -129,9 +127,7 @@ def export_hf(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     out = Path(out)
     splits = sorted({split_of(query) for query in benchmark.queries})
     tables = {
-        ("queries", split): _rows(
-            _QUERIES, (_query(q) for q in benchmark.queries if split_of(q) == split)
-        )
+        ("queries", split): _rows(_QUERIES, (_query(q) for q in benchmark.queries if split_of(q) == split))
         for split in splits
     }
     if benchmark.passages.num_rows:
@@ -145,9 +141,7 @@ def export_hf(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         for query, passage, relevance in judgements(benchmark):
             row = {"query-id": to_trec(query.id), "corpus-id": ids.get(passage, passage)}
             rows[split_of(query)].append({**row, "score": relevance})
-        tables |= {
-            ("default", split): _rows(_QRELS, split_rows) for split, split_rows in rows.items()
-        }
+        tables |= {("default", split): _rows(_QRELS, split_rows) for split, split_rows in rows.items()}
     if benchmark.sets:
         tables["sets", "test"] = _rows(_SETS, map(_set, benchmark.sets))
     written = {}
@@ -209,9 +203,7 @@ def _query(query: Query) -> dict[str, Any]:
         "answers": list(query.answers()),
         "gold_pages": sorted(query.gold_pages()),
         "gold_sets": [
-            list(dict.fromkeys(e.page for e in group))
-            for o in query.outputs
-            for group in o.provenance
+            list(dict.fromkeys(e.page for e in group)) for o in query.outputs for group in o.provenance
         ],
         "name": query.name,
         "name_set": query.name_set,
@@ -239,9 +231,7 @@ def _set(name_set: Any) -> dict[str, Any]:
 # A Hugging Face dataset folder, as `whichone export --format hf` writes it, back as a benchmark.
 
 
-def import_hugging_face(
-    folder: str | Path, out: str | Path, *, name: str | None = None
-) -> Benchmark:
+def import_hugging_face(folder: str | Path, out: str | Path, *, name: str | None = None) -> Benchmark:
     """The configurations `queries`, `corpus`, `default` and `sets`, of all splits, where they are there."""
     root = Path(folder)
     root = root / "data" if (root / "data" / "queries").is_dir() else root
@@ -313,6 +303,4 @@ def _import_hugging_face_query(row: dict[str, Any]) -> Query:
 
 def _import_hugging_face_set(row: dict[str, Any]) -> NameSet:
     bearers = msgspec.json.decode(row["bearers"], type=tuple[Bearer, ...])
-    return NameSet(
-        id=row["id"], name=row["name"], collection=row["collection"] or "", bearers=bearers
-    )
+    return NameSet(id=row["id"], name=row["name"], collection=row["collection"] or "", bearers=bearers)

@@ -1,7 +1,5 @@
 """Question files of open-domain question answering: NQ-open, WebQuestions, CuratedTREC, DPR's CSV."""
 
-from __future__ import annotations
-
 import ast
 import csv
 import hashlib
@@ -28,16 +26,14 @@ from whichone.records import Output, Passage, Provenance, Query, page_id, passag
 
 _DESCRIPTION = re.compile(r'\(description\s+(?:"((?:[^"\\]|\\.)*)"|([^()\s]+))\)')
 
+# Line (or place), question, answers, and the relation where the file has one.
 Row = tuple[int, str, list[str], str | None]
-"""Line (or place), question, answers, and the relation where the file has one."""
 
 
 def read_open_questions(path: str | Path, format: str) -> Iterator[Query]:
     """Queries of a file in one of `FORMATS`; those of CuratedTREC have regular expressions as answers."""
     if format not in FORMATS:
-        raise UsageError(
-            f"there is no question format {format!r}", hint=did_you_mean(format, FORMATS)
-        )
+        raise UsageError(f"there is no question format {format!r}", hint=did_you_mean(format, FORMATS))
     path = Path(path)
     regular = format == "curatedtrec"
     count = 0
@@ -114,9 +110,7 @@ def _curatedtrec(path: Path) -> Iterator[Row]:
             columns = text.split("\t")
             if len(columns) < 2:
                 raise BadInput(
-                    "question and answer in tab-separated columns are expected",
-                    file=path,
-                    line=line,
+                    "question and answer in tab-separated columns are expected", file=path, line=line
                 )
             yield line, columns[-2], [columns[-1]], None
 
@@ -130,9 +124,7 @@ def _dpr_csv(path: Path) -> Iterator[Row]:
     for line, columns in read_rows(path, "\t"):
         if len(columns) != 2:
             raise BadInput(
-                f"question and answers are expected, there are {len(columns)} columns",
-                file=path,
-                line=line,
+                f"question and answers are expected, there are {len(columns)} columns", file=path, line=line
             )
         yield line, columns[0].replace("’", "'"), _literal(columns[1], path, line), None
 
@@ -158,9 +150,7 @@ FORMATS: dict[str, Callable[[Path], Iterable[Row]]] = {
 def write_open_questions(path: str | Path, queries: Iterable[Query], format: str) -> int:
     """The questions in one of `FORMATS`, as its readers expect them."""
     if format not in FORMATS:
-        raise UsageError(
-            f"there is no question format {format!r}", hint=did_you_mean(format, FORMATS)
-        )
+        raise UsageError(f"there is no question format {format!r}", hint=did_you_mean(format, FORMATS))
     rows = [(query.input, list(query.answers())) for query in queries]
     write_atomic(path, _WRITERS[format](rows))
     return len(rows)
@@ -283,9 +273,7 @@ def sample_paq(
         named = by_page.get(page)
         attributes = {"split": part_of[query.id], "shared_name": named is not None}
         placed.append(
-            msgspec.structs.replace(
-                query, name_set=named.id if named else None, attributes=attributes
-            )
+            msgspec.structs.replace(query, name_set=named.id if named else None, attributes=attributes)
         )
     sizes = {part: len(members) for part, members in parts.items()}
     return save_benchmark(
@@ -296,9 +284,7 @@ def sample_paq(
         sets=sets,
         card=_card(sizes, len(corpus), least),
         parameters={"sample": sample, "least": least, "distractors": distractors, "seed": seed},
-        sources=[
-            {"file": Path(p).name, "sha256": file_hash(Path(p))} for p in (metadata, passages)
-        ],
+        sources=[{"file": Path(p).name, "sha256": file_hash(Path(p))} for p in (metadata, passages)],
         counts={"passages": len(corpus), "not_in_corpus": len(chosen) - len(queries), **sizes},
     )
 
@@ -335,9 +321,7 @@ def _answers(value: str | None) -> tuple[str, ...]:
     return tuple(str(answer) for answer in listed if answer is not None)
 
 
-def _corpus(
-    path: Path, chosen: Mapping[str, Asked], distractors: int, seed: int
-) -> Iterator[Passage]:
+def _corpus(path: Path, chosen: Mapping[str, Asked], distractors: int, seed: int) -> Iterator[Passage]:
     """In the order of the file: what was chosen, and the others that the seed draws."""
     others: list[tuple[int, int, dict[str, Any]]] = []  # those with the lowest hashes, negated
     kept: list[tuple[int, dict[str, Any]]] = []

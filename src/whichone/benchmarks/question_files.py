@@ -128,9 +128,7 @@ def _splits(files: dict[str, Path], split: str | None, folder: Path) -> dict[str
     if wanted is None:
         raise Missing("a BEIR folder has qrels/test.tsv, this one has none", where=str(folder))
     if wanted not in files:
-        raise UsageError(
-            f"there is no split {wanted!r}", hint=f"there are {', '.join(files)}, or all"
-        )
+        raise UsageError(f"there is no split {wanted!r}", hint=f"there are {', '.join(files)}, or all")
     return {wanted: files[wanted]}
 
 
@@ -142,9 +140,7 @@ def _judged(
         keys = [from_trec(str(field(r.fields, key, r.file, r.line))) for r in block]
         lists = {name: own.of(keys) for name, own in judged.items()}
         for n, record in enumerate(block):
-            split, gold = next(
-                ((s, own[n]) for s, own in lists.items() if own[n] is not None), ("", None)
-            )
+            split, gold = next(((s, own[n]) for s, own in lists.items() if own[n] is not None), ("", None))
             if gold is not None:
                 fields = {**record.fields, "_id": keys[n], "split": split}
                 fields.setdefault("question", record.fields.get("text"))
@@ -219,9 +215,7 @@ def import_published(
             given
             if passages is None
             else stack.enter_context(
-                corpus_beside(
-                    out, passages, fields, SOURCE, name=name, language=main_language_of(languages)
-                )
+                corpus_beside(out, passages, fields, SOURCE, name=name, language=main_language_of(languages))
             )
         )
         assert held is not None
@@ -265,19 +259,14 @@ def _placed(query: Query, corpus: _Titles) -> Query:
         pages = corpus.holding(query.name, query.answers()) if query.name else []
         gold = sorted(pages)
         evidence = tuple((Provenance(page=p, title=corpus.titles[p]),) for p in gold)
-        outputs = tuple(
-            msgspec.structs.replace(output, provenance=evidence) for output in query.outputs
-        )
+        outputs = tuple(msgspec.structs.replace(output, provenance=evidence) for output in query.outputs)
         attributes["gold_rule"] = "a page of the name that holds an answer"
     known_pages = [page for page in gold if page in corpus.titles]
     name_set = _name_set(query, known_pages, corpus)
     attributes["shared_name"] = name_set is not None
     attributes["gold_in_corpus"] = bool(known_pages)
     return msgspec.structs.replace(
-        query,
-        outputs=outputs,
-        name_set=name_set.id if name_set else None,
-        attributes=attributes,
+        query, outputs=outputs, name_set=name_set.id if name_set else None, attributes=attributes
     )
 
 
@@ -288,14 +277,7 @@ def _name_set(query: Query, gold: list[str], corpus: _Titles) -> NameSet | None:
     return None
 
 
-def _card(
-    name: str,
-    about: str,
-    queries: int,
-    size: int,
-    shared: int,
-    without: int,
-) -> str:
+def _card(name: str, about: str, queries: int, size: int, shared: int, without: int) -> str:
     return (
         f"# {name}\n\n{about} {queries:,} questions over {size:,} passages.\n\n"
         f"{shared:,} questions are about a name that several pages of the corpus share: titles equal "

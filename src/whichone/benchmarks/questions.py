@@ -1,7 +1,5 @@
 """Anybody's own questions over anybody's own corpus, as a benchmark."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -42,8 +40,7 @@ from whichone.records import Bearer, NameSet, Output, Provenance, Query
 
 
 ENTITY_SETS_BLOCK = 20_000
-Pages = dict[str, list[tuple[str, str]]]
-"""The pages of each entity with their titles."""
+Pages = dict[str, list[tuple[str, str]]]  # The pages of each entity with their titles
 
 _TABLES = """
 create table pages (page varchar, title varchar);
@@ -72,12 +69,8 @@ each as (
 )
 select key, entity, bool_or(free) as free from each group by key, entity
 """
-_NAMES = (
-    "select entity, key from entity_names where entity in (select unnest(?)) order by entity, key"
-)
-_CLAIMED = (
-    "select count(*) from (select page from about group by page having count(distinct entity) > 1)"
-)
+_NAMES = "select entity, key from entity_names where entity in (select unnest(?)) order by entity, key"
+_CLAIMED = "select count(*) from (select page from about group by page having count(distinct entity) > 1)"
 _SETS = """
 with shared as (select key from bearers group by key having count(*) > 1),
 listed as (
@@ -161,16 +154,14 @@ def _sets(connection: Any) -> Iterator[NameSet]:
             name=name,
             collection="names",
             bearers=tuple(
-                Bearer(entity=b["entity"], label=b["label"], pages=tuple(b["pages"]))
-                for b in bearers
+                Bearer(entity=b["entity"], label=b["label"], pages=tuple(b["pages"])) for b in bearers
             ),
         )
 
 
 def _pages(connection: Any, entities: Sequence[str]) -> Pages:
     rows = connection.execute(
-        "select entity, page, title from own where entity in (select unnest(?)) order by n",
-        [entities],
+        "select entity, page, title from own where entity in (select unnest(?)) order by n", [entities]
     ).fetchall()
     pages: Pages = {}
     for entity, page, title in rows:
@@ -190,8 +181,7 @@ def _placed(
         keys.setdefault(entity, []).append(key)
     ids = {
         query.id: [
-            f"name:{key}"
-            for key in ([title_key(query.name)] if query.name else keys.get(query.entity, []))
+            f"name:{key}" for key in ([title_key(query.name)] if query.name else keys.get(query.entity, []))
         ]
         for query in queries
         if query.entity is not None
@@ -235,9 +225,7 @@ class QuestionFields(msgspec.Struct, frozen=True):
     question: Annotated[str, Option("Field of the question's text.")] = "question"
     id: Annotated[str | None, Option("Field of the question's id.")] = None
     answers: Annotated[str | None, Option("Field of the answers.")] = None
-    gold: Annotated[
-        str | None, Option("Field of the gold pages: titles, page ids or passage ids.")
-    ] = None
+    gold: Annotated[str | None, Option("Field of the gold pages: titles, page ids or passage ids.")] = None
     name: Annotated[str | None, Option("Field of the name the question is about.")] = None
     relation: Annotated[str | None, Option("Field of the relation.")] = None
     entity: Annotated[str | None, Option("Field of the entity that the question is about.")] = None
@@ -292,11 +280,7 @@ def import_questions(
         skipped: list[str] = []
         bad = skipped if on_error == "skip" else None
         given = read_questions(
-            Path(questions),
-            qrels=Path(qrels) if qrels else None,
-            split=split,
-            id_field=fields.id,
-            bad=bad,
+            Path(questions), qrels=Path(qrels) if qrels else None, split=split, id_field=fields.id, bad=bad
         )
         for record in given:
             try:
@@ -320,9 +304,7 @@ def import_questions(
         counts = check_gold(asked, corpus.titles, questions)
         several, shared, gold_is = _counted(asked, out)
         if several and gold_rule is None:
-            talk(
-                f"{several:,} questions have several gold pages, {RULES[rule]} (--gold-rule any or all)"
-            )
+            talk(f"{several:,} questions have several gold pages, {RULES[rule]} (--gold-rule any or all)")
         return save_benchmark(
             out,
             name=called,
@@ -331,15 +313,7 @@ def import_questions(
             corpus=held if own is None else None,
             sets=sets,
             card=_card(
-                questions,
-                own or "a corpus",
-                len(asked),
-                held,
-                shared,
-                skipped,
-                several,
-                rule,
-                gold_is,
+                questions, own or "a corpus", len(asked), held, shared, skipped, several, rule, gold_is
             ),
             parameters={
                 "fields": msgspec.to_builtins(fields),
@@ -354,12 +328,7 @@ def import_questions(
                 for p in (questions, own, qrels)
                 if p is not None and Path(p).is_file()
             ],
-            counts={
-                "passages": len(held),
-                "about_shared_names": shared,
-                **counts,
-                "skipped": len(skipped),
-            },
+            counts={"passages": len(held), "about_shared_names": shared, **counts, "skipped": len(skipped)},
         )
 
 
@@ -389,9 +358,7 @@ def _counted(queries: Sequence[Query], near: str | Path) -> tuple[int, int, str]
         of_entity += sum(q.attributes.get(GOLD_IS) == "entity" for q in block)
         used = [q.name_set for q in block if q.name_set]
         names.add(used, [0] * len(used))
-    talk(
-        f"{len(names):,} shared names, {shared:,} of {len(queries):,} questions are about one of them"
-    )
+    talk(f"{len(names):,} shared names, {shared:,} of {len(queries):,} questions are about one of them")
     if shared * 2 < len(queries):
         talk(
             f"confusion is not measured on the other {len(queries) - shared:,}: their names come from page "
@@ -442,18 +409,12 @@ def _query(
     if source.gold is not None:
         attributes |= _not_relevant(source.gold, corpus)
     return Query(
-        id=str(field(record, fields.id, path, line))
-        if fields.id
-        else str(record.get("_id", f"q{line}")),
+        id=str(field(record, fields.id, path, line)) if fields.id else str(record.get("_id", f"q{line}")),
         task=task,
         input=text,
         language=language,
         outputs=(
-            Output(
-                answer=answers[0] if answers else None,
-                aliases=tuple(answers[1:]),
-                provenance=groups,
-            ),
+            Output(answer=answers[0] if answers else None, aliases=tuple(answers[1:]), provenance=groups),
         ),
         name=name or (name_set.name if name_set else None),
         name_set=name_set.id if name_set else None,

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from ibis.expr.types import Table
 
 SLOT = "$name"
-LANGUAGES = ("de", "en", "es", "fr")
-"""Those that questions are there in."""
+LANGUAGES = ("de", "en", "es", "fr")  # Those that questions are there in
 
 
 class Relation(msgspec.Struct, frozen=True):
@@ -174,10 +173,7 @@ class Account(msgspec.Struct):
 
     def counts(self) -> list[dict[str, Any]]:
         """Rows for a table: what each step kept and removed."""
-        return [
-            {"step": s.name, "unit": s.unit, "kept": s.kept, "removed": s.removed}
-            for s in self.steps
-        ]
+        return [{"step": s.name, "unit": s.unit, "kept": s.kept, "removed": s.removed} for s in self.steps]
 
 
 TEMPLATES = "template_questions"

@@ -3,8 +3,6 @@
 All of it is written from the benchmark alone, the same bytes each time, into a folder of Parquet files.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import re
@@ -24,11 +22,10 @@ from whichone.files.folder import file_hash
 from whichone.files.lines import write_atomic
 from whichone.files.output import written_beside
 
-Tables = Mapping[tuple[str, str], pa.Table]
-"""By configuration and split."""
+Tables = Mapping[tuple[str, str], pa.Table]  # By configuration and split
 SUMS = "SHA256SUMS"
+# The heading of what follows the benchmark's own card.
 SIZES = "## Sizes"
-"""The heading of what follows the benchmark's own card."""
 _LICENCES = (
     (r"cc0|public domain", "cc0-1.0"),
     (r"cc[ -]by[ -]sa[ -]3", "cc-by-sa-3.0"),
@@ -157,9 +154,7 @@ def _sections(benchmark: Benchmark, tables: Tables) -> list[str]:
 
 def _bibtex(benchmark: Benchmark) -> str:
     key = re.sub(r"\W+", "-", benchmark.name.lower()).strip("-")
-    cited = sorted(
-        {str(s["citation"]) for s in benchmark.folder.manifest.sources if s.get("citation")}
-    )
+    cited = sorted({str(s["citation"]) for s in benchmark.folder.manifest.sources if s.get("citation")})
     text = (
         f"\n\n```bibtex\n@misc{{{key},\n  title = {{{benchmark.name}}},\n"
         f"  howpublished = {{{benchmark.id}, made with whichone {__version__}}}\n}}\n```"
@@ -205,11 +200,7 @@ def inspect_tasks(benchmark: Benchmark) -> dict[str, Any]:
                 "id": split,
                 "config": "queries",
                 "split": split,
-                "field_spec": {
-                    "input": "text",
-                    "target": "answer",
-                    "metadata": ["id", "name", "role"],
-                },
+                "field_spec": {"input": "text", "target": "answer", "metadata": ["id", "name", "role"]},
                 "solvers": [{"name": "generate"}],
                 "scorers": [{"name": "includes"}],
             }
@@ -241,9 +232,7 @@ def croissant(benchmark: Benchmark, out: Path, tables: Tables) -> dict[str, Any]
                 "@id": key,
                 "name": key,
                 "description": _DESCRIBED.get(name, name),
-                "field": [
-                    _field(key, file, column) for column in table.schema if _plain(column.type)
-                ],
+                "field": [_field(key, file, column) for column in table.schema if _plain(column.type)],
             }
         )
     return {

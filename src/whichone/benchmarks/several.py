@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from whichone.benchmarks.benchmark import Benchmark, Where
     from whichone.records import NameSet, Query
 
-BENCHMARK = "benchmark"
-"""The attribute of a query that names its benchmark among several."""
+BENCHMARK = "benchmark"  # The attribute of a query that names its benchmark among several
+# Among the parameters of several opened as one: the id of each by its name.
 PARTS = "benchmarks over one corpus"
-"""Among the parameters of several opened as one: the id of each by its name."""
 _KNOWLEDGE_BASE = "knowledge base"
 _FORMAT = 1
 _LONGEST = 60
@@ -100,9 +99,7 @@ def own_id(query: Query) -> str:
 def names_of(parts: Sequence[Benchmark]) -> list[str]:
     """What each is called among the others: its name, or its id where names do not tell them apart."""
     names = [part.name for part in parts]
-    alike = any(
-        f"{a}/".startswith(f"{b}/") for i, a in enumerate(names) for b in names[:i] + names[i + 1 :]
-    )
+    alike = any(f"{a}/".startswith(f"{b}/") for i, a in enumerate(names) for b in names[:i] + names[i + 1 :])
     return [part.id for part in parts] if alike else names
 
 
@@ -160,9 +157,7 @@ def _sets(name: str, sets: Iterable[NameSet]) -> Iterator[NameSet]:
 
 
 def _card(named: dict[str, Benchmark]) -> str:
-    listed = "\n".join(
-        f"- {name}: {part.id}, {len(part.queries):,} queries" for name, part in named.items()
-    )
+    listed = "\n".join(f"- {name}: {part.id}, {len(part.queries):,} queries" for name, part in named.items())
     cards = "\n\n".join(part.card for part in named.values())
     return f"# {len(named)} benchmarks over one corpus\n\n{listed}\n\n{cards}"
 

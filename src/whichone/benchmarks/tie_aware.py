@@ -1,14 +1,10 @@
 """Measures of pages in expectation over all orders of what has equal scores; written beside an exported mteb task, so it imports nothing of whichone."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from math import comb
 
 
-def tied_groups(
-    scores: Mapping[str, float], pages: Mapping[str, str]
-) -> Iterator[tuple[float, set[str]]]:
+def tied_groups(scores: Mapping[str, float], pages: Mapping[str, str]) -> Iterator[tuple[float, set[str]]]:
     """Pages by the score of their best passage, best first; pages of one score together."""
     best: dict[str, float] = {}
     for passage, score in scores.items():

@@ -27,14 +27,7 @@ from whichone.chat.replies import (
     parse_reply,
     request_key,
 )
-from whichone.errors import (
-    BadInput,
-    Missing,
-    UsageError,
-    WhichoneError,
-    missing_extra,
-    remember_secret,
-)
+from whichone.errors import BadInput, Missing, UsageError, WhichoneError, missing_extra, remember_secret
 from whichone.progress import talk
 from whichone.protocols import ChatReply
 
@@ -113,8 +106,7 @@ _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 _AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 _LONGEST_WAIT = 60.0
 _LARGEST_REPLY = 64 << 20
-_EMPTY_AGAIN = 2
-"""Retries of an empty reply, which may be all that the model has to say."""
+_EMPTY_AGAIN = 2  # Retries of an empty reply, which may be all that the model has to say
 
 
 class ContextTooLong(BadInput):
@@ -153,10 +145,7 @@ class EndpointOptions(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(
-                f"{self.url!r} is not an endpoint",
-                hint="write it as http://127.0.0.1:8000/v1",
-            )
+            raise UsageError(f"{self.url!r} is not an endpoint", hint="write it as http://127.0.0.1:8000/v1")
         if parts.username or parts.password or parts.query:
             raise UsageError(
                 "the endpoint's address contains a user, a password or a query",
@@ -228,11 +217,7 @@ class Endpoint:
         except (self._http.HTTPError, ValueError, KeyError, TypeError, AttributeError):
             return {}
         passing = ("created", "permission", "object", "id")
-        return (
-            {k: v for k, v in sorted(entries[0].items()) if k not in passing and v}
-            if entries
-            else {}
-        )
+        return {k: v for k, v in sorted(entries[0].items()) if k not in passing and v} if entries else {}
 
     def complete(
         self,
@@ -423,9 +408,7 @@ class Endpoint:
             problem = f"no reply within {self.options.timeout:g} seconds"
         else:
             problem = f"the endpoint cannot be reached: {error or type(error).__name__}"
-        return Missing(
-            problem, where=self.options.url, hint="is the server up, and is this its port?"
-        )
+        return Missing(problem, where=self.options.url, hint="is the server up, and is this its port?")
 
     def _not_ours(self, given: str) -> BadInput:
         return BadInput(
@@ -473,6 +456,4 @@ def open_endpoint(options: EndpointOptions, cache: str | Path | None = None) -> 
     """An endpoint with its cache: a file, the user's own (None), or "none"."""
     if str(cache) == "none":
         return Endpoint(options)
-    return Endpoint(
-        options, cache=CallCache(cache or default_cache_file(options.url, options.model))
-    )
+    return Endpoint(options, cache=CallCache(cache or default_cache_file(options.url, options.model)))

@@ -4,8 +4,6 @@ A file lacks what it does not want to say otherwise: missing parts are those of 
 headings is plain: all of it is asked as it is written, and the reply is the answer.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import re
@@ -52,9 +50,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
         text = msgspec.json.encode(self, order="deterministic")
         return hashlib.sha256(text).hexdigest()[:16]
 
-    def messages(
-        self, task: str, question: str, passages: Sequence[Passage]
-    ) -> list[dict[str, str]]:
+    def messages(self, task: str, question: str, passages: Sequence[Passage]) -> list[dict[str, str]]:
         if self.plain:
             system = [{"role": "system", "content": self.system}] if self.system else []
             return [*system, {"role": "user", "content": _plain(self.user, question, passages)}]
@@ -90,16 +86,15 @@ def find_prompt(name: str) -> Prompt:
     path = Path(f"{place}.py" if constant else name)
     if not path.exists():
         raise Missing(
-            f"there is no prompt {name!r}, and no such file",
-            hint=did_you_mean(name, own_prompts()),
+            f"there is no prompt {name!r}, and no such file", hint=did_you_mean(name, own_prompts())
         )
     if path.suffix == ".py":
         return _of_program(path, constant)
     return parse_prompt(read_text(path), path.stem, str(path))
 
 
+# How the programs of question answering ask; the line with {text} is written for every document.
 PLAIN = "Question: {question}\nContext: {title} | {text}\nAnswer:"
-"""How the programs of question answering ask; the line with {text} is written for every document."""
 
 
 def _of_program(path: Path, constant: str) -> Prompt:
@@ -193,9 +188,7 @@ def _sections(text: str) -> list[tuple[str, str]]:
 def _example(task: str, body: str, file: str) -> Example:
     turns = _TURN.split(body)
     if turns[1::2] != ["user", "assistant"]:
-        raise BadInput(
-            f"the example of {task} needs '### user' and then '### assistant'", file=file
-        )
+        raise BadInput(f"the example of {task} needs '### user' and then '### assistant'", file=file)
     return Example(task, turns[2].strip(), turns[4].strip())
 
 
@@ -242,9 +235,7 @@ _REFUSALS = frozenset(
         "neutral",
     }
 )
-_REFUSING = re.compile(
-    r"(i'?m |i am )?sorry\b|i (cannot|can't|can’t|am unable to|do not know)\b", re.I
-)
+_REFUSING = re.compile(r"(i'?m |i am )?sorry\b|i (cannot|can't|can’t|am unable to|do not know)\b", re.I)
 _ABOUT_THE_TASK = re.compile(r"\b(passages?|information|question|context|text|help|assist)\b", re.I)
 _FENCED = re.compile(r"```(?:json)?\s*(\{.*?\})\s*```", re.DOTALL)
 _HALF = re.compile(r'"answer"\s*:\s*(null|"(?:[^"\\]|\\.)*)', re.DOTALL)
@@ -271,17 +262,13 @@ def schema(task: str) -> Mapping[str, Any]:
         answer["enum"] = [*LABELS.values(), None]
     return {
         "type": "object",
-        "properties": {
-            "answer": answer,
-            "passages": {"type": "array", "items": {"type": "integer"}},
-        },
+        "properties": {"answer": answer, "passages": {"type": "array", "items": {"type": "integer"}}},
         "required": ["answer", "passages"],
         "additionalProperties": False,
     }
 
 
-_DIGITS = 9
-"""A longer number numbers no passage."""
+_DIGITS = 9  # A longer number numbers no passage
 
 
 def parse_model_text(text: str, task: str) -> ModelAnswer:
@@ -330,9 +317,7 @@ def _said(value: Any, cited: tuple[int, ...], task: str, form: str) -> ModelAnsw
     if text and is_refusal(text):
         text = None
     if text and task == FACT_CHECKING:
-        text = next(
-            (label for stem, label in LABELS.items() if text.lower().startswith(stem)), text
-        )
+        text = next((label for stem, label in LABELS.items() if text.lower().startswith(stem)), text)
     return ModelAnswer(text, tuple(dict.fromkeys(cited)), form)
 
 

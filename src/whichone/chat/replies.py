@@ -1,7 +1,5 @@
 """What an OpenAI-compatible endpoint sends back, whole or as a stream, as one reply."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sqlite3
@@ -18,8 +16,7 @@ from whichone.files.lines import NOT_JSON
 from whichone.files.output import cache_folder
 from whichone.protocols import ChatReply, ToolCall
 
-REFUSAL = "refusal"
-"""How a reply ends when the model, or the filter before it, would not answer."""
+REFUSAL = "refusal"  # How a reply ends when the model, or the filter before it, would not answer
 
 
 class BrokenReply(Exception):
@@ -151,16 +148,10 @@ def _joined(body: bytes) -> dict[str, Any]:
                 tokens += (choice.get("logprobs") or {}).get("content") or []
                 finish = choice.get("finish_reason") or finish
         except (AttributeError, TypeError, LookupError) as error:
-            raise WrongShape(
-                f"an event of the stream is no part of a reply: {_start(event)}"
-            ) from error
+            raise WrongShape(f"an event of the stream is no part of a reply: {_start(event)}") from error
     if not ended and finish is None:
         raise BrokenReply("the stream was cut before its end")
-    choice = {
-        "message": {"content": "".join(text)},
-        "finish_reason": finish,
-        "logprobs": {"content": tokens},
-    }
+    choice = {"message": {"content": "".join(text)}, "finish_reason": finish, "logprobs": {"content": tokens}}
     return {**document, "choices": [choice]}
 
 
@@ -214,9 +205,7 @@ class CallCache:
     def get(self, key: str) -> ChatReply | None:
         """The reply; None where there is none, or none that can be used: it is asked for again."""
         with self._lock, self._usable():
-            row = self._connection.execute(
-                "SELECT reply FROM calls WHERE key = ?", (key,)
-            ).fetchone()
+            row = self._connection.execute("SELECT reply FROM calls WHERE key = ?", (key,)).fetchone()
         try:
             reply = msgspec.json.decode(row[0], type=ChatReply) if row else None
         except (*NOT_JSON, TypeError):

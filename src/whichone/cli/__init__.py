@@ -3,8 +3,6 @@
 `COMMANDS` says where each is defined. Papers bring their own, such as `whichone score kilt`, by the `COMMANDS` that they offer.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import importlib
@@ -66,17 +64,16 @@ SECTIONS: dict[str, dict[str, str]] = {
         "serve": "Explorer, study, annotation and leaderboard on the web.",
         "export": "Write in other formats: KILT, BEIR, TREC, Hugging Face.",
     },
-    "Look after folders": {
-        "verify": "Read folders in full and list all damage.",
-    },
+    "Look after folders": {"verify": "Read folders in full and list all damage."},
 }
 
 
 # The command line: each command is loaded when it is asked for.
 
 
+# Commands for which numpy's threads would only spin, a tenth of a second each.
 _NO_LINEAR_ALGEBRA = (["ingest"], ["export"], ["build", "amber"])
-"""Commands for which numpy's threads would only spin, a tenth of a second each."""
+# Where each command is; papers bring more.
 COMMANDS = {
     "audit": "whichone.cli.data_commands:audit_command",
     "build catalogue": "whichone.cli.build_commands:build_catalogue_command",
@@ -119,14 +116,11 @@ COMMANDS = {
     "work": "whichone.cli.system_commands:work_command",
     "world": "whichone.cli.data_commands:world_command",
 }
-"""Where each command is; papers bring more."""
 
 
 def _commands() -> dict[str, str]:
     """Every command, such as "score kilt", with where it is defined."""
-    return COMMANDS | {
-        name: registry.target("commands", name) for name in registry.names("commands")
-    }
+    return COMMANDS | {name: registry.target("commands", name) for name in registry.names("commands")}
 
 
 class Verbs(click.Group):
@@ -146,8 +140,8 @@ class Verbs(click.Group):
         if place is not None:
             module, _, attribute = place.partition(":")
             if module.partition(".")[0] != "whichone":
-                return registry.find("commands", self.prefix + cmd_name)  # type: ignore[no-any-return]
-            return getattr(importlib.import_module(module), attribute)  # type: ignore[no-any-return]
+                return registry.find("commands", self.prefix + cmd_name)
+            return getattr(importlib.import_module(module), attribute)
         if not self.prefix and any(words.startswith(f"{cmd_name} ") for words in commands):
             return Verbs(name=cmd_name, prefix=f"{cmd_name} ", help=_GROUPS.get(cmd_name))
         return None
@@ -181,8 +175,8 @@ class Verbs(click.Group):
             ) from None
 
 
+# Commands of earlier releases, with what does their work now.
 _RENAMED = {"passages": "whichone corpus KB psgs_w100.tsv.gz writes the same file"}
-"""Commands of earlier releases, with what does their work now."""
 _GROUPS = {
     "build": "Make a benchmark from a knowledge base, or parts of another benchmark.",
     "import": "Bring in published datasets, your own questions, runs and predictions.",
@@ -222,8 +216,7 @@ def run() -> None:
         os._exit(ended.code if isinstance(ended.code, int) else 1)
 
 
-UNEXPECTED = 70
-"""The exit code of what nobody expected, a defect of whichone or of what it calls."""
+UNEXPECTED = 70  # The exit code of what nobody expected, a defect of whichone or of what it calls
 
 
 class Terminated(KeyboardInterrupt):
@@ -292,9 +285,7 @@ def _ended_by(error: BaseException) -> tuple[str, int]:
         return f"stopped{_promise()}", 130
     if (full := out_of_room(error)) is not None:
         return str(full), full.exit_code
-    if (
-        isinstance(error, OSError) and error.errno is not None
-    ):  # a path that cannot be read or written
+    if isinstance(error, OSError) and error.errno is not None:  # a path that cannot be read or written
         place = f"{os.fsdecode(error.filename)}: " if error.filename else ""
         return masked_text(f"{place}{error.strerror or error}"), BadInput.exit_code
     what = " ".join(f"{type(error).__name__}: {error}".split())

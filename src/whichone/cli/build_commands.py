@@ -1,7 +1,5 @@
 """`whichone build`: benchmarks of a catalogue and of PAQ, and noisy, small or split ones of another benchmark."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from msgspec import Meta
@@ -20,12 +18,8 @@ def build_catalogue_command(
     bench: Place,
     *,
     options: CatalogueOptions,
-    wordings: Annotated[
-        str | None, Option("A file of wordings of your own.", kind="exists")
-    ] = None,
-    called: Annotated[
-        str | None, Option("The benchmark's name; the catalogue's when not given.")
-    ] = None,
+    wordings: Annotated[str | None, Option("A file of wordings of your own.", kind="exists")] = None,
+    called: Annotated[str | None, Option("The benchmark's name; the catalogue's when not given.")] = None,
     shown: Annotated[
         int, Option("Print so many questions drawn at random.", flags=("--examples",), shown=False)
     ] = 0,
@@ -55,9 +49,7 @@ def build_noise_command(
     bench: Place,
     out: Place,
     *,
-    kinds: Annotated[
-        tuple[str, ...], Option("Only this kind of noise; repeatable.", flags=("--kind",))
-    ] = (),
+    kinds: Annotated[tuple[str, ...], Option("Only this kind of noise; repeatable.", flags=("--kind",))] = (),
     strongest: Annotated[
         int, Option("Up to so many edits, words by initials, or words left out."), Meta(ge=1, le=5)
     ] = 3,
@@ -148,10 +140,7 @@ def build_small_command(
         if run.benchmark_id != benchmark.id:
             raise BadInput(f"the run is over {run.benchmark_id}, not {benchmark.id}", file=run.path)
     names = [run.name for run in runs]
-    notes = [
-        n if names.count(n) == 1 else f"{n} ({r.path.name})"
-        for n, r in zip(names, runs, strict=True)
-    ]
+    notes = [n if names.count(n) == 1 else f"{n} ({r.path.name})" for n, r in zip(names, runs, strict=True)]
     created = small_corpus(
         benchmark,
         places[-1],
@@ -170,9 +159,11 @@ def build_splits_command(
     benchmark: Asked,
     out: Place,
     *,
-    shares: Annotated[
-        tuple[str, ...], Option("The parts and their shares of the queries.", kind="words")
-    ] = ("train=0.8", "dev=0.1", "test=0.1"),
+    shares: Annotated[tuple[str, ...], Option("The parts and their shares of the queries.", kind="words")] = (
+        "train=0.8",
+        "dev=0.1",
+        "test=0.1",
+    ),
     by: Annotated[
         str | None, Option("Instead: a part for each value of this attribute, such as split.")
     ] = None,
@@ -192,9 +183,7 @@ def build_splits_command(
     from whichone.benchmarks.derive import own_parts, split_benchmark
 
     whole = Benchmark.open(benchmark)
-    splits = (
-        own_parts(whole, out, by) if by else split_benchmark(whole, out, _shares(shares), seed=seed)
-    )
+    splits = own_parts(whole, out, by) if by else split_benchmark(whole, out, _shares(shares), seed=seed)
     rows = [
         {
             "part": part,

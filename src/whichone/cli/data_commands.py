@@ -1,7 +1,5 @@
 """`whichone audit`, `corpus`, `fetch` and `world`: documents and published files in, corpora and invented worlds out."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -74,9 +72,7 @@ def corpus_command(
     source: Existing,
     corpus: Place,
     *,
-    name: Annotated[
-        str | None, Option("The corpus' name; that of the source when not given.")
-    ] = None,
+    name: Annotated[str | None, Option("The corpus' name; that of the source when not given.")] = None,
     id_field: Annotated[str, Option("Field of a passage's id.", flags=("--id",))] = "id",
     title: Annotated[str, Option("Field of the title.")] = "title",
     text: Annotated[str, Option("Field of the text.")] = "text",
@@ -84,8 +80,7 @@ def corpus_command(
         str | None, Option("Field that says which page it is on; else by entity, else by title.")
     ] = None,
     entity: Annotated[
-        str | None,
-        Option("Field that says whom a passage is about.", flags=("--entity", "--passage-entity")),
+        str | None, Option("Field that says whom a passage is about.", flags=("--entity", "--passage-entity"))
     ] = None,
     way: Annotated[
         Literal["kilt", "pages", "tokens", "words"],
@@ -141,9 +136,7 @@ def corpus_command(
         written = {"passages": write_passages(source, corpus, cut)}
         emit(written, as_json, f"{corpus}: {written['passages']:,} passages")
         return
-    created = make_corpus(
-        source, corpus, fields=fields, cut=cut, name=name, language=language, memory=memory
-    )
+    created = make_corpus(source, corpus, fields=fields, cut=cut, name=name, language=language, memory=memory)
     assert created.folder is not None
     counts = created.folder.manifest.counts
     emit(
@@ -200,11 +193,7 @@ def fetch_command(
     """
     from whichone.benchmarks.by_name import fetch
 
-    rows = [
-        row
-        for name in names
-        for row in fetch(name, folder, offline=offline, mirrors=mirrors, copy=copy)
-    ]
+    rows = [row for name in names for row in fetch(name, folder, offline=offline, mirrors=mirrors, copy=copy)]
     emit(rows, as_json, columns=("name", "path", "bytes", "checked"))
 
 

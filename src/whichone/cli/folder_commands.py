@@ -1,7 +1,5 @@
 """`whichone doctor`, `list`, `export`, `reproduce`, `show` and `verify`: what is installed, what there is, and folders."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import shutil
@@ -100,8 +98,7 @@ def listed(kind: str) -> list[dict[str, Any]]:
             for m in every_measure()
         ]
     return [
-        {"name": name, "what": first_sentence(registry.target(kind, name))}
-        for name in registry.names(kind)
+        {"name": name, "what": first_sentence(registry.target(kind, name))} for name in registry.names(kind)
     ]
 
 
@@ -143,9 +140,7 @@ def doctor_command(*, as_json: Json = False) -> None:
     emit(findings, as_json, as_rows(findings))
     lost = [f.what for f in findings if f.kind == "core" and f.version is None]
     if lost:
-        raise Missing(
-            f"the core lacks {', '.join(lost)}", hint="pip install --force-reinstall whichone"
-        )
+        raise Missing(f"the core lacks {', '.join(lost)}", hint="pip install --force-reinstall whichone")
 
 
 # `whichone export`: a benchmark, a run or a knowledge base in a format that others read.
@@ -156,17 +151,11 @@ def export_command(
     folder: Annotated[str, Argument("text")],
     out: Place,
     *,
-    form: Annotated[
-        str, Option("Such as kilt, amber, beir, trec, dpr, hf, mteb.", flags=("--format",))
-    ],
-    benchmark: Annotated[
-        str | None, Option("A run: where its benchmark is stored, if it was moved.")
-    ] = None,
+    form: Annotated[str, Option("Such as kilt, amber, beir, trec, dpr, hf, mteb.", flags=("--format",))],
+    benchmark: Annotated[str | None, Option("A run: where its benchmark is stored, if it was moved.")] = None,
     unit: Annotated[
         Literal["page", "passage"] | None,
-        Option(
-            "TREC: run and judgements are of pages, as scores are, or of passages.  [default: page]"
-        ),
+        Option("TREC: run and judgements are of pages, as scores are, or of passages.  [default: page]"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -190,15 +179,13 @@ def export_command(
 
 KINDS = ("benchmarks", "datasets", "retrievers", "readers", "measures")
 
+# Columns of a table where the JSON has more.
 SHOWN = {"datasets": ("name", "file", "bytes", "checked", "here", "licence")}
-"""Columns of a table where the JSON has more."""
 
 
 @command()
 def list_command(
-    kind: Annotated[
-        Literal["benchmarks", "datasets", "retrievers", "readers", "measures"], Argument()
-    ],
+    kind: Annotated[Literal["benchmarks", "datasets", "retrievers", "readers", "measures"], Argument()],
     *,
     as_json: Json = False,
 ) -> None:
@@ -220,9 +207,7 @@ def reproduce_command(
     run: Existing,
     out: Annotated[str | None, Argument()] = None,
     *,
-    benchmark: Annotated[
-        str | None, Option("Where the benchmark is stored now, if it was moved.")
-    ] = None,
+    benchmark: Annotated[str | None, Option("Where the benchmark is stored now, if it was moved.")] = None,
     allow: Allow = (),
     as_json: Json = False,
 ) -> None:
@@ -287,9 +272,7 @@ def show_command(
 
 
 @command()
-def verify_command(
-    folders: Annotated[tuple[str, ...], Argument("exists")], *, as_json: Json = False
-) -> None:
+def verify_command(folders: Annotated[tuple[str, ...], Argument("exists")], *, as_json: Json = False) -> None:
     """Read FOLDERS, and every finished folder below them, in full and list all damage.
 
     Other commands compare only what they read. The exit code is 3 where something is damaged.

@@ -1,15 +1,9 @@
 """`whichone import`: your own questions, published question files, other systems' answers and rankings."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from whichone.benchmarks.questions import QuestionFields, import_questions
-from whichone.cli.options import (
-    command,
-    corpus_option,
-    gold_outside_option,
-)
+from whichone.cli.options import command, corpus_option, gold_outside_option
 from whichone.cli.printing import emit, emit_benchmark, in_words
 from whichone.errors import UsageError
 from whichone.options import Argument, Asked, Existing, Json, OnError, Option, Place
@@ -30,10 +24,7 @@ def import_questions_command(
     ] = None,
     corpus: Annotated[
         str | None,
-        Option(
-            "Instead of --passages: a corpus (`whichone corpus`) that the benchmark names.",
-            kind="path",
-        ),
+        Option("Instead of --passages: a corpus (`whichone corpus`) that the benchmark names.", kind="path"),
     ] = None,
     fields: QuestionFields,
     gold_rule: Annotated[
@@ -44,10 +35,7 @@ def import_questions_command(
     ] = None,
     qrels: Annotated[
         str | None,
-        Option(
-            "TREC judgements (query 0 document relevance); only judged questions are taken.",
-            kind="file",
-        ),
+        Option("TREC judgements (query 0 document relevance); only judged questions are taken.", kind="file"),
     ] = None,
     split: Annotated[
         str | None,
@@ -56,22 +44,18 @@ def import_questions_command(
         ),
     ] = None,
     passage_entity: Annotated[
-        str | None,
-        Option("Field of the entity that a passage is about, if any; of documents also: path."),
+        str | None, Option("Field of the entity that a passage is about, if any; of documents also: path.")
     ] = None,
     passage_id: Annotated[str, Option("Field of a passage's id.")] = "id",
     title: Annotated[str, Option("Field of a passage's title.")] = "title",
     text: Annotated[str, Option("Field of a passage's text.")] = "text",
     page: Annotated[
-        str | None,
-        Option("Field that groups passages into pages; else the entity, else the title."),
+        str | None, Option("Field that groups passages into pages; else the entity, else the title.")
     ] = None,
     language: Annotated[
         str | None, Option("Of the questions; that of the corpus, or en, when not given.")
     ] = None,
-    called: Annotated[
-        str | None, Option("The benchmark's name; the file's when not given.")
-    ] = None,
+    called: Annotated[str | None, Option("The benchmark's name; the file's when not given.")] = None,
     on_error: OnError = "fail",
     as_json: Json = False,
 ) -> None:
@@ -148,16 +132,13 @@ def import_open_questions_command(
     layout: Annotated[
         Literal["nq-open", "webquestions", "curatedtrec", "dpr-csv"],
         Option(
-            "How the file is laid out; answers of curatedtrec are regular expressions.",
-            flags=("--format",),
+            "How the file is laid out; answers of curatedtrec are regular expressions.", flags=("--format",)
         ),
     ],
     passages: Annotated[
         str | None, Option("Passages for a corpus of its own: .jsonl, .tsv, BEIR.", kind="exists")
     ] = None,
-    called: Annotated[
-        str | None, Option("The benchmark's name; the format's when not given.")
-    ] = None,
+    called: Annotated[str | None, Option("The benchmark's name; the format's when not given.")] = None,
     as_json: Json = False,
 ) -> None:
     """Make a benchmark of a published question FILE; these name no gold pages, only answers.
@@ -171,9 +152,7 @@ def import_open_questions_command(
 
     queries = read_open_questions(file, layout)
     about = f"Questions of a {layout} file, with answers and no gold pages."
-    created = import_published(
-        queries, passages, benchmark, name=called or layout, files=[file], about=about
-    )
+    created = import_published(queries, passages, benchmark, name=called or layout, files=[file], about=about)
     emit_benchmark(created, as_json)
 
 
@@ -188,17 +167,7 @@ def import_run_command(
     benchmark: Annotated[str, Option("What was asked: a folder or builtin/NAME.")],
     form: Annotated[
         Literal[
-            "trec",
-            "msmarco",
-            "kilt",
-            "dpr",
-            "amber",
-            "bootleg",
-            "blink",
-            "elq",
-            "genre",
-            "realm",
-            "rag",
+            "trec", "msmarco", "kilt", "dpr", "amber", "bootleg", "blink", "elq", "genre", "realm", "rag"
         ],
         Option(
             "A TREC run, Pyserini's MS MARCO layout, KILT or AmbER predictions, DPR results, or what a linker or RAG wrote.",
@@ -208,8 +177,7 @@ def import_run_command(
     knowledge: Annotated[
         str | None,
         Option(
-            "A knowledge base for titles and Wikidata ids that the benchmark does not know.",
-            kind="folder",
+            "A knowledge base for titles and Wikidata ids that the benchmark does not know.", kind="folder"
         ),
     ] = None,
     name: Annotated[str | None, Option("What to call the system.")] = None,
@@ -230,14 +198,7 @@ def import_run_command(
     opened = Benchmark.open(benchmark)
     place = benchmark if benchmark.startswith("builtin/") else str(Path(benchmark).resolve())
     runs = import_run(
-        file,
-        run,
-        opened,
-        place=place,
-        format=form,
-        name=name,
-        on_error=on_error,
-        knowledge=knowledge,
+        file, run, opened, place=place, format=form, name=name, on_error=on_error, knowledge=knowledge
     )
     counts = {"run": runs.name, **runs.folder.manifest.counts}
     emit(counts, as_json)

@@ -1,7 +1,5 @@
 """`whichone ingest`: dumps or a catalogue in, a knowledge base out. Little is imported before its workers are started."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -18,11 +16,7 @@ _LARGE = 8 << 20  # bytes of dumps that are worth all workers
 
 @command(makes="kb", decides=False)
 def ingest_command(
-    kb: Annotated[str, Argument("made")],
-    *,
-    given: SourceOptions,
-    options: Options,
-    as_json: Json = False,
+    kb: Annotated[str, Argument("made")], *, given: SourceOptions, options: Options, as_json: Json = False
 ) -> None:
     """Take dumps or a catalogue into the knowledge base KB.
 

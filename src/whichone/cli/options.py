@@ -1,7 +1,5 @@
 """Options that several verbs share, so that one word means one thing everywhere."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import inspect
@@ -224,11 +222,7 @@ def _settings(hint: Any, option: Option, default: Any) -> dict[str, Any]:
     )
     if several:
         plain = members[0]
-    settings: dict[str, Any] = {
-        "help": option.help,
-        "envvar": option.envvar,
-        "metavar": option.metavar,
-    }
+    settings: dict[str, Any] = {"help": option.help, "envvar": option.envvar, "metavar": option.metavar}
     if option.kind:
         settings["type"] = _KINDS[option.kind]()
     elif get_origin(plain) is Literal:
@@ -258,12 +252,10 @@ class JudgeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     judge: Annotated[str | None, Option("Answers: the model that decides outcomes.")] = None
     endpoint: Annotated[
-        str | None,
-        Option("Where the judge is, such as http://HOST/v1.", envvar="WHICHONE_ENDPOINT"),
+        str | None, Option("Where the judge is, such as http://HOST/v1.", envvar="WHICHONE_ENDPOINT")
     ] = None
     outcome_words: Annotated[
-        str | None,
-        Option("Answers: a list of your own of phrases that ask, refuse and deny.", kind="file"),
+        str | None, Option("Answers: a list of your own of phrases that ask, refuse and deny.", kind="file")
     ] = None
 
     @contextlib.contextmanager

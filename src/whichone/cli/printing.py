@@ -1,7 +1,5 @@
 """Doing something again: the one rule of `files.output` for every command that makes something."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,19 +13,15 @@ from whichone.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# Options that do not change what is made.
 _NO_MATTER = {
     "as_json", "cache", "concurrency", "device", "engine", "explain", "index", "master", "memory",
     "retry", "workers",
 }  # fmt: skip
-"""Options that do not change what is made."""
 
 
 def makes(
-    output: str,
-    *,
-    plain: bool | Callable[[str], bool] = False,
-    parts: bool = False,
-    decides: bool = True,
+    output: str, *, plain: bool | Callable[[str], bool] = False, parts: bool = False, decides: bool = True
 ) -> Callable[[F], F]:
     """For a command that makes what its argument `output` (or the last of its values) names.
 
@@ -42,9 +36,7 @@ def makes(
             overwrite = values.pop("overwrite")
             return _made(function, values, output, overwrite, plain, parts, decides)
 
-        option = click.Option(
-            ["--overwrite"], is_flag=True, help="Replace what is there, made otherwise."
-        )
+        option = click.Option(["--overwrite"], is_flag=True, help="Replace what is there, made otherwise.")
         shown: list[click.Parameter] = command.__click_params__  # type: ignore[attr-defined]
         shown.insert(0, option)  # the list is in reverse: it is shown last
         return command  # type: ignore[return-value]
@@ -115,9 +107,7 @@ def _request(
     while above is not None and above.parent is not None:
         words.insert(0, above.info_name or "")
         above = above.parent
-    content = {
-        name: [_content(path, quick) for path in paths] for name, paths in inputs.items() if paths
-    }
+    content = {name: [_content(path, quick) for path in paths] for name, paths in inputs.items() if paths}
     document = msgspec.to_builtins(
         {
             "command": " ".join(words),
@@ -216,10 +206,7 @@ def emit_json(document: Any) -> None:
 
 
 def emit(
-    document: Any,
-    as_json: bool,
-    shown: str | Sequence[Mapping[str, Any]] | None = None,
-    **table: Any,
+    document: Any, as_json: bool, shown: str | Sequence[Mapping[str, Any]] | None = None, **table: Any
 ) -> None:
     """A document as JSON; else a text, or a table of rows, where there is neither of the document's own."""
     if as_json:
@@ -278,9 +265,7 @@ def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
         import csv
 
         with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(
-                file, fieldnames=list(dict.fromkeys(k for r in rows for k in r))
-            )
+            writer = csv.DictWriter(file, fieldnames=list(dict.fromkeys(k for r in rows for k in r)))
             writer.writeheader()
             writer.writerows(rows)
     elif suffix == ".parquet":
@@ -289,9 +274,7 @@ def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
         pq.write_table(pa.Table.from_pylist([dict(r) for r in rows]), Path(path).absolute())
     else:
-        raise UsageError(
-            f"cannot tell the format of {path.name}", hint="end it in .jsonl, .csv or .parquet"
-        )
+        raise UsageError(f"cannot tell the format of {path.name}", hint="end it in .jsonl, .csv or .parquet")
 
 
 def emit_benchmark(benchmark: Any, as_json: bool) -> None:

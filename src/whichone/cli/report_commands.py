@@ -3,8 +3,6 @@
 Every step of the demo can be killed and started again, and ends with the same bytes, times aside.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,13 +33,13 @@ from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
 from whichone.world.compile import compile_builtin
 
+# Systems that need no extra: the retriever and its options.
 RETRIEVERS: dict[str, tuple[str, dict[str, str]]] = {
     "bm25": ("bm25", {}),
     "popular": ("popular", {"knowledge": "benchmark"}),
     "namesake": ("namesake", {"encoder": "none"}),
     "namesake-with-kb": ("namesake", {"encoder": "none", "knowledge": "benchmark"}),
 }
-"""Systems that need no extra: the retriever and its options."""
 DEPTH = 20
 
 
@@ -66,9 +64,7 @@ def run_demo(out: Path) -> Demo:
     talk("2/5  a knowledge base of them")
     _unless_done(out / "kb", KNOWLEDGE_BASE, lambda: ingest_dumps(dumps, out / "kb"))
     talk("3/5  AmbER sets of it")
-    _unless_done(
-        out / "amber", BENCHMARK, lambda: build_builtin("builtin/amber", out / "kb", out / "amber")
-    )
+    _unless_done(out / "amber", BENCHMARK, lambda: build_builtin("builtin/amber", out / "kb", out / "amber"))
     benchmark = Benchmark.open(out / "amber")
     runs = []
     for name in (*RETRIEVERS, "function"):
@@ -123,9 +119,7 @@ def word_overlap(benchmark: Benchmark) -> Callable[[str, int], list[tuple[str, f
 
 
 @command()
-def demo_command(
-    out: Annotated[str, Argument("made")] = "whichone-demo", *, as_json: Json = False
-) -> None:
+def demo_command(out: Annotated[str, Argument("made")] = "whichone-demo", *, as_json: Json = False) -> None:
     """Take the built-in world from raw dumps to a table and a page, all under OUT.
 
     Killed at any moment and started again, it ends with the same bytes.
@@ -143,9 +137,7 @@ def demo_command(
     if as_json:
         emit_json(demo.document())
     else:
-        emit_table(
-            table_5(demo.rows), title="Gold page first, percent (∀: every query of a name right)"
-        )
+        emit_table(table_5(demo.rows), title="Gold page first, percent (∀: every query of a name right)")
         emit_table(
             table_6(demo.rows),
             title=f"Confused within {DEPTH} pages, percent: a namesake above the gold page",
@@ -165,10 +157,7 @@ def experiment_command(
     dry_run: Annotated[bool, Option("Show what would run, with estimated time and cost.")] = False,
     report: Annotated[
         str | None,
-        Option(
-            "Write a report of this experiment's own cells, a page for each benchmark.",
-            kind="written",
-        ),
+        Option("Write a report of this experiment's own cells, a page for each benchmark.", kind="written"),
     ] = None,
     allow: Allow = (),
     as_json: Json = False,
@@ -238,15 +227,11 @@ def _total(planned: list[dict[str, Any]]) -> str:
     left = [row for row in planned if row["status"] != "done"]
     cost = sum(row["cost"] or 0.0 for row in left)
     unpriced = sum(row["tokens"] is not None and row["cost"] is None for row in left)
-    usage_text = (
-        f"{len(left)} of {len(planned)} cells to do, about {_time(sum(r['seconds'] for r in left))}"
-    )
+    usage_text = f"{len(left)} of {len(planned)} cells to do, about {_time(sum(r['seconds'] for r in left))}"
     if cost:
         usage_text += f", about {cost:.4f} in money"
     if unpriced:
-        usage_text += (
-            f"; {unpriced} cells without prices (price_prompt and price_completion in options)"
-        )
+        usage_text += f"; {unpriced} cells without prices (price_prompt and price_completion in options)"
     return usage_text
 
 
@@ -257,11 +242,7 @@ def _time(seconds: float) -> str:
 
 
 def _shown(result: Any) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "benchmark": result.benchmark,
-        "cell": result.name,
-        "status": result.status,
-    }
+    row: dict[str, Any] = {"benchmark": result.benchmark, "cell": result.name, "status": result.status}
     for name, estimate in result.measures.items():
         row[name] = "-" if estimate["value"] is None else f"{estimate['value']:.3f}"
     return row
@@ -290,9 +271,7 @@ def report_command(
     """
     *runs, out = places
     if not out.endswith((".html", ".htm")) or not runs:
-        raise UsageError(
-            "runs first, then the page to write", hint="whichone report RUN... OUT.html"
-        )
+        raise UsageError("runs first, then the page to write", hint="whichone report RUN... OUT.html")
     written = make_report(runs, out, options, benchmark=benchmark or None)
     emit(
         {"written": [str(p) for p in written]},
@@ -326,10 +305,7 @@ def serve_command(
         ),
     ] = None,
     no_login: Annotated[
-        bool,
-        Option(
-            "No link for the admin: an address that opens a single time, on this machine alone."
-        ),
+        bool, Option("No link for the admin: an address that opens a single time, on this machine alone.")
     ] = False,
     public: Annotated[bool, Option("Let anybody read; writing still needs a link.")] = False,
     names: Annotated[

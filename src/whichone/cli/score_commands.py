@@ -56,11 +56,7 @@ def check_command(
 
     with judge.opened() as judging:
         report = gate_folder(
-            run,
-            Budgets.of(asdict(budgets)),
-            options,
-            benchmark=benchmark or None,
-            judge=judging,
+            run, Budgets.of(asdict(budgets)), options, benchmark=benchmark or None, judge=judging
         )
     if junit:
         Path(junit).write_bytes(gate_junit(report))
@@ -140,9 +136,7 @@ def power_command(
     difference: Annotated[float, Option("The difference to see, such as 0.05.")],
     measure: Annotated[str, Option("A measure of the runs.")] = "acc@1",
     power: Annotated[float, Option("How surely it is to be seen.")] = 0.8,
-    benchmark: Annotated[
-        str | None, Option("Where the benchmark is stored now, if it was moved.")
-    ] = None,
+    benchmark: Annotated[str | None, Option("Where the benchmark is stored now, if it was moved.")] = None,
     as_json: Json = False,
 ) -> None:
     """Say how many names of BENCH it takes to see a difference, from two or more pilot RUNS over it.
@@ -162,9 +156,7 @@ def power_command(
 
     place, runs = pilot_runs(folders)
     benchmark = benchmark or place
-    scores = distinctly_named(
-        [score_folder(run, (measure,), benchmark=benchmark) for run in runs], runs
-    )
+    scores = distinctly_named([score_folder(run, (measure,), benchmark=benchmark) for run in runs], runs)
     needed = names_needed(scores, parse_measure(measure), difference, power=power)
     if as_json:
         emit_json(needed)
@@ -254,9 +246,7 @@ def folder(
     if as_json:
         emit_json(rows)
         return
-    shown: list[dict[str, Any]] = [
-        {key: _shown(value) for key, value in row.items()} for row in rows
-    ]
+    shown: list[dict[str, Any]] = [{key: _shown(value) for key, value in row.items()} for row in rows]
     emit_table(shown, title=f"{scores.system} on {scores.benchmark}")
     click.echo(cluster_note(scores.queries))
     for caution in scores.cautions():
@@ -308,8 +298,7 @@ def score_three_command(
         ),
     ] = None,
     study: Annotated[
-        str | None,
-        Option("answers.csv of a user study in `whichone serve`: the human row.", kind="file"),
+        str | None, Option("answers.csv of a user study in `whichone serve`: the human row.", kind="file")
     ] = None,
     seed: Seed = 0,
     as_json: Json = False,

@@ -1,7 +1,5 @@
 """`whichone read`, `index`, `retrieve`, `search` and `work`: systems that are asked, and their indexes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,9 +15,7 @@ from whichone.runs.options import FLAGS, ReadOptions, RetrieveOptions, WorkOptio
 
 
 @command(makes="answers", decides=False)
-def read_command(
-    benchmark: AllAsked, answers: Place, *, plan: ReadOptions, as_json: Json = False
-) -> None:
+def read_command(benchmark: AllAsked, answers: Place, *, plan: ReadOptions, as_json: Json = False) -> None:
     """Let a reader answer every question of BENCHMARK and keep what it says in ANSWERS.
 
     Several benchmarks over one corpus, or a folder that contains them, are read together.
@@ -80,9 +76,7 @@ def index_command(
     options: Annotated[
         tuple[str, ...],
         Option(
-            "A parameter of the retriever, such as k1=1.2.",
-            flags=("-o", "--option"),
-            metavar="KEY=VALUE",
+            "A parameter of the retriever, such as k1=1.2.", flags=("-o", "--option"), metavar="KEY=VALUE"
         ),
     ] = (),
     as_json: Json = False,
@@ -183,12 +177,7 @@ def search_command(
     ]
     if as_json:
         emit_json(
-            {
-                "question": question,
-                "results": results,
-                "notes": dict(ranking.notes),
-                "question_back": back,
-            }
+            {"question": question, "results": results, "notes": dict(ranking.notes), "question_back": back}
         )
         return
     for result in results:
@@ -227,9 +216,7 @@ def _show_bearers(name: dict[str, Any]) -> None:
 
 
 @command(makes="answers", decides=False)
-def work_command(
-    benchmark: AllAsked, answers: Place, *, plan: WorkOptions, as_json: Json = False
-) -> None:
+def work_command(benchmark: AllAsked, answers: Place, *, plan: WorkOptions, as_json: Json = False) -> None:
     """Let an agent work on every question of BENCHMARK with tools, and keep its ANSWERS and traces.
 
     \b

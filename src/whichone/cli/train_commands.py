@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from whichone.training.trainer import Trained
 
 F = TypeVar("F", bound=Callable[..., Any])
+# Settings that every training has.
 OF_ALL = [
     "epochs",
     "batch",
@@ -31,10 +32,11 @@ OF_ALL = [
     "every",
     "seed",
 ]
-"""Settings that every training has."""
 
 
-PRESETS = "Settings by name; the papers' are dpr, eq-finetune, eq-scratch, dpr-reader, amber-reader, rag, blink."
+PRESETS = (
+    "Settings by name; the papers' are dpr, eq-finetune, eq-scratch, dpr-reader, amber-reader, rag, blink."
+)
 
 
 def data_options(function: F) -> F:
@@ -46,9 +48,7 @@ def data_options(function: F) -> F:
         if not sources:
             raise UsageError("sources first, then the folder to write", hint="SOURCE... OUT")
         corpus.check()
-        return function(
-            plan=replace(plan, sources=tuple(sources), corpus=corpus), out=out, **values
-        )
+        return function(plan=replace(plan, sources=tuple(sources), corpus=corpus), out=out, **values)
 
     listed = options_of(Corpus, "corpus")(options_of(Plan)(command))
     argument = click.argument("places", nargs=-1, required=True, metavar="SOURCE... OUT")
@@ -122,8 +122,7 @@ def train_linker_command(
     *sources, out = places
     if not sources:
         raise UsageError(
-            "files of mentions first, then the folder to write",
-            hint="whichone train linker LINKS... OUT",
+            "files of mentions first, then the folder to write", hint="whichone train linker LINKS... OUT"
         )
     trained = train_linker(sources, out, options, settings=settings, device=device)
     if as_json:
@@ -173,9 +172,7 @@ def train_rag_command(
     search: Annotated[
         str, Option("Where documents are looked for: numpy, or a torch device such as cuda.")
     ] = "numpy",
-    index: Annotated[
-        str, Option("How: exact, faiss-hnsw, faiss-ivf, faiss-sq8 or usearch.")
-    ] = "exact",
+    index: Annotated[str, Option("How: exact, faiss-hnsw, faiss-ivf, faiss-sq8 or usearch.")] = "exact",
     as_json: Json = False,
 ) -> None:
     """Train RAG on SOURCEs into the folder OUT; OUT/model is a RAG checkpoint of Hugging Face's.
@@ -221,8 +218,7 @@ def train_reader_command(
     *,
     kind: Annotated[Literal["extractive", "seq2seq", "claims", "dpr"], Option("")],
     checkpoint: Annotated[
-        str,
-        Option("RoBERTa-large, BART-base and BERT-base in AmbER; any HuggingFace folder or name."),
+        str, Option("RoBERTa-large, BART-base and BERT-base in AmbER; any HuggingFace folder or name.")
     ],
     context: Annotated[
         Literal["none", "gold", "retrieved"] | None,
@@ -239,9 +235,7 @@ def train_reader_command(
             kind="path",
         ),
     ] = (),
-    prefix: Annotated[
-        str, Option("seq2seq: text before every input; {task} is the task's name.")
-    ] = "",
+    prefix: Annotated[str, Option("seq2seq: text before every input; {task} is the task's name.")] = "",
     negatives: Annotated[
         Literal["bm25", "tfidf", "namesake", "kilt"],
         Option(
@@ -249,12 +243,9 @@ def train_reader_command(
         ),
     ] = "bm25",
     tasks: Annotated[
-        tuple[str, ...],
-        Option("Learn this task only; the reader then answers no other.", flags=("--task",)),
+        tuple[str, ...], Option("Learn this task only; the reader then answers no other.", flags=("--task",))
     ] = (),
-    base: Annotated[
-        str | None, Option("dpr: the BERT folder that a file of DPR's own belongs to.")
-    ] = None,
+    base: Annotated[str | None, Option("dpr: the BERT folder that a file of DPR's own belongs to.")] = None,
     as_json: Json = False,
 ) -> None:
     """Train a reader on SOURCEs into the folder OUT; OUT/model is a HuggingFace checkpoint.
@@ -336,9 +327,7 @@ def train_retriever_command(
     *,
     checkpoint: Annotated[
         str,
-        Option(
-            "What to start from: a sentence-transformers or DPR folder, a package, a name, a DPR file."
-        ),
+        Option("What to start from: a sentence-transformers or DPR folder, a package, a name, a DPR file."),
     ],
     passage_checkpoint: Annotated[
         str | None, Option("The passage encoder, where it is another one (DPR).")
@@ -352,9 +341,7 @@ def train_retriever_command(
     ] = "dense",
     per: Annotated[
         Literal["relation"] | None,
-        Option(
-            "With --mode only-questions: a question encoder for each relation beside the joint one."
-        ),
+        Option("With --mode only-questions: a question encoder for each relation beside the joint one."),
     ] = None,
     as_json: Json = False,
 ) -> None:

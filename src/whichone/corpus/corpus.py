@@ -64,10 +64,7 @@ NAMES = TableSchema(
             ("key", _text),  # names.token_key(name)
             ("name", _text),
             ("page", pa.int64()),  # its row in pages
-            (
-                "kind",
-                _text,
-            ),  # title, document, before comma, redirect, anchor, alias, first sentence
+            ("kind", _text),  # title, document, before comma, redirect, anchor, alias, first sentence
             ("count", pa.int64()),  # anchors: how often; 1 for the others
         ]
     ),
@@ -258,8 +255,7 @@ class Corpus:
         if place is None:
             return []
         rows = self.rows_of(place)
-        ids: list[str] = self._passages.slice(rows.start, len(rows), ["id"])["id"].to_pylist()
-        return ids
+        return self._passages.slice(rows.start, len(rows), ["id"])["id"].to_pylist()
 
     def on_page(self, page: str) -> list[Passage]:
         """A page's passages in their order; none for a page that is not in the corpus."""
@@ -452,9 +448,7 @@ def trec_order(score: float, identity: str) -> tuple[float, list[int]]:
 
     trec_eval reads scores into a C float and compares ids byte by byte; it does not look at ranks.
     """
-    return -struct.unpack("f", struct.pack("f", score))[0], [-b - 1 for b in identity.encode()] + [
-        0
-    ]
+    return -struct.unpack("f", struct.pack("f", score))[0], [-b - 1 for b in identity.encode()] + [0]
 
 
 def from_trec(text: str) -> str:

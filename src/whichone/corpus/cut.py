@@ -18,13 +18,7 @@ import pyarrow.parquet as pq
 import regex
 
 from whichone.corpus.corpus import PASSAGES
-from whichone.corpus.kilt_chunks import (
-    Splitter,
-    chunk_records,
-    kilt_chunks,
-    plain_sentences,
-    spacy_sentences,
-)
+from whichone.corpus.kilt_chunks import Splitter, chunk_records, kilt_chunks, plain_sentences, spacy_sentences
 from whichone.errors import Missing, UsageError, missing_extra
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
@@ -93,9 +87,7 @@ def _blanks(lines: pa.StringArray):  # type: ignore[no-untyped-def]
 WORDS = 100
 
 
-def word_passages(
-    paragraphs: Sequence[str], *, size: int = WORDS, keep_lists: bool = False
-) -> Iterator[str]:
+def word_passages(paragraphs: Sequence[str], *, size: int = WORDS, keep_lists: bool = False) -> Iterator[str]:
     """Words are what blanks separate; the last stretch is as short as it is."""
     words: list[str] = []
     for line in text_paragraphs(paragraphs, keep_lists=keep_lists):
@@ -105,8 +97,7 @@ def word_passages(
 
 
 SIZE = 288
-Tokenizer = Callable[[str], Sequence[tuple[int, int]]]
-"""A text to the places (start, end) of its tokens."""
+Tokenizer = Callable[[str], Sequence[tuple[int, int]]]  # A text to the places (start, end) of its tokens
 
 _BLANKS = regex.compile(r"\S+")
 
@@ -153,8 +144,7 @@ def token_blocks(
 
 Way = Literal["words", "kilt", "pages", "tokens"]
 BATCH = 1024
-READ = ["page", "title", "kind", "paragraphs"]
-"""What is read of pages, so many at a time."""
+READ = ["page", "title", "kind", "paragraphs"]  # What is read of pages, so many at a time
 _COLUMNS = ["page", "title", "n", "text"]
 
 
@@ -183,19 +173,14 @@ def cut_page(paragraphs: Sequence[str], cut: Cut) -> Iterator[str]:
         yield from word_passages(paragraphs, size=cut.size, keep_lists=cut.keep_lists)
     elif cut.way == "tokens":
         yield from token_blocks(
-            paragraphs,
-            size=cut.size,
-            tokenizer=load_tokenizer(cut.tokenizer),
-            keep_lists=cut.keep_lists,
+            paragraphs, size=cut.size, tokenizer=load_tokenizer(cut.tokenizer), keep_lists=cut.keep_lists
         )
     elif cut.way == "pages":
         text = "\n".join(text_paragraphs(paragraphs, keep_lists=True, keep_headings=True))
         if text:
             yield text
     else:
-        chunks = kilt_chunks(
-            paragraphs, size=cut.size, sentences=_splitter(cut.sentences, cut.language)
-        )
+        chunks = kilt_chunks(paragraphs, size=cut.size, sentences=_splitter(cut.sentences, cut.language))
         yield from (chunk.text for chunk in chunks)
 
 
@@ -273,9 +258,7 @@ def write_passages(base: str | Path, out: str | Path, cut: Cut | None = None) ->
         cut = msgspec.structs.replace(cut, language=page_language(Folder.open(base, KIND)))
     passages = cut_passages(base, cut)
     if cut.way == "kilt" and _is_json(out):
-        chunks = chunk_records(
-            base, size=cut.size, sentences=_splitter(cut.sentences, cut.language)
-        )
+        chunks = chunk_records(base, size=cut.size, sentences=_splitter(cut.sentences, cut.language))
         return write_lines(out, map(msgspec.json.encode, chunks))
     if _is_json(out):
         return write_lines(out, map(msgspec.json.encode, passages))
@@ -304,8 +287,7 @@ def _tsv_lines(rows: Iterator[tuple[str, str, str]]) -> Iterator[bytes]:
         yield buffer.getvalue().encode()
 
 
-_WAVE = 64
-"""Row groups whose passages are on disk at a time."""
+_WAVE = 64  # Row groups whose passages are on disk at a time
 
 
 class PageGroup(msgspec.Struct, frozen=True):
@@ -368,8 +350,7 @@ def cut_corpus(
     return pa.RecordBatchReader.from_batches(PASSAGES.schema, batches)
 
 
-ARTICLE = "article"
-"""The kind of pages that are about something."""
+ARTICLE = "article"  # The kind of pages that are about something
 
 
 def article_pages(kb: Folder) -> set[str]:
@@ -392,9 +373,6 @@ def _batches(
             columns = {
                 **{name: batch[name] for name in batch.schema.names},
                 "id": pc.binary_join_element_wise(batch["page"], number, PASSAGE_MARK),
-                **{
-                    name: pa.nulls(batch.num_rows, pa.string())
-                    for name in ("source_id", "entity", "fields")
-                },
+                **{name: pa.nulls(batch.num_rows, pa.string()) for name in ("source_id", "entity", "fields")},
             }
             yield pa.RecordBatch.from_pydict(columns, schema=PASSAGES.schema)

@@ -5,8 +5,6 @@ beyond its last token before it is stripped, a blank token counts when a sentenc
 when a chunk is, and a merged chunk counts one token more than it has.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,8 +29,7 @@ class Token(msgspec.Struct, frozen=True):
     blank: bool = False
 
 
-Splitter = Callable[[str], Iterable[Sequence[Token]]]
-"""A paragraph to its sentences, each a list of tokens."""
+Splitter = Callable[[str], Iterable[Sequence[Token]]]  # A paragraph to its sentences, each a list of tokens
 
 
 class Chunk(msgspec.Struct, kw_only=True):
@@ -117,11 +114,7 @@ def kilt_chunks(
 
 
 def _chunk(
-    paragraph: str,
-    number: int,
-    tokens: Sequence[Token],
-    anchors: Iterable[Mapping[str, Any]],
-    section: str,
+    paragraph: str, number: int, tokens: Sequence[Token], anchors: Iterable[Mapping[str, Any]], section: str
 ) -> Chunk:
     start, end = tokens[0].start, tokens[-1].end
     inside = [

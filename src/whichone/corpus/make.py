@@ -1,7 +1,5 @@
 """A corpus from whatever people have: a knowledge base, a file of passages, BEIR, KILT, documents."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Iterator
@@ -42,13 +40,9 @@ def make_corpus(
     if not source.exists():
         raise Missing("no such file or folder", where=str(source))
     if (source / MANIFEST).exists():
-        return of_knowledge_base(
-            source, out, cut=cut or Cut(), name=called, language=language, memory=memory
-        )
+        return of_knowledge_base(source, out, cut=cut or Cut(), name=called, language=language, memory=memory)
     if _is_kilt_source(source):
-        return _of_kilt_source(
-            source, out, cut=cut or Cut(), name=called, language=language, memory=memory
-        )
+        return _of_kilt_source(source, out, cut=cut or Cut(), name=called, language=language, memory=memory)
     passages = FilePassages(source, fields)
     origin = {**passages.origin(), **({"language": language} if language else {})}
     about: list[dict[str, str]] = [{"file": source.name}]
@@ -56,13 +50,7 @@ def make_corpus(
 
 
 def of_knowledge_base(
-    kb_path: Path,
-    out: str | Path,
-    *,
-    cut: Cut,
-    name: str,
-    language: str = "",
-    memory: str = DEFAULT_MEMORY,
+    kb_path: Path, out: str | Path, *, cut: Cut, name: str, language: str = "", memory: str = DEFAULT_MEMORY
 ) -> Corpus:
     """The articles of a knowledge base, cut, with its redirects and the texts of its links."""
     kb = Folder.open(kb_path, KNOWLEDGE_BASE)

@@ -18,15 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whichone.files.folder import Folder
-from whichone.files.mapped import (
-    Hashes,
-    HashIndex,
-    MappedTable,
-    Rows,
-    hashes,
-    run_starts,
-    write_mapped,
-)
+from whichone.files.mapped import Hashes, HashIndex, MappedTable, Rows, hashes, run_starts, write_mapped
 from whichone.files.tables import DEFAULT_MEMORY, connect, tables_sql
 from whichone.names import name_key, title_key, token_key, without_parentheses
 from whichone.text.language import base_code, split_sentences
@@ -36,15 +28,13 @@ if TYPE_CHECKING:
 
 
 _END = re.compile(r"(?<=[a-z0-9\)\"”])[.!?](?=\s+[A-Z\"“]|\s*$)")
-_OPENING = re.compile(
-    r"^\W*(?P<name>.+?)\s*(?:[,(–—]|\s(?:is|was|are|were|refers?|may refer)\b)", re.UNICODE
-)
+_OPENING = re.compile(r"^\W*(?P<name>.+?)\s*(?:[,(–—]|\s(?:is|was|are|were|refers?|may refer)\b)", re.UNICODE)
+# What follows a page's subject in other languages.
 _OPENINGS = {
     "de": r"ist|war|sind|waren|bezeichnet|steht\s+für",
     "es": r"es|fue|era|son|eran|fueron|puede\s+referirse",
     "fr": r"est|était|fut|sont|étaient|désigne",
 }
-"""What follows a page's subject in other languages."""
 _CALLED = re.compile(
     r"\b(?:(?:better|best|also|commonly|professionally|simply|popularly|formerly|often|sometimes|mononymously)\s+)*"
     r"(?:known|called|credited|billed|nicknamed|styled|written)(?:\s+\w+ly)?(?:\s+(?:to|by|in)(?:\s+\w+){1,3}?)?\s+(?:as\s+|simply\s+)?"
@@ -133,14 +123,13 @@ def _is_name(text: str) -> bool:
     return (first[0].isupper() or first[0].isdigit()) and words[0].lower() not in _MONTHS
 
 
+# Where a name comes from.
+#
+# "before comma" is the Raymond of "Raymond, Maine"; "document" the title of a document that one entity alone
+# has, which finds the document and names nobody.
 Kind = Literal["title", "document", "before comma", "redirect", "anchor", "alias", "first sentence"]
-"""Where a name comes from.
-
-"before comma" is the Raymond of "Raymond, Maine"; "document" the title of a document that one entity alone
-has, which finds the document and names nobody.
-"""
+# Names that come from elsewhere than the page's own title and text.
 FURTHER = ("redirect", "anchor", "alias")
-"""Names that come from elsewhere than the page's own title and text."""
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -249,8 +238,7 @@ def key_hashes(table: MappedTable) -> Iterator[tuple[Hashes, Rows]]:
 
 
 _BATCH = 65_536
-KNOWLEDGE_NAMES_LONGEST = 80
-"""Texts of links longer than so many characters are phrases, not names."""
+KNOWLEDGE_NAMES_LONGEST = 80  # Texts of links longer than so many characters are phrases, not names
 
 
 def names_of_pages(
@@ -290,10 +278,9 @@ def _rows(batches: Iterable[Any]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-_SAMPLED = 50
-"""Documents of an entity in which its titles are looked for."""
+_SAMPLED = 50  # Documents of an entity in which its titles are looked for
+# How many times fewer entities must have a title than any other of an entity's, to be its name by that alone.
 _RARER = 10
-"""How many times fewer entities must have a title than any other of an entity's, to be its name by that alone."""
 _TITLES = f"""
 create table titles as
 select entity, key, any_value(words) as words, bool_or(own) as own,

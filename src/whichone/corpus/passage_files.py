@@ -56,9 +56,7 @@ class PassageFields(msgspec.Struct, frozen=True):
     """Whom the passage is about; several pages may be about one, and some about nobody."""
 
 
-def read_records(
-    path: str | Path, bad: list[str] | None = None
-) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_records(path: str | Path, bad: list[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
     """Line (or place) and record of a .jsonl, .json (a list), .tsv or .csv file, compressed or not.
 
     What is wrong with lines that are no record goes into `bad` where it is given, else it is raised.
@@ -179,9 +177,7 @@ def _entity(record: dict[str, Any], fields: PassageFields, path: Path, line: int
     return str(entity) if entity not in (None, "") else None
 
 
-def _title_and_text(
-    record: dict[str, Any], fields: PassageFields, path: Path, line: int
-) -> tuple[str, str]:
+def _title_and_text(record: dict[str, Any], fields: PassageFields, path: Path, line: int) -> tuple[str, str]:
     """FlashRAG's `contents` has both: the title, mostly in quotation marks, is its first line."""
     usual = PassageFields(fields.id, page=fields.page, entity=fields.entity)
     if fields == usual and "contents" in record and "text" not in record:
@@ -194,9 +190,7 @@ def _title_and_text(
 def _is_exchanged(folder: Path) -> bool:
     """Whether a folder has the layout of BEIR; any other is a folder of documents."""
     return any(
-        (folder / f"{name}.jsonl{end}").exists()
-        for name in ("corpus", "queries")
-        for end in ("", ".gz")
+        (folder / f"{name}.jsonl{end}").exists() for name in ("corpus", "queries") for end in ("", ".gz")
     )
 
 
@@ -239,14 +233,11 @@ def sets_from_titles(titles: dict[str, str]) -> dict[str, NameSet]:
 # A folder of documents as passages: own ids, and whom each document is about.
 
 
-PATH = "path"
-"""As the field of the entity: the folder that a document is in."""
+PATH = "path"  # As the field of the entity: the folder that a document is in
 SIZE = 200
 
 
-def read_documents(
-    folder: Path, *, entity: str | None = None, source: str = "corpus"
-) -> Iterator[Passage]:
+def read_documents(folder: Path, *, entity: str | None = None, source: str = "corpus") -> Iterator[Passage]:
     """Every document under a folder, cut into passages; its id is its front matter's, else its path.
 
     `entity` is the field of the front matter that says whom a document is about, or "path" for the
@@ -292,8 +283,7 @@ def _owner(document: Document, path: Path, folder: Path, entity: str | None) -> 
 # Passages of a file of any length: read by all cores in blocks of lines, sorted on disk, numbered on their pages.
 
 
-PASSAGE_RUNS_BLOCK = 16 << 20
-"""Bytes of lines that one worker reads at a time."""
+PASSAGE_RUNS_BLOCK = 16 << 20  # Bytes of lines that one worker reads at a time
 
 _RECORDS = 20_000
 
@@ -378,17 +368,13 @@ def _decoded(raw: bytes, path: Path, line: int) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadInput(
-            f"not UTF-8: {error}", file=path, line=line, hint="save it as UTF-8"
-        ) from error
+        raise BadInput(f"not UTF-8: {error}", file=path, line=line, hint="save it as UTF-8") from error
 
 
 class FilePassages:
     """The passages of a file, a BEIR folder or a folder of documents, for `save_corpus`."""
 
-    def __init__(
-        self, path: str | Path, fields: PassageFields | None = None, source: str = "corpus"
-    ) -> None:
+    def __init__(self, path: str | Path, fields: PassageFields | None = None, source: str = "corpus") -> None:
         self.path = Path(path)
         self._fields, self._source = fields or PassageFields(), source
 
@@ -398,11 +384,7 @@ class FilePassages:
         Runs that a killed reader completed are not made again.
         """
         runs = self._runs(folder)
-        if (
-            self._fields.entity is None
-            and self._fields.page is None
-            and not is_documents(self.path)
-        ):
+        if self._fields.entity is None and self._fields.page is None and not is_documents(self.path):
             say_several_bearers(self._layout)
         if self._fields.entity:
             _keep_entities_apart(runs, nobody_apart=self._fields.page is None)
@@ -414,9 +396,7 @@ class FilePassages:
     def origin(self) -> dict[str, Any]:
         """What decides the passages, without reading them."""
         files = (
-            [p for p in sorted(self.path.rglob("*")) if p.is_file()]
-            if self.path.is_dir()
-            else [self.path]
+            [p for p in sorted(self.path.rglob("*")) if p.is_file()] if self.path.is_dir() else [self.path]
         )
         states = [(str(file), file.stat()) for file in files]
         return {
@@ -503,12 +483,8 @@ def say_several_bearers(layout: PassageLayout) -> None:
             occurs[name] += 1
             values.setdefault(name, {}).setdefault(passage.title, set()).add(text)
             titles = others.setdefault(name, {})
-            titles[text] = (
-                passage.title if titles.get(text, passage.title) == passage.title else None
-            )
-            codes[name] = (
-                codes.get(name, True) and bool(_CODE.fullmatch(text)) and not _DATE.fullmatch(text)
-            )
+            titles[text] = passage.title if titles.get(text, passage.title) == passage.title else None
+            codes[name] = codes.get(name, True) and bool(_CODE.fullmatch(text)) and not _DATE.fullmatch(text)
     unrelated = {title for title, own in ids.items() if not _counts(own)}
     several: dict[str, list[str]] = {}
     for name, by_title in values.items():
@@ -517,9 +493,7 @@ def say_several_bearers(layout: PassageLayout) -> None:
             listed = (title for title, own in by_title.items() if len(own) > 1)
             several[name] = [title for title in listed if repeats or title in unrelated]
     # of two fields that tell bearers apart, the one with fewer values is whom a passage is about
-    best = min(
-        (name for name in several if several[name]), key=lambda n: len(others[n]), default=None
-    )
+    best = min((name for name in several if several[name]), key=lambda n: len(others[n]), default=None)
     shown = several[best] if best else sorted(unrelated)
     if shown:
         told_by = f"several values of {best!r}" if best else f"unrelated {fields.id!r}"
@@ -566,13 +540,9 @@ def _keep_entities_apart(runs: Sequence[Path], nobody_apart: bool) -> None:
     for run, table in zip(runs, tables, strict=True):
         pages = [
             page
-            if (owner := owners.get(page)) is None
-            or owner == entity
-            or not (entity or nobody_apart)
+            if (owner := owners.get(page)) is None or owner == entity or not (entity or nobody_apart)
             else page_apart(page, entity)
-            for page, entity in zip(
-                *(table[c].to_pylist() for c in ("page", "entity")), strict=True
-            )
+            for page, entity in zip(*(table[c].to_pylist() for c in ("page", "entity")), strict=True)
         ]
         moved = table.set_column(0, "page", pa.array(pages, _text))
         write_mapped(run, moved.to_batches(), UNNUMBERED.schema)

@@ -1,7 +1,5 @@
 """Writes a corpus: passages as they come, then its pages, its names, and where each is found."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os
@@ -52,11 +50,10 @@ from whichone.records import Passage, page_of
 # The names of a corpus' pages: found by all cores in blocks of pages, sorted on disk.
 
 
+# Names beyond titles and first sentences, each with the page that it points at.
 PageNames = Iterable[tuple[str, Named]]
-"""Names beyond titles and first sentences, each with the page that it points at."""
 
-BLOCK = 2 * BATCH
-"""Pages whose names one worker looks for at a time."""
+BLOCK = 2 * BATCH  # Pages whose names one worker looks for at a time
 
 
 @dataclass(frozen=True)
@@ -91,9 +88,7 @@ class NameRunMaker:
         ids, titles = block["page"].to_pylist(), block["title"].to_pylist()
         firsts = block["first"].to_numpy().tolist()
         decided = TitlesOfEntities(self._folder).of_pages(ids[0], ids[-1]) if ids else {}
-        for row, (page, title, first) in enumerate(
-            zip(ids, titles, firsts, strict=True), job.first
-        ):
+        for row, (page, title, first) in enumerate(zip(ids, titles, firsts, strict=True), job.first):
             text = passages.strings([first], "text")[0]
             own = names_of_page(title or "", text, self._language)
             names = decided[page].names(title, own) if page in decided else own
@@ -179,9 +174,7 @@ def save_corpus(
         rows = _stage(folder, "passages.arrow", batches, PASSAGES.schema)
         remove_runs(folder.partial)
         table = MappedTable.open(folder.partial / "passages.arrow")
-        with ThreadPoolExecutor(
-            1
-        ) as beside:  # checksums of the largest file, while others are made
+        with ThreadPoolExecutor(1) as beside:  # checksums of the largest file, while others are made
             adopted = beside.submit(folder.adopt, "passages.arrow", rows=rows)
             pages = _write_pages(folder, table)
             _write_sources(folder, table, passages)
@@ -283,8 +276,7 @@ def _checked(blocks: Iterable[pa.Table]) -> Iterator[pa.Table]:
         for before, page in zip([last, *pages], pages, strict=False):
             if before is not None and page <= before:
                 raise BadInput(
-                    f"passages are not in the order of their pages: {page} comes after {before}",
-                    ids=[page],
+                    f"passages are not in the order of their pages: {page} comes after {before}", ids=[page]
                 )
         last = pages[-1]
         yield block
@@ -302,9 +294,7 @@ def _check_entities(passages: MappedTable) -> None:
             mixed = pc.and_(same_page, pc.not_equal(here["entity"], next_["entity"]))
             if pc.any(mixed).as_py():
                 page = here["page"].filter(mixed)[0].as_py()
-                both = ", ".join(
-                    rows.filter(pc.equal(rows["page"], page))["entity"].unique().to_pylist()
-                )
+                both = ", ".join(rows.filter(pc.equal(rows["page"], page))["entity"].unique().to_pylist())
                 raise BadInput(
                     f"the page {page} has passages about several entities: {both}",
                     hint="give each entity a page of its own",

@@ -1,7 +1,5 @@
 """Running an experiment: cells that are done are not done again, the others go on where they stopped."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys
@@ -32,8 +30,8 @@ from whichone.versions import environment
 
 
 CHARACTERS_A_TOKEN = 4.0
+# A question alone, where nothing was measured yet.
 ASSUMED_SECONDS = {"run": 0.01, "answers": 0.01, "llm": 2.0}
-"""A question alone, where nothing was measured yet."""
 ASSUMED_TOKENS, ASSUMED_LONG = 30, 120
 SAMPLE = 50
 
@@ -71,9 +69,7 @@ class Estimator:
         if llm and cell.setting is not None:
             prompt, completion = _tokens(benchmark, cell.setting, options)
             tokens = round(left * (prompt + completion))
-            prices = Prices(
-                prompt=options.get("price_prompt"), completion=options.get("price_completion")
-            )
+            prices = Prices(prompt=options.get("price_prompt"), completion=options.get("price_completion"))
             cost = prices.cost(round(left * prompt), round(left * completion))
         return Estimate(
             questions=left,
@@ -109,9 +105,7 @@ def _seconds_a_question(cell: Cell) -> float | None:
     return seconds / questions if questions else None
 
 
-def _tokens(
-    benchmark: Benchmark, setting: Setting, options: Mapping[str, Any]
-) -> tuple[float, float]:
+def _tokens(benchmark: Benchmark, setting: Setting, options: Mapping[str, Any]) -> tuple[float, float]:
     """Tokens of a prompt and of a reply, from a sample of the questions."""
     prompt = find_prompt(str(options.get("prompt", DEFAULT)))
     queries = benchmark.queries[:SAMPLE]
@@ -164,12 +158,7 @@ def dry_run(
     """Every cell with what it would take; nothing is run."""
     plan = read_plan(file, allow)
     trainings = [
-        {
-            "kind": "training",
-            "name": each.out,
-            "status": "done" if each.done else "to do",
-            "path": each.out,
-        }
+        {"kind": "training", "name": each.out, "status": "done" if each.done else "to do", "path": each.out}
         for each in plan.training
     ]
     if any(not each.done for each in plan.training):

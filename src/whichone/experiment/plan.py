@@ -22,8 +22,8 @@ from whichone.runs.options import ShownOptions
 from whichone.runs.read import joined_name
 from whichone.runs.shown import KINDS, Setting, setting_for
 
+# Retrievers that start from finished runs, and the option that names them.
 OF_RUNS = {"fusion": "runs", "rerank": "run"}
-"""Retrievers that start from finished runs, and the option that names them."""
 
 
 class RetrieverPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -134,27 +134,19 @@ def _check(plan: Plan, file: Path) -> None:
     if not plan.retriever and not plan.reader:
         raise BadInput("it names neither a [[retriever]] nor a [[reader]]", file=file)
     if plan.reader and not plan.setting:
-        raise BadInput(
-            "it has readers but no [[setting]]", file=file, hint='[[setting]] passages = "gold"'
-        )
+        raise BadInput("it has readers but no [[setting]]", file=file, hint='[[setting]] passages = "gold"')
     unknown = [s.passages for s in plan.setting if s.passages not in KINDS]
     if unknown:
-        raise UsageError(
-            f"passages = {unknown[0]!r}", where=str(file), hint=f"one of {', '.join(KINDS)}"
-        )
+        raise UsageError(f"passages = {unknown[0]!r}", where=str(file), hint=f"one of {', '.join(KINDS)}")
     if any("retrieved" in s.passages for s in plan.setting) and not plan.retriever:
-        raise BadInput(
-            "a setting shows retrieved passages, but there is no [[retriever]]", file=file
-        )
+        raise BadInput("a setting shows retrieved passages, but there is no [[retriever]]", file=file)
     for kind, labels in (
         ("retriever", [r.label for r in plan.retriever]),
         ("reader", [r.label for r in plan.reader]),
     ):
         twice = sorted({label for label in labels if labels.count(label) > 1})
         if twice:
-            raise BadInput(
-                f"two [[{kind}]] are called {twice[0]!r}", file=file, hint="give each a name"
-            )
+            raise BadInput(f"two [[{kind}]] are called {twice[0]!r}", file=file, hint="give each a name")
     _check_of(plan, file)
     if plan.limit is not None and plan.limit < 1:
         raise BadInput("limit must be at least 1", file=file)
@@ -224,19 +216,14 @@ def cells(plan: Plan, out: Path) -> Iterator[Cell]:
         for reader in plan.reader:
             for chosen, label in _settings(benchmark, plan):
                 for run in runs if chosen.needs_run else [None]:
-                    yield _answers_cell(
-                        place, benchmark, reader, chosen, label, run, plan.limit, out
-                    )
+                    yield _answers_cell(place, benchmark, reader, chosen, label, run, plan.limit, out)
 
 
 def _settings(benchmark: Benchmark, plan: Plan) -> Iterator[tuple[Setting, str]]:
     """Every setting with what its cells' names say beyond the passages shown."""
     for listed in plan.setting:
         for seed in listed.seeds or (plan.seed,):
-            yield (
-                setting_for(benchmark, listed, seed),
-                f" seed {seed}" if len(listed.seeds) > 1 else "",
-            )
+            yield (setting_for(benchmark, listed, seed), f" seed {seed}" if len(listed.seeds) > 1 else "")
 
 
 def _run_cell(
@@ -302,10 +289,10 @@ def _answers_cell(
     )
 
 
+# Options that decide how fast and for how much, never what is answered.
 NO_MATTER = frozenset(
     {"concurrency", "timeout", "retries", "cache", "price_prompt", "price_completion", "batch"}
 )
-"""Options that decide how fast and for how much, never what is answered."""
 
 
 def _dependencies(kind: str, name: str, options: Mapping[str, Any]) -> dict[str, str]:
@@ -318,8 +305,7 @@ def _dependencies(kind: str, name: str, options: Mapping[str, Any]) -> dict[str,
         cells[name] = target(kind, name)
     else:
         raise UsageError(
-            f"there is no {kind.removesuffix('s')} called {name!r}",
-            hint=did_you_mean(name, names(kind)),
+            f"there is no {kind.removesuffix('s')} called {name!r}", hint=did_you_mean(name, names(kind))
         )
     for key, value in options.items():
         if isinstance(value, str) and key not in NO_MATTER and Path(value).exists():

@@ -29,8 +29,8 @@ from whichone.records import without_collector
 T = TypeVar("T")
 V = TypeVar("V")
 
+# Records of one kind that a command keeps as objects; where there are more they stay on disk.
 IN_MEMORY = 131_072
-"""Records of one kind that a command keeps as objects; where there are more they stay on disk."""
 _BLOCK = 1 << 20
 _PLACE = 8
 
@@ -156,9 +156,7 @@ class Stored(OnDisk[T], Generic[T]):
     What is asked for here and there beyond these is read from a spool, which is written the first time.
     """
 
-    def __init__(
-        self, kind: Any, counts: Sequence[int], decode: Callable[[int], Iterator[T]]
-    ) -> None:
+    def __init__(self, kind: Any, counts: Sequence[int], decode: Callable[[int], Iterator[T]]) -> None:
         """`counts` says how many records each part has."""
         self._kind, self._decode = kind, decode
         self._starts = [0, *accumulate(counts)]
@@ -188,8 +186,7 @@ class Stored(OnDisk[T], Generic[T]):
         """What is computed over all of them, the first time that it is asked for."""
         if name not in self._computed:
             self._computed[name] = compute()
-        computed: V = self._computed[name]
-        return computed
+        return self._computed[name]
 
     def _at(self, number: int) -> T:
         part = bisect.bisect_right(self._starts, number) - 1
@@ -241,10 +238,9 @@ def blocks(things: Iterable[T], size: int) -> Iterator[list[T]]:
 # Which strings came before, of any number of them: 128 bits of each one's hash in sorted runs on disk.
 
 
+# The two halves of each hash, in the order of the first, and the numbers.
 Run = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]
-"""The two halves of each hash, in the order of the first, and the numbers."""
-_RUN = 1 << 17
-"""Entries of a run; those of the last one are in memory."""
+_RUN = 1 << 17  # Entries of a run; those of the last one are in memory
 
 
 class Seen:
@@ -335,9 +331,7 @@ def mapped_copy(
         return MappedTable.open(file)
 
 
-def mapped_index(
-    batches: Iterable[pa.RecordBatch], column: str, near: str | Path | None = None
-) -> HashIndex:
+def mapped_index(batches: Iterable[pa.RecordBatch], column: str, near: str | Path | None = None) -> HashIndex:
     """The rows of each text of a column; those without one are left out."""
 
     def values() -> Iterator[tuple[Hashes, Rows]]:

@@ -1,7 +1,5 @@
 """Decompressing gzip, bzip2 and zstd as a stream; a file that is damaged or cut off is an error, never a short file."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -19,8 +17,8 @@ from whichone.errors import BadInput
 
 _PIECE = 1 << 18  # decompressed bytes at a time: they stay in the cache until they are read
 _GZIP, _BZIP2, _ZSTD = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd"
+# What the decompressors raise at a damaged or cut off file.
 DAMAGE = (EOFError, OSError, ValueError, zlib.error)
-"""What the decompressors raise at a damaged or cut off file."""
 
 Pieces = Callable[[IO[bytes]], Iterator[bytes]]
 
@@ -251,9 +249,7 @@ def _bits(data: bytes, bit: int, count: int) -> int:
     return (value >> (last * 8 - bit - count)) & ((1 << count) - 1)
 
 
-def _decode(
-    descriptor: int, opening: int, ends: list[int], size: int
-) -> tuple[bytes | None, int | None]:
+def _decode(descriptor: int, opening: int, ends: list[int], size: int) -> tuple[bytes | None, int | None]:
     """A block's data (None when it cannot be decoded) and the opening of the one after it."""
     for end in ends or [size * 8]:
         if end - opening > 8 * _LONGEST_BLOCK:

@@ -1,7 +1,5 @@
 """Documents as people have them: Markdown with front matter, HTML, plain text, PDF, Word."""
 
-from __future__ import annotations
-
 import html.parser
 import re
 import zipfile
@@ -19,8 +17,7 @@ from whichone.files.lines import read_text
 _FRONT = re.compile(r"\A---\s*\n(.*?)\n(?:---|\.\.\.)\s*(?:\n|\Z)", re.S)
 _FIELD = re.compile(r"^([\w .-]+?)\s*:\s*(.*?)\s*$")
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$|^(.+)\n[=-]{3,}\s*$", re.M)
-_LARGEST_PART = 64 << 20
-"""Bytes of a part of a Word document, unpacked."""
+_LARGEST_PART = 64 << 20  # Bytes of a part of a Word document, unpacked
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 
@@ -119,17 +116,10 @@ def read_docx(path: Path) -> Document:
             body = ElementTree.fromstring(packed.read("word/document.xml"))
             known = "docProps/core.xml" in packed.namelist()
             core = ElementTree.fromstring(packed.read("docProps/core.xml")) if known else None
-    except (
-        *DAMAGE,
-        zipfile.BadZipFile,
-        LookupError,
-        ElementTree.ParseError,
-        RuntimeError,
-    ) as error:
+    except (*DAMAGE, zipfile.BadZipFile, LookupError, ElementTree.ParseError, RuntimeError) as error:
         raise BadInput(f"it is not a Word document: {error}", file=path) from error
     paragraphs = [
-        "".join(t.text or "" for t in paragraph.iter(f"{_WORD}t"))
-        for paragraph in body.iter(f"{_WORD}p")
+        "".join(t.text or "" for t in paragraph.iter(f"{_WORD}t")) for paragraph in body.iter(f"{_WORD}p")
     ]
     named = None if core is None else core.find("{http://purl.org/dc/elements/1.1/}title")
     title = (named.text or "") if named is not None else ""

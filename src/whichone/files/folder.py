@@ -20,14 +20,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from whichone.errors import (
-    BadInput,
-    BrokenFolder,
-    LockedFolder,
-    UsageError,
-    WhichoneError,
-    masked_record,
-)
+from whichone.errors import BadInput, BrokenFolder, LockedFolder, UsageError, WhichoneError, masked_record
 from whichone.files import manifest as files_manifest
 from whichone.files import tables
 from whichone.files.lines import read_json, sealed, sealed_records, unsealed, write_atomic
@@ -216,9 +209,7 @@ class Folder:
     # writing
 
     @classmethod
-    def create(
-        cls, path: str | Path, kind: str, *, resume: bool = False, extend: bool = False
-    ) -> Folder:
+    def create(cls, path: str | Path, kind: str, *, resume: bool = False, extend: bool = False) -> Folder:
         """A folder to write. `resume` keeps work in progress, `extend` keeps committed files."""
         root = Path(path)
         if root.exists() and not root.is_dir():
@@ -239,9 +230,7 @@ class Folder:
                 refuse_to_replace(root, kind)
         elif root.exists() and any(p.name not in (".partial", _LOCK) for p in root.iterdir()):
             raise UsageError(
-                "the folder contains other files",
-                where=str(root),
-                hint="name a new or empty folder",
+                "the folder contains other files", where=str(root), hint="name a new or empty folder"
             )
         folder = cls(root, manifest)
         folder._start(resume)
@@ -358,10 +347,7 @@ class Folder:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """After an error nothing is left of what could not go on from there."""
         begun = (self.partial / _NEXT).exists()  # a commit, which the next writer completes

@@ -5,8 +5,6 @@ elements in order are the elements of the whole. A part that does not decode mea
 (or a damaged file); the caller then reads the file whole.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re
@@ -78,9 +76,7 @@ def parts(path: str | Path, size: int = PART_BYTES) -> Iterator[Part]:
             raise BadInput(f"damaged: {error}", file=path, hint="fetch it again") from error
 
 
-def _stream(
-    path: str | Path, file: IO[bytes], head: bytes, cuts: _Cuts, size: int
-) -> Iterator[Part]:
+def _stream(path: str | Path, file: IO[bytes], head: bytes, cuts: _Cuts, size: int) -> Iterator[Part]:
     buffer = head[cuts.opening :]
     while more := file.read(size):
         searched = max(0, len(buffer) - _OVERLAP)
@@ -125,8 +121,7 @@ def _learn_cuts(head: bytes, path: str | Path) -> _Cuts:
     if opening is None:
         if not head[skipped:].lstrip().startswith(b"{"):
             raise BadInput(
-                "neither a JSON array nor JSON lines" if head.strip() else "the file is empty",
-                file=path,
+                "neither a JSON array nor JSON lines" if head.strip() else "the file is empty", file=path
             )
         return _Cuts("lines", skipped, re.compile(rb"(\r?\n)"))
     return _Cuts("array", opening.end(), _record_end(head, opening.end()))
@@ -155,9 +150,7 @@ def _without_closing(tail: bytes, layout: Layout, path: str | Path) -> bytes:
     bare = tail.rstrip()
     if not bare.endswith(b"]"):
         raise BadInput(
-            "the array is not closed",
-            file=path,
-            hint="the file was cut off; write or fetch it again",
+            "the array is not closed", file=path, hint="the file was cut off; write or fetch it again"
         )
     return bare[:-1]
 

@@ -1,7 +1,5 @@
 """Reading and writing text and JSON files, compressed or not, with errors that name the line."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -24,13 +22,13 @@ from whichone.files.output import out_of_room, written_beside
 
 T = TypeVar("T")
 
+# Bytes of a text, and of one JSON document, unpacked; more is an endless file or a bomb.
 _LARGEST_TEXT, _LARGEST_DOCUMENT = 1 << 30, 8 << 30
-"""Bytes of a text, and of one JSON document, unpacked; more is an endless file or a bomb."""
 _LONGEST_LINE = 1 << 30
+# What taking a record apart raises where it is not shaped as expected.
 ODD_RECORD = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
-"""What taking a record apart raises where it is not shaped as expected."""
+# What decoding raises at bytes that are no JSON, no UTF-8, or nested deeper than can be read.
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What decoding raises at bytes that are no JSON, no UTF-8, or nested deeper than can be read."""
 
 
 def open_binary(path: str | Path) -> IO[bytes]:
@@ -113,11 +111,7 @@ def read_toml(path: str | Path, type: type[T], what: str = "TOML") -> T:
         document = tomllib.loads(read_text(path))
         msgspec.json.encode(document)  # numbers beyond 64 bits cannot be kept
         return msgspec.convert(document, type)
-    except (
-        ValueError,
-        OverflowError,
-        RecursionError,
-    ) as error:  # msgspec's and tomllib's among them
+    except (ValueError, OverflowError, RecursionError) as error:  # msgspec's and tomllib's among them
         raise BadInput(f"not {what}: {error}", file=path) from error
 
 
@@ -127,9 +121,7 @@ def read_text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
         try:
             yield line, raw.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise BadInput(
-                f"not UTF-8: {error}", file=path, line=line, hint="save it as UTF-8"
-            ) from error
+            raise BadInput(f"not UTF-8: {error}", file=path, line=line, hint="save it as UTF-8") from error
 
 
 @overload
@@ -148,9 +140,7 @@ def decode_line(decoder: msgspec.json.Decoder[T], text: bytes, path: str | Path,
     try:
         return decoder.decode(text)
     except NOT_JSON as error:
-        raise BadInput(
-            f"not the JSON that is expected here: {error}", file=path, line=line
-        ) from error
+        raise BadInput(f"not the JSON that is expected here: {error}", file=path, line=line) from error
 
 
 @overload

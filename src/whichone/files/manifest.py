@@ -1,7 +1,5 @@
 """`manifest.json`: what a folder contains and how it was made, with checksums of every file and of itself."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os
@@ -18,8 +16,7 @@ from whichone.errors import BrokenFolder, Missing, NewerFormat, masked
 from whichone.files.lines import read_json, write_atomic
 from whichone.files.pools import available_cores
 
-FORMAT = 2
-"""1: a benchmark's passages are a table of its own; 2: they are a corpus."""
+FORMAT = 2  # 1: a benchmark's passages are a table of its own; 2: they are a corpus
 MANIFEST = "manifest.json"
 TIMES = "timing.parquet"
 _CHECKSUM = "checksum"
@@ -131,8 +128,8 @@ _DIGITS = 8  # of a CRC-32 in hexadecimal
 
 _File = tuple[int, int, int, int, str]
 ByteRanges: TypeAlias = Iterable[tuple[int, int]]
+# Compares the blocks of one file that these byte ranges touch.
 Compare: TypeAlias = Callable[[ByteRanges], None]
-"""Compares the blocks of one file that these byte ranges touch."""
 
 _lock = threading.Lock()
 _compared: dict[_File, set[int]] = {}
@@ -262,8 +259,8 @@ class Block(msgspec.Struct, frozen=True):
     end: int
 
 
+# The SHA-256 of each block, wherever it is computed.
 BlockHashes: TypeAlias = Callable[[list[Block]], Sequence[bytes]]
-"""The SHA-256 of each block, wherever it is computed."""
 
 
 def content_hash(path: Path, hashes: BlockHashes | None = None) -> str:

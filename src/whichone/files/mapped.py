@@ -22,12 +22,11 @@ from whichone.files.manifest import Compare
 from whichone.files.output import written_beside
 from whichone.files.tables import fixed_groups, unreadable
 
-BATCH = 8_192
-"""Rows of a batch: so few that a column of long texts stays below 2 GiB."""
+BATCH = 8_192  # Rows of a batch: so few that a column of long texts stays below 2 GiB
 
 Rows = npt.NDArray[np.int64]
+# Where a file is, by its name: `Folder.path`, which checks it, or a `joinpath` of a folder that is being made.
 PathOf: TypeAlias = Callable[[str], Path]
-"""Where a file is, by its name: `Folder.path`, which checks it, or a `joinpath` of a folder that is being made."""
 
 
 def write_mapped(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
@@ -165,12 +164,8 @@ class MappedTable:
         """Map a file; `compare`, see `Folder.path_by_block`, is called for each batch before it is used."""
         try:
             with path.open("rb") as file:
-                whole, places = (
-                    mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) for _ in range(2)
-                )
-            batches, lookups = (
-                _Batches(mapped, path, compare) for mapped in (whole, looked_up(places))
-            )
+                whole, places = (mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) for _ in range(2))
+            batches, lookups = (_Batches(mapped, path, compare) for mapped in (whole, looked_up(places)))
         except FileNotFoundError:
             raise Missing("no such table", where=str(path)) from None
         except (pa.ArrowInvalid, OSError, ValueError, struct.error) as error:
@@ -236,9 +231,7 @@ class MappedTable:
         first, last = start // BATCH, max(start, start + count - 1) // BATCH
         batches = [b.select(list(columns)) for b in self._batches[first : last + 1]]
         fields = [self.schema.field(name) for name in columns]
-        return pa.Table.from_batches(batches, schema=pa.schema(fields)).slice(
-            start - first * BATCH, count
-        )
+        return pa.Table.from_batches(batches, schema=pa.schema(fields)).slice(start - first * BATCH, count)
 
     def take(self, rows: Rows | Sequence[int], columns: Sequence[str]) -> pa.Table:
         """Some rows in the order asked for; only their batches are touched."""
@@ -282,8 +275,7 @@ Hashes = npt.NDArray[np.uint64]
 Pairs = npt.NDArray[np.uint64]
 
 _PIECES = 64
-_IN_MEMORY = 1 << 18
-"""Hashes that are sorted without files: of a small corpus."""
+_IN_MEMORY = 1 << 18  # Hashes that are sorted without files: of a small corpus
 
 
 def hashes(texts: Iterable[str]) -> Hashes:
@@ -362,10 +354,7 @@ class HashIndex:
     def bounds(self, texts: Sequence[str]) -> tuple[Rows, Rows]:
         """For each string where its rows begin and end, to be read by `row`."""
         values = hashes(texts)
-        return (
-            np.searchsorted(self._hashes, values, "left"),
-            np.searchsorted(self._hashes, values, "right"),
-        )
+        return (np.searchsorted(self._hashes, values, "left"), np.searchsorted(self._hashes, values, "right"))
 
     def row(self, place: int) -> int:
         return int(self._rows[place])
@@ -415,9 +404,7 @@ def _partition(folder: Path, values: Iterable[tuple[Hashes, Rows]]) -> tuple[int
     count = last = 0
     shift = np.uint64(64 - _PIECES.bit_length() + 1)
     with contextlib.ExitStack() as stack:
-        files = [
-            stack.enter_context((folder / f"{number:03}").open("wb")) for number in range(_PIECES)
-        ]
+        files = [stack.enter_context((folder / f"{number:03}").open("wb")) for number in range(_PIECES)]
         for hashes, rows in values:
             pairs = _pairs(hashes, rows)
             piece = (hashes >> shift).astype(np.int64)

@@ -4,8 +4,6 @@ One rule for every command. The same inputs and options: nothing to do. Other in
 error that names them. `--overwrite`: the old result is replaced.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl
@@ -24,8 +22,7 @@ import msgspec
 from whichone.errors import BadInput, UsageError, WhichoneError, sample
 
 MANIFEST = "manifest.json"
-REQUEST = "request"
-"""Where the manifest's `made` keeps the inputs and options of the command."""
+REQUEST = "request"  # Where the manifest's `made` keeps the inputs and options of the command
 OVERWRITE = "--overwrite replaces it; or name another place"
 
 
@@ -100,9 +97,7 @@ def is_unchanged(path: Path, beside: Path) -> bool:
         if filecmp.cmp(path, beside, shallow=False):
             return True
         if not own.overwrite:
-            raise UsageError(
-                "the file is there already, with other content", where=str(path), hint=OVERWRITE
-            )
+            raise UsageError("the file is there already, with other content", where=str(path), hint=OVERWRITE)
     return False
 
 
@@ -132,9 +127,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
         return f"it was made {made_by}"
     texts = []
     inputs, before = new.get("inputs", {}), old.get("inputs", {})
-    texts += [
-        f"{name} has changed" for name in sorted(inputs | before) if _differ(inputs, before, name)
-    ]
+    texts += [f"{name} has changed" for name in sorted(inputs | before) if _differ(inputs, before, name)]
     options, past = new.get("options", {}), old.get("options", {})
     for name in sorted(options | past):
         if _differ(options, past, name):
@@ -261,10 +254,10 @@ def one_at_a_time(place: Path) -> Iterator[None]:
 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# As the system, Arrow, DuckDB, SQLite and numpy put it; numpy gives no number of the error.
 _FULL_WORDS = re.compile(
     r"No space left|File too large|Disk quota|disk is full|\d+ requested and \d+ written"
 )
-"""As the system, Arrow, DuckDB, SQLite and numpy put it; numpy gives no number of the error."""
 _NEARLY_NOTHING = 1 << 20
 
 

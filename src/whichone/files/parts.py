@@ -4,8 +4,6 @@ A part is a function of the file alone. Plain and bzip2 files are cut by byte ra
 files can only be decompressed from their beginning, so one reader cuts them as it goes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter

@@ -31,8 +31,8 @@ from whichone.errors import BadInput
 
 _MANY = 200_000
 _THREADS = "OPENBLAS_NUM_THREADS"
+# Arrow imports pandas where it is installed, a third of a second, when it is given its first Python list.
 _IMPORTED = ("pyarrow.compute", "pyarrow.parquet", "pandas", "whichone.files.tables")
-"""Arrow imports pandas where it is installed, a third of a second, when it is given its first Python list."""
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 Job = TypeVar("Job")
@@ -90,9 +90,7 @@ def run_jobs(
             worker.end()
 
 
-def run_in_order(
-    task: Callable[[Job], Result], jobs: Iterable[Job], workers: int
-) -> Iterator[Result]:
+def run_in_order(task: Callable[[Job], Result], jobs: Iterable[Job], workers: int) -> Iterator[Result]:
     """The results of jobs that take about as long as each other, in the order of the jobs."""
     early: dict[int, Result] = {}
     wanted = 0
@@ -271,9 +269,7 @@ Found = TypeVar("Found")
 THREAD = "whichone in order"
 
 
-def in_order(
-    function: Callable[[Item], Found], items: Sequence[Item], workers: int
-) -> Iterator[Found]:
+def in_order(function: Callable[[Item], Found], items: Sequence[Item], workers: int) -> Iterator[Found]:
     """`function` of every item, `workers` at once; what it raises is raised here.
 
     A pool of `concurrent.futures` is waited for when the program ends: after Ctrl-C a slow endpoint
@@ -310,15 +306,11 @@ def in_order(
 
 Task = TypeVar("Task")
 
-SMALL = 8 << 20
-"""Bytes of input below which starting processes costs more than it gains."""
+SMALL = 8 << 20  # Bytes of input below which starting processes costs more than it gains
 
 
 def workers_in_order(
-    function: Callable[[Task], Result],
-    tasks: Iterable[Task],
-    size: int,
-    workers: int | None = None,
+    function: Callable[[Task], Result], tasks: Iterable[Task], size: int, workers: int | None = None
 ) -> Iterator[tuple[Task, Result]]:
     """Each task with its result; no more than a few tasks a worker are held at a time."""
     workers = workers or cores()
@@ -329,9 +321,7 @@ def workers_in_order(
     try:
         yield from _in_pool(function, tasks, workers)
     except BrokenProcessPool:
-        raise BadInput(
-            "a worker died", hint="mostly for lack of memory: give fewer --workers"
-        ) from None
+        raise BadInput("a worker died", hint="mostly for lack of memory: give fewer --workers") from None
 
 
 def _in_pool(

@@ -3,8 +3,6 @@
 Same rows, same bytes, whatever engine or number of workers made them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import tempfile
@@ -22,8 +20,7 @@ from whichone.files.output import out_of_room, written_beside
 
 ROW_GROUP = 65_536
 DEFAULT_MEMORY = "2GB"
-SORTED_IN_MEMORY = ROW_GROUP
-"""Rows that are sorted without DuckDB."""
+SORTED_IN_MEMORY = ROW_GROUP  # Rows that are sorted without DuckDB
 _SORTING_MEMORY = "500MB"
 
 
@@ -131,9 +128,7 @@ def write_groups(path: Path, groups: Iterable[pa.Table], schema: TableSchema) ->
     return count
 
 
-def fixed_groups(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, size: int
-) -> Iterator[pa.Table]:
+def fixed_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema, size: int) -> Iterator[pa.Table]:
     """The same rows in tables of `size` rows, the last one shorter."""
     held: list[pa.RecordBatch] = []
     rows = 0
@@ -232,9 +227,7 @@ def connect(memory: str = DEFAULT_MEMORY, spill: Path | None = None) -> Iterator
 
 def unreadable(path: Path, error: Exception, kind: str = "Parquet") -> BadInput:
     """The error for a table that the library cannot read, or for which there is no memory."""
-    return out_of_room(error, path) or BrokenFolder(
-        f"not a readable {kind} table: {error}", file=path
-    )
+    return out_of_room(error, path) or BrokenFolder(f"not a readable {kind} table: {error}", file=path)
 
 
 def column_ranges(
@@ -298,8 +291,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 # Tables of many rows, cut into files of `PART` rows: the first has the table's name, the others a number beside it.
 
 
-PART = 16 * ROW_GROUP
-"""Rows of a file; a worker writes one without knowing the others."""
+PART = 16 * ROW_GROUP  # Rows of a file; a worker writes one without knowing the others
 
 
 def part_name(table: str, number: int) -> str:

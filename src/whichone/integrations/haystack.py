@@ -1,7 +1,5 @@
 """`namesake` in Haystack: a retriever component, and a ranker for retrievers that exist already."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from haystack import Document, component

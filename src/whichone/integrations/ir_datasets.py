@@ -23,9 +23,7 @@ try:
     import ir_datasets
     from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, TrecQrel
 except ImportError:
-    raise Missing(
-        "the package ir_datasets is not installed", hint="pip install ir_datasets"
-    ) from None
+    raise Missing("the package ir_datasets is not installed", hint="pip install ir_datasets") from None
 
 
 class PassageDoc(NamedTuple):
@@ -132,7 +130,7 @@ class Qrels(BaseQrels):  # type: ignore[misc]
             yield TrecQrel(to_trec(query.id), ids.get(passage, passage), relevance, "0")
 
     def qrels_cls(self) -> type[Any]:
-        return TrecQrel  # type: ignore[no-any-return]
+        return TrecQrel
 
     def qrels_defs(self) -> dict[int, str]:
         return {0: "judged, not relevant", 1: "a passage of a gold page"}
@@ -141,9 +139,7 @@ class Qrels(BaseQrels):  # type: ignore[misc]
 def dataset(benchmark: str | Path | Benchmark, name: str | None = None) -> Any:
     """A benchmark as a dataset of ir_datasets, in the ids that every export of it has."""
     opened = Benchmark.open(benchmark)
-    named = (
-        str(benchmark).replace("/", "-") if str(benchmark).startswith("builtin/") else opened.name
-    )
+    named = str(benchmark).replace("/", "-") if str(benchmark).startswith("builtin/") else opened.name
     called = name or f"whichone/{named}"
     parts = (Docs(opened, called), Queries(opened, called), Qrels(opened))
     created = ir_datasets.Dataset(*parts)

@@ -6,8 +6,6 @@ Confused = confused("BENCH")
 ir_measures.calc_aggregate([Confused @ 20, nDCG @ 10], qrels, run)
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`namesake` in LangChain: a retriever, and a document compressor for retrievers that exist already."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

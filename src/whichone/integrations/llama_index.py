@@ -1,7 +1,5 @@
 """`namesake` in LlamaIndex: a retriever, and a node post-processor for retrievers that exist already."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from llama_index.core.bridge.pydantic import PrivateAttr

@@ -19,13 +19,7 @@ from whichone.errors import UsageError
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder, file_entry
 from whichone.files.manifest import FileEntry, check_file
-from whichone.files.tables import (
-    DEFAULT_MEMORY,
-    TableSchema,
-    query_batches,
-    sql_text,
-    write_parts,
-)
+from whichone.files.tables import DEFAULT_MEMORY, TableSchema, query_batches, sql_text, write_parts
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -36,10 +30,9 @@ if TYPE_CHECKING:
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 BATCH = 20_000
-PAGES_AT_ONCE = 1_024
-"""Rows with texts that are Python objects at a time."""
+PAGES_AT_ONCE = 1_024  # Rows with texts that are Python objects at a time
+# What is done with the rows of a relation, a batch at a time; on a cluster each worker has some of them.
 BatchWork: TypeAlias = "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]"
-"""What is done with the rows of a relation, a batch at a time; on a cluster each worker has some of them."""
 
 
 @dataclass(frozen=True)
@@ -157,9 +150,7 @@ class DuckdbEngine:
 
 
 @contextmanager
-def opened_engine(
-    name: str, kb: Folder, *, memory: str, master: str | None = None
-) -> Iterator[Engine]:
+def opened_engine(name: str, kb: Folder, *, memory: str, master: str | None = None) -> Iterator[Engine]:
     """An engine by its name, closed in the end; what it spilled or kept goes with it.
 
     Spark keeps its relations beside the knowledge base, where all machines of a cluster see them.
@@ -191,9 +182,7 @@ def knowledge_tables(engine: Engine, kb: Folder) -> Tables:
         ]
         engine.spread(_compare, files)
     tables = {
-        name: engine.read(
-            [p.resolve() for p in kb.parts(name, whole=not engine.shared)], f"kb_{name}"
-        )
+        name: engine.read([p.resolve() for p in kb.parts(name, whole=not engine.shared)], f"kb_{name}")
         for name in KNOWLEDGE
     }
     return Tables(engine, **tables)
@@ -205,10 +194,7 @@ def _compare(file: tuple[Path, str]) -> None:
 
 @contextmanager
 def open_tables(
-    kb: Folder,
-    memory: str = DEFAULT_MEMORY,
-    engine: str = "duckdb",
-    master: str | None = None,
+    kb: Folder, memory: str = DEFAULT_MEMORY, engine: str = "duckdb", master: str | None = None
 ) -> Iterator[Tables]:
     """The tables of a knowledge base on DuckDB with bounded memory, or on Spark."""
     with opened_engine(engine, kb, memory=memory, master=master) as opened:
@@ -230,8 +216,8 @@ class PageRow(NamedTuple):
     asked: bytes
 
 
+# Must be picklable, with what it needs: it travels to the workers.
 Looking: TypeAlias = Callable[[PageRow], bytes | None]
-"""Must be picklable, with what it needs: it travels to the workers."""
 
 
 def look_on_pages(
@@ -296,8 +282,7 @@ class DuckdbQueries:
 
     def fetch(self, query: str) -> list[tuple[Any, ...]]:
         with self._connection.cursor() as cursor:
-            rows: list[tuple[Any, ...]] = cursor.sql(query).fetchall()
-            return rows
+            return cursor.sql(query).fetchall()
 
     def keep(self, query: str, file: Path) -> None:
         remove(file)

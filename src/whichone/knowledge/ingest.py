@@ -5,8 +5,6 @@ the journal names the finished ones: a run that was killed goes on from there. T
 merged from the parts; nothing in them depends on how many workers there were.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections import Counter
@@ -213,9 +211,7 @@ def _what_changed(entry: Mapping[str, Any], path: Path) -> str:
     old = next(s for s in sources if _identity(s) == _identity(entry))
     words = {"sha256": entry["parameters"].get("file") or "its content", "bytes": "", "key": ""}
     names = [
-        str(words.get(name, name))
-        for name in entry
-        if entry[name] != old.get(name) and words.get(name, name)
+        str(words.get(name, name)) for name in entry if entry[name] != old.get(name) and words.get(name, name)
     ]
     return ", ".join(names)
 

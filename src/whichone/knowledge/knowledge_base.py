@@ -55,9 +55,7 @@ def show_name(base: str | Path, name: str) -> dict[str, Any]:
     with Lookup.open(folder) as lookup:
         bearers = lookup.bearers(name) or _by_address(lookup, name)
         facts = _facts(folder, [b.about.entity for b in bearers])
-        all_bearers = [
-            _bearer(lookup, bearer, facts.get(bearer.about.entity, [])) for bearer in bearers
-        ]
+        all_bearers = [_bearer(lookup, bearer, facts.get(bearer.about.entity, [])) for bearer in bearers]
         near = [] if all_bearers else [s.name for s in lookup.search(name).names]
     return {
         "name": name,
@@ -84,10 +82,7 @@ def _bearer(lookup: Lookup, bearer: NameBearer, facts: list[tuple[Any, ...]]) ->
         "popularity": about.popularity,
         "named_by": list(bearer.kinds),
         "links": bearer.links,
-        "pages": [
-            {"page": p.page, "title": p.title, "kind": p.kind}
-            for p in lookup.pages_of(about.entity)
-        ],
+        "pages": [{"page": p.page, "title": p.title, "kind": p.kind} for p in lookup.pages_of(about.entity)],
         "facts": [_fact(lookup, fact) for fact in facts[:_FACTS]],
         "fact_count": len(facts),
     }

@@ -4,8 +4,6 @@
 entity: the released AmbER program breaks ties by them, so they are kept.
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,8 +14,8 @@ from whichone.names import name_key
 from whichone.text.language import base_code, likely_language
 
 KIND = "knowledge base"
+# How paragraphs begin that are headings and list items, as in KILT's knowledge source.
 SECTION, BULLET = "Section::::", "BULLET::::"
-"""How paragraphs begin that are headings and list items, as in KILT's knowledge source."""
 
 _text, _texts = pa.string(), pa.list_(pa.string())
 
@@ -71,9 +69,7 @@ FACTS = TableSchema(
 )
 PROPERTIES = TableSchema(
     "properties",
-    pa.schema(
-        [("property", _text), ("label", _text), ("datatype", _text), ("position", pa.int64())]
-    ),
+    pa.schema([("property", _text), ("label", _text), ("datatype", _text), ("position", pa.int64())]),
     ("property",),
 )
 PAGES = TableSchema(
@@ -110,14 +106,10 @@ LINKS = TableSchema(
     ("page", "paragraph", "start", "end", "target"),
 )
 REDIRECTS = TableSchema(
-    "redirects",
-    pa.schema([("title", _text), ("target", _text), ("target_page", _text)]),
-    ("title",),
+    "redirects", pa.schema([("title", _text), ("target", _text), ("target_page", _text)]), ("title",)
 )
 VIEWS = TableSchema(
-    "views",
-    pa.schema([("title", _text), ("views", pa.int64()), ("source", _text)]),
-    ("title", "source"),
+    "views", pa.schema([("title", _text), ("views", pa.int64()), ("source", _text)]), ("title", "source")
 )
 
 ALL = (ENTITIES, NAMES, FACTS, PROPERTIES, PAGES, LINKS, REDIRECTS, VIEWS)
@@ -140,9 +132,7 @@ def language_seen(knowledge: Folder) -> str:
         return said
     from pyarrow import parquet
 
-    pages = parquet.ParquetFile(knowledge.parts("pages")[0]).iter_batches(
-        200, columns=["paragraphs"]
-    )
+    pages = parquet.ParquetFile(knowledge.parts("pages")[0]).iter_batches(200, columns=["paragraphs"])
     texts = (str(p) for row in next(pages, _NO_PAGES).column(0).to_pylist() for p in row or ())
     return likely_language(" ".join(texts)) or said
 

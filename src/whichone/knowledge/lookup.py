@@ -205,9 +205,7 @@ class Lookup:
         bearers = []
         for row in self.rows(query, number):
             *about, kinds, links, title = row
-            entity = _entity(
-                (row[0], about[1] or title, about[2], about[3], about[4] or title, about[5])
-            )
+            entity = _entity((row[0], about[1] or title, about[2], about[3], about[4] or title, about[5]))
             bearers.append(NameBearer(about=entity, kinds=_kinds(kinds), links=links))
         return bearers
 
@@ -234,9 +232,7 @@ class Lookup:
         order of popularity among the names with the same first letters."""
         key = name_key(text)
         bounds = (key, key + "\U0010ffff")
-        ids = self.rows(
-            f"select id from names where key >= ? and key < ? limit {_FEW + 1}", *bounds
-        )
+        ids = self.rows(f"select id from names where key >= ? and key < ? limit {_FEW + 1}", *bounds)
         if len(ids) <= _FEW:
             return self._suggestions(sorted(n for (n,) in ids)[:limit])
         size = min(len(key), 3)
@@ -273,9 +269,7 @@ class Lookup:
         """
         trigrams = {key[n : n + 3] for n in range(len(key) - 2)}
         marks = ", ".join("?" * len(trigrams))
-        known = self.rows(
-            f"select names, trigram from trigrams where trigram in ({marks})", *trigrams
-        )
+        known = self.rows(f"select names, trigram from trigrams where trigram in ({marks})", *trigrams)
         if len(known) < len(trigrams):
             return None
         chosen = sorted(known)[:_RAREST]
@@ -289,8 +283,7 @@ class Lookup:
         query = f"select name, key, bearers from names where id in ({marks}) order by id"
         suggestions = self.rows(query, *ids)
         return Suggestions(
-            names=tuple(Suggestion(name=n, key=k, bearers=b) for n, k, b in suggestions),
-            complete=complete,
+            names=tuple(Suggestion(name=n, key=k, bearers=b) for n, k, b in suggestions), complete=complete
         )
 
 
@@ -344,9 +337,7 @@ class NameIndex:
     read whole; who has a name comes from `lookup.sqlite`.
     """
 
-    def __init__(
-        self, lookup: Lookup, hashes: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]
-    ) -> None:
+    def __init__(self, lookup: Lookup, hashes: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]) -> None:
         self.lookup = lookup
         self._hashes = hashes
         self._numbers = numbers
@@ -378,9 +369,7 @@ class NameIndex:
         """Who a mention may mean, the most popular first."""
         return self._bearers(mention.number)
 
-    def find(
-        self, text: str, *, overlapping: bool = False, lower_case: bool = False
-    ) -> list[FoundName]:
+    def find(self, text: str, *, overlapping: bool = False, lower_case: bool = False) -> list[FoundName]:
         """The names in a text, in order of where they begin.
 
         Of overlapping names the longest counts, of equally long ones the first; all of them with

@@ -10,8 +10,6 @@ Japanese, Thai, …), and knows whether a blank comes before it. A name is found
 begin and end: "Ann" is not in "Anna", "Lincoln" is in "Lincoln's".
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import sqlite3
@@ -78,9 +76,7 @@ class Pieces:
         words = [text[start:end] for start, end in self.spans]
         blank = [b[0] > a[1] for a, b in zip(self.spans, self.spans[1:], strict=False)]
         self.bare = _array([_hash(word) for word in words])
-        later = [
-            _hash(" " + word if gap else word) for word, gap in zip(words[1:], blank, strict=True)
-        ]
+        later = [_hash(" " + word if gap else word) for word, gap in zip(words[1:], blank, strict=True)]
         self.following = _array([0, *later] if words else [])
 
     def __len__(self) -> int:
@@ -192,8 +188,7 @@ def build_lookup(folder: Folder, *, memory: str = DEFAULT_MEMORY) -> Path:
 
 def _fill(folder: Folder, database: sqlite3.Connection, memory: str) -> None:
     database.executescript(
-        "pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -200000;"
-        f"{_SCHEMA}"
+        f"pragma journal_mode = off; pragma synchronous = off; pragma cache_size = -200000;{_SCHEMA}"
     )
     database.execute("begin")
     with connect(memory, folder.root) as engine, progress("indexing names", 6, "steps") as step:
@@ -236,10 +231,7 @@ def _fill(folder: Folder, database: sqlite3.Connection, memory: str) -> None:
     every, named = every[order], named[order]
     first = np.ones(len(every), dtype=bool)
     first[1:] = every[1:] != every[:-1]
-    for name, array in (
-        (NAME_HASHES, every[first]),
-        (NAME_NUMBERS, named[first].astype(np.uint32)),
-    ):
+    for name, array in ((NAME_HASHES, every[first]), (NAME_NUMBERS, named[first].astype(np.uint32))):
         with written_beside(folder.root / name) as beside, beside.open("wb") as file:
             np.save(file, array)
     database.execute("insert into about values ('made of', ?)", (lookup_name(folder),))
@@ -286,14 +278,10 @@ def _copy(engine: Any, database: sqlite3.Connection, table: str, query: str) -> 
     for batch in engine.sql(last).to_arrow_reader(_BATCH):
         columns = [column.to_pylist() for column in batch.columns]
         marks = ", ".join("?" * len(columns))
-        database.executemany(
-            f"insert or ignore into {table} values ({marks})", zip(*columns, strict=True)
-        )
+        database.executemany(f"insert or ignore into {table} values ({marks})", zip(*columns, strict=True))
 
 
-def _beginnings(
-    rows: list[tuple[int, str]],
-) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+def _beginnings(rows: list[tuple[int, str]]) -> Iterator[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
     """Hashes of the beginnings of many names at once, length by length."""
     named = [(number, s) for number, key in rows if 0 < len(s := name_steps(key)) <= LONGEST_NAME]
     hashes = begin(np.array([steps[0] for _, steps in named], dtype=np.uint64))

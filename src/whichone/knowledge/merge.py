@@ -6,8 +6,6 @@ title, redirect and anchor follow from that, so they are made anew whenever page
 entities change. Where no entity is known for a page, the page represents it.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,15 +25,7 @@ from whichone.files.parts import ByteRange
 from whichone.files.tables import TableSchema, columns_sql, sql_text, tables_sql, write_table
 from whichone.knowledge.engines import MergeQueries
 from whichone.knowledge.formats.sources import PartFiles, PartJob, RefusedRecord, Source
-from whichone.knowledge.knowledge_tables import (
-    ALL,
-    ENTITIES,
-    LINKS,
-    NAMES,
-    PAGES,
-    REDIRECTS,
-    name_keys,
-)
+from whichone.knowledge.knowledge_tables import ALL, ENTITIES, LINKS, NAMES, PAGES, REDIRECTS, name_keys
 from whichone.names import without_parentheses
 from whichone.progress import progress
 from whichone.records import without_collector
@@ -159,16 +149,13 @@ def _write_part(file: Path, table: pa.Table, number: int) -> None:
         parts = pa.repeat(pa.scalar(number, pa.int32()), table.num_rows)
         table = table.append_column("part", parts)
     with written_beside(file) as beside:
-        pq.write_table(
-            table, beside, compression="lz4", use_dictionary=False, write_statistics=False
-        )
+        pq.write_table(table, beside, compression="lz4", use_dictionary=False, write_statistics=False)
 
 
+# Tables on which the resolved ones depend, in the order in which they are written.
 SOURCES = ("entities", "pages", "redirects", "links")
-"""Tables on which the resolved ones depend, in the order in which they are written."""
 
-PAGE_INDEX = "page index"
-"""What other tables need to know of pages."""
+PAGE_INDEX = "page index"  # What other tables need to know of pages
 
 _INDEXED = ("page", "title", "kind", "entity")
 
@@ -213,9 +200,7 @@ def resolving(table: str, query: str, files: Mapping[str, Sequence[Path]]) -> st
     return query
 
 
-def write_page_index(
-    queries: MergeQueries, file: Path, query: str | None, entities: Sequence[Path]
-) -> None:
+def write_page_index(queries: MergeQueries, file: Path, query: str | None, entities: Sequence[Path]) -> None:
     """Title, kind and entity of every page; no query where there are none.
 
     A page that appears in two sources is an error: one would have to win, with its links.
@@ -230,9 +215,7 @@ def write_page_index(
         ) e on e.title = p.title
     """
     queries.keep(indexed, file)
-    repeated = (
-        f"select page from {tables_sql([file])} group by page having count(*) > 1 order by page"
-    )
+    repeated = f"select page from {tables_sql([file])} group by page having count(*) > 1 order by page"
     twice = [page for (page,) in queries.fetch(f"{repeated} limit 100")]
     if twice:
         raise BadInput(
@@ -263,15 +246,11 @@ def _with_keys(batch: pa.RecordBatch) -> pa.Table:
     table = pa.Table.from_batches([batch])
     whole = _placed(table, 0)
     forms = table.filter(
-        pc.and_(
-            pc.not_equal(table["kind"], "anchor"), pc.match_substring_regex(table["name"], _FORM)
-        )
+        pc.and_(pc.not_equal(table["kind"], "anchor"), pc.match_substring_regex(table["name"], _FORM))
     )
     names = forms["name"].to_pylist()
     bare = [without_parentheses(name) for name in names]
-    forms = forms.set_column(
-        forms.schema.get_field_index("name"), "name", pa.array(bare, pa.string())
-    )
+    forms = forms.set_column(forms.schema.get_field_index("name"), "name", pa.array(bare, pa.string()))
     changed = [form != name for form, name in zip(bare, names, strict=True)]
     return pa.concat_tables([whole, _placed(forms.filter(pa.array(changed, pa.bool_())), 1)])
 
@@ -294,10 +273,7 @@ def merge_tables(folder: Folder, work: Sequence[Work], engine: MergeQueries) -> 
         owner.siblings = [w for w in work if (w.source.kind, w.parameters) == alike]
         for table, query in owner.source.finish(owner, engine).items():
             queries[table].append(query)
-    with (
-        progress("merging tables", len(ALL), "tables") as advance,
-        ThreadPoolExecutor(1) as beside,
-    ):
+    with progress("merging tables", len(ALL), "tables") as advance, ThreadPoolExecutor(1) as beside:
         merge = _Merge(folder, queries, engine)
         keyed = beside.submit(merge.key_names)
         others = [schema for schema in ALL if schema.name not in (*SOURCES, "names")]
@@ -350,9 +326,7 @@ class _Merge:
         if self._stale:
             derived = self._place / "derived.parquet"
             self._files["derived"] = [derived]
-            pages, redirects, links = (
-                tables_sql(self._files[n]) for n in (PAGE_INDEX, "redirects", "links")
-            )
+            pages, redirects, links = (tables_sql(self._files[n]) for n in (PAGE_INDEX, "redirects", "links"))
             query = f"""
             with about as (
                 select page, coalesce(entity, page) as entity, title,

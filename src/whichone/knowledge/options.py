@@ -1,7 +1,5 @@
 """What is ingested, and how: the options of `whichone ingest` and of its functions. It imports next to nothing."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -25,8 +23,7 @@ class SourceOptions(Struct, frozen=True, kw_only=True):
     views: Annotated[
         tuple[str, ...],
         Option(
-            "Page views in any format Wikimedia has published. May be given several times.",
-            kind="written",
+            "Page views in any format Wikimedia has published. May be given several times.", kind="written"
         ),
     ] = ()
     catalogues: Annotated[
@@ -51,9 +48,9 @@ class SourceOptions(Struct, frozen=True, kw_only=True):
             flags=("--language",),
         ),
     ] = ()
-    wiki: Annotated[
-        str | None, Option("Wiki whose pages items must have, if not that of the language.")
-    ] = None
+    wiki: Annotated[str | None, Option("Wiki whose pages items must have, if not that of the language.")] = (
+        None
+    )
     properties: Annotated[
         str,
         Option(
@@ -63,8 +60,7 @@ class SourceOptions(Struct, frozen=True, kw_only=True):
     ] = "all"
     without_page: Annotated[bool, Option("Also the facts of items without a page.")] = False
     superclasses: Annotated[
-        bool,
-        Option("Give items also the classes above their types (P279), behind those they have."),
+        bool, Option("Give items also the classes above their types (P279), behind those they have.")
     ] = False
     views_rules: Annotated[
         Literal["summed", "published"],
@@ -82,9 +78,9 @@ class Options(Struct, frozen=True, kw_only=True):
         Literal["duckdb", "spark"],
         Option("Read on this machine, or on a Spark cluster that sees the same files."),
     ] = "duckdb"
-    master: Annotated[
-        str, Option("Spark's master, such as spark://host:7077.", envvar="WHICHONE_MASTER")
-    ] = "local[*]"
+    master: Annotated[str, Option("Spark's master, such as spark://host:7077.", envvar="WHICHONE_MASTER")] = (
+        "local[*]"
+    )
     memory: Annotated[
         str,
         Option(
@@ -99,7 +95,7 @@ class Options(Struct, frozen=True, kw_only=True):
         Option("With --on-error skip: the share of bad records above which it fails all the same."),
         Meta(ge=0, le=1),
     ] = 0.001
-    repack: Annotated[
-        Literal["zst"] | None, Option("Also write the dumps as .zst beside the originals.")
-    ] = None
+    repack: Annotated[Literal["zst"] | None, Option("Also write the dumps as .zst beside the originals.")] = (
+        None
+    )
     restart: Annotated[bool, Option("Drop unfinished work instead of going on with it.")] = False

@@ -78,9 +78,7 @@ def _mebibytes(memory: str) -> int:
     return int(number * {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024 * 1024}[unit])
 
 
-def run_on_spark(
-    session: Any, task: PartWork, jobs: Iterable[PartJob]
-) -> Iterator[tuple[PartJob, Finished]]:
+def run_on_spark(session: Any, task: PartWork, jobs: Iterable[PartJob]) -> Iterator[tuple[PartJob, Finished]]:
     """Each job with its result, a wave at a time; records that jobs carry go through files."""
     for owner in task.work:
         owner.source.path = owner.source.path.resolve()  # the machines work in other folders
@@ -200,9 +198,7 @@ class SparkEngine:
         with quiet():
             yield from self._written(self.session.sql(self.backend.compile(relation)))
 
-    def mapped(
-        self, relation: Table, work: BatchWork, schema: pa.Schema
-    ) -> Iterator[pa.RecordBatch]:
+    def mapped(self, relation: Table, work: BatchWork, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """What the workers make of the rows."""
         with quiet():
             from pyspark.sql.pandas.types import from_arrow_schema
@@ -332,9 +328,7 @@ class SparkQueries:
                 view.set("alias", alias.copy())
             table.replace(view)
         for least in list(tree.find_all(exp.ArgMin, exp.ArgMax)):  # DuckDB passes over nulls
-            given = exp.Where(
-                this=exp.Not(this=exp.Is(this=least.this.copy(), expression=exp.Null()))
-            )
+            given = exp.Where(this=exp.Not(this=exp.Is(this=least.this.copy(), expression=exp.Null())))
             least.replace(exp.Filter(this=least.copy(), expression=given))
         for trim in list(tree.find_all(exp.Trim)):  # DuckDB removes all blanks of Unicode
             pattern = exp.Literal.string(r"^\p{Zs}+|\p{Zs}+$")

@@ -3,8 +3,6 @@
 `em` and `f1` use SQuAD's normaliser, as KILT does; measures of one paper alone are in its folder. A refusal and a failure are wrong. Without a gold answer no measure of the text applies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -13,8 +11,7 @@ from whichone.measures.ranking_measures import kind_of_page
 from whichone.records import Call, Trace, page_of
 from whichone.text import normalisers
 
-AnswerScores = tuple[float, float, float, float]
-"""Accuracy, exact match, F1, ROUGE-L."""
+AnswerScores = tuple[float, float, float, float]  # Accuracy, exact match, F1, ROUGE-L
 
 WRONG: AnswerScores = (0.0, 0.0, 0.0, 0.0)
 _PERFECT_ROUGE_L = 2.0 * (1.0 / (1.0 + 1.0 + 1e-8))
@@ -113,8 +110,7 @@ def cited_gold(a: Answered) -> float | None:
 # Measures of what an agent did to records: what was asked to the one meant, something else, to a namesake, or nothing.
 
 
-ACT = "act"
-"""The task of queries that ask for an action on a record."""
+ACT = "act"  # The task of queries that ask for an action on a record
 _NO_RECORD = "There is no record"
 
 

@@ -27,9 +27,7 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
         float | None, Option("Answers: a namesake's value given, at most.")
     ] = None
     min_answer_accuracy: Annotated[float | None, Option("Answers: right ones, at least.")] = None
-    max_wrong_actions: Annotated[
-        float | None, Option("Tasks: acted on somebody else, at most.")
-    ] = None
+    max_wrong_actions: Annotated[float | None, Option("Tasks: acted on somebody else, at most.")] = None
     min_asked: Annotated[
         float | None, Option("Answers: asked back where no search can decide, at least.")
     ] = None
@@ -56,10 +54,7 @@ class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     floor: Annotated[
         bool,
-        Option(
-            "Fail a search that is worse than BM25 over the same corpus.",
-            flags=("--floor/--no-floor",),
-        ),
+        Option("Fail a search that is worse than BM25 over the same corpus.", flags=("--floor/--no-floor",)),
     ] = True
     baseline: Annotated[
         str | None, Option("An older run: a significant paired regression fails.", kind="path")
@@ -67,15 +62,11 @@ class GateOptions(msgspec.Struct, frozen=True, kw_only=True):
     by: Annotated[
         tuple[str, ...],
         Option(
-            "Check in every slice by columns or attributes of the queries: benchmark, role.",
-            kind="words",
+            "Check in every slice by columns or attributes of the queries: benchmark, role.", kind="words"
         ),
     ] = ()
     margin: Annotated[
-        float,
-        Option(
-            "How much worse than BM25 or the baseline is accepted, even where the test is sure."
-        ),
+        float, Option("How much worse than BM25 or the baseline is accepted, even where the test is sure.")
     ] = 0.02
     strict: Annotated[bool, Option("Undecided fails too.")] = False
     seed: Seed = 0

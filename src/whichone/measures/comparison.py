@@ -1,7 +1,5 @@
 """Tests between systems: paired, by cluster, seeded, corrected for their number."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -27,8 +25,7 @@ from whichone.measures.scores import Scores, of_population, subset
 from whichone.records import Query
 
 PERMUTATIONS = 10_000
-LEVEL = 0.05
-"""What a p corrected for all comparisons must be below."""
+LEVEL = 0.05  # What a p corrected for all comparisons must be below
 
 Floats = npt.NDArray[np.float64]
 
@@ -99,9 +96,7 @@ def compare(
     ]
     comparisons = [c for c in comparisons if c.difference.n]
     corrected = holm([c.p for c in comparisons])
-    return [
-        msgspec.structs.replace(c, p_holm=p) for c, p in zip(comparisons, corrected, strict=True)
-    ]
+    return [msgspec.structs.replace(c, p_holm=p) for c, p in zip(comparisons, corrected, strict=True)]
 
 
 def comparison_rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
@@ -122,9 +117,7 @@ def comparison_rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
             "p": f"{c.p:.4f}",
             "p (Holm)": f"{c.p_holm:.4f}",
             "effect": f"{c.effect:.3f}" if c.effect is not None else "-",
-            "b better/equal/worse": f"{c.wins}/{c.ties}/{c.losses}"
-            if c.direction != "neither"
-            else "-",
+            "b better/equal/worse": f"{c.wins}/{c.ties}/{c.losses}" if c.direction != "neither" else "-",
         }
         for c in comparisons
     ]
@@ -138,9 +131,7 @@ def _parts(
         yield where, {s.system: subset(s, chosen) if by else s for s in systems}
 
 
-def slices(
-    scores: Scores, by: Sequence[str]
-) -> list[tuple[dict[str, Any], Callable[[Query], bool]]]:
+def slices(scores: Scores, by: Sequence[str]) -> list[tuple[dict[str, Any], Callable[[Query], bool]]]:
     """What is common to the queries of each slice, and whether a query is in it."""
     readers = [scores.column(name) for name in by]
 
@@ -180,10 +171,7 @@ def _pair(a: Scores, b: Scores, measure: Measure, numbered: Scores, seed: int) -
     least, greatest = measure.bounds
     bounds = (least - greatest, greatest - least)
     if both.all():
-        p, difference = (
-            permutation_p(sums, seed=seed),
-            interval(differences, clusters, bounds=bounds),
-        )
+        p, difference = (permutation_p(sums, seed=seed), interval(differences, clusters, bounds=bounds))
     else:
         of_a, of_b = _sums(values_a, clusters), _sums(values_b, clusters)
         p = swapping_p(of_a, of_b, seed=seed)
@@ -276,11 +264,7 @@ def _tossed(
 
 
 def swapping_p(
-    a: tuple[Floats, Floats],
-    b: tuple[Floats, Floats],
-    *,
-    seed: int = 0,
-    permutations: int = PERMUTATIONS,
+    a: tuple[Floats, Floats], b: tuple[Floats, Floats], *, seed: int = 0, permutations: int = PERMUTATIONS
 ) -> float:
     """Two-sided p of the difference of two means when the systems are swapped in each cluster by a coin toss.
 
@@ -318,8 +302,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 # Agreement between people beyond chance: Cohen's kappa for two, Fleiss' for several.
 
 
-Ratings = Mapping[str, Mapping[Hashable, Hashable]]
-"""For each person what they said of each thing."""
+Ratings = Mapping[str, Mapping[Hashable, Hashable]]  # For each person what they said of each thing
 
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
@@ -365,9 +348,7 @@ def fleiss_kappa(ratings: Ratings) -> float | None:
     tables = [c for c in counts.values() if c.total() >= 2]
     if not tables:
         return None
-    observed = fmean(
-        sum(k * (k - 1) for k in c.values()) / (c.total() * (c.total() - 1)) for c in tables
-    )
+    observed = fmean(sum(k * (k - 1) for k in c.values()) / (c.total() * (c.total() - 1)) for c in tables)
     every: Counter[Hashable] = Counter()
     for c in tables:
         every.update(c)
@@ -397,12 +378,7 @@ class Needed(msgspec.Struct, frozen=True):
 
 
 def names_needed(
-    systems: Sequence[Scores],
-    measure: Measure,
-    difference: float,
-    *,
-    power: float = 0.8,
-    level: float = 0.05,
+    systems: Sequence[Scores], measure: Measure, difference: float, *, power: float = 0.8, level: float = 0.05
 ) -> list[Needed]:
     """Names at which a paired test at `level` finds a true `difference` with probability `power`.
 
@@ -457,11 +433,11 @@ def names_needed(
 # Ranks of systems: one more than the number of those that a test finds better.
 
 
+# The rule of `tied_ranks` in words, for notes below tables.
 RULE = (
     "a rank is one more than the number of systems that are significantly better (paired permutation test by cluster, "
     f"Holm-corrected over all pairs, p < {LEVEL}), so systems that cannot be distinguished from the best share rank 1"
 )
-"""The rule of `tied_ranks` in words, for notes below tables."""
 
 
 def tied_ranks(systems: Sequence[str], comparisons: Iterable[Comparison]) -> dict[str, int]:

@@ -24,12 +24,7 @@ from whichone.files.folder import Folder
 from whichone.files.output import cache_folder
 from whichone.measures.budgets import Budgets, GateOptions
 from whichone.measures.comparison import LEVEL, Comparison, compare, slices
-from whichone.measures.intervals import (
-    Estimate,
-    cluster_sums,
-    difference_of_means,
-    interval,
-)
+from whichone.measures.intervals import Estimate, cluster_sums, difference_of_means, interval
 from whichone.measures.measure import parse_measure, parse_measures
 from whichone.measures.outcomes import Judging
 from whichone.measures.scores import Scores, estimate, score_folder, score_run, subset, undecidable
@@ -41,10 +36,10 @@ from whichone.runs.run import Answers, Run
 Verdict = Literal["passed", "failed", "undecided"]
 
 FEW_SETS = 30
+# A search that finds gold in fewer questions than this is broken, whatever else is asked of it.
 LEAST_FOUND = 0.5
-"""A search that finds gold in fewer questions than this is broken, whatever else is asked of it."""
+# How much worse than the most popular bearers the others may be served, unless a budget says else.
 TAIL_GAP = 0.25
-"""How much worse than the most popular bearers the others may be served, unless a budget says else."""
 UNMEASURED = "no question can measure it"
 
 
@@ -274,6 +269,7 @@ def _of(measure: str, role: str | None = None) -> Callable[[Scores], Estimate]:
 _RANKINGS = "a run of a search is needed, over questions about shared names"
 _ROLES = "the benchmark does not say who is the most popular bearer of a name"
 _ANSWERS = "a folder of answers is needed, to questions about shared names"
+# What each budget is about, the measures that it needs, and why a benchmark may not have them.
 _FIGURES: dict[str, tuple[Callable[[Scores], Estimate], set[str], str]] = {
     "max_tail_gap": (tail_gap, {"acc@1"}, _ROLES),
     "max_confusion": (_of("confused@20"), {"confused@20"}, _RANKINGS),
@@ -281,11 +277,7 @@ _FIGURES: dict[str, tuple[Callable[[Scores], Estimate], set[str], str]] = {
     "max_not_found": (not_found, {"acc@1", "confused@20"}, _RANKINGS),
     "min_accuracy": (_of("acc@1"), {"acc@1"}, _RANKINGS),
     "min_tail_accuracy": (_of("acc@1", "tail"), {"acc@1"}, _ROLES),
-    "max_answered_for_namesake": (
-        _of("answered_for_namesake"),
-        {"answered_for_namesake"},
-        _ANSWERS,
-    ),
+    "max_answered_for_namesake": (_of("answered_for_namesake"), {"answered_for_namesake"}, _ANSWERS),
     "min_answer_accuracy": (_of("answer_right"), {"answer_right"}, _ANSWERS),
     "max_wrong_actions": (
         _of("wrong_action"),
@@ -298,7 +290,6 @@ _FIGURES: dict[str, tuple[Callable[[Scores], Estimate], set[str], str]] = {
         "answers are needed, to questions that fit several bearers (whichone build catalogue --underspecified 0.5)",
     ),
 }
-"""What each budget is about, the measures that it needs, and why a benchmark may not have them."""
 
 
 def _measured(name: str, scores: Scores) -> Estimate:
@@ -320,8 +311,7 @@ def _against(scores: Scores, other: Scores, seed: int, called: str, margin: floa
     checks = [_compared(comparison, called, margin) for comparison in compared]
     if called == "floor" and any(c.measure == "acc@1" and c.better == c.b for c in compared):
         checks = [
-            msgspec.structs.replace(c, verdict="passed") if c.verdict == "undecided" else c
-            for c in checks
+            msgspec.structs.replace(c, verdict="passed") if c.verdict == "undecided" else c for c in checks
         ]
     return checks
 

@@ -1,7 +1,5 @@
 """95 % intervals for means of clustered values, from what each cluster changes: no seed, no drawing."""
 
-from __future__ import annotations
-
 import bisect
 import functools
 import itertools
@@ -21,8 +19,8 @@ from whichone.files.arrow_records import numbers as on_disk
 from whichone.records import Query
 
 LEVEL = 0.95
+# Clusters below which no interval is given: none of the methods in `bench/intervals.py` keeps its level there.
 FEWEST = 8
-"""Clusters below which no interval is given: none of the methods in `bench/intervals.py` keeps its level there."""
 JACKKNIFE = "jackknife t on the log-odds scale"
 PLAIN = "jackknife t"
 SAME = "exact, all clusters the same"
@@ -30,8 +28,7 @@ SAME = "exact, all clusters the same"
 Floats = npt.NDArray[np.float64]
 
 
-SHALLOW = "°"
-"""Marks a figure at a depth that the run does not have."""
+SHALLOW = "°"  # Marks a figure at a depth that the run does not have
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -86,11 +83,7 @@ def interval(
 
 
 def sums_interval(
-    sums: Floats,
-    counts: Floats,
-    *,
-    bounds: tuple[float, float] = (0.0, 1.0),
-    level: float = LEVEL,
+    sums: Floats, counts: Floats, *, bounds: tuple[float, float] = (0.0, 1.0), level: float = LEVEL
 ) -> Estimate:
     """The same from the sum and the number of the values of each cluster."""
     often = None
@@ -205,9 +198,7 @@ def t_quantile(probability: float, freedom: float) -> float:
     integrate to ten digits; scipy, which has it, is no dependency of the core.
     """
     nodes, weights = _nodes()
-    constant = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(
-        math.pi
-    )
+    constant = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(math.pi)
     root = math.sqrt(freedom)
     low, high = 0.0, 1e4
     for _ in range(60):
@@ -227,8 +218,7 @@ def _nodes() -> tuple[Floats, Floats]:
     return nodes, weights
 
 
-Sums = tuple[Floats, Floats]
-"""Of every cluster the sum and the number of some of its values."""
+Sums = tuple[Floats, Floats]  # Of every cluster the sum and the number of some of its values
 
 
 def left_out_means(a: Sums, b: Sums) -> tuple[float, Floats]:
@@ -240,9 +230,7 @@ def left_out_means(a: Sums, b: Sums) -> tuple[float, Floats]:
         return mean, rest[0] / rest[1] - rest[2] / rest[3]
 
 
-def difference_of_means(
-    a: Sums, b: Sums, *, n: int, bounds: tuple[float, float] = (-1.0, 1.0)
-) -> Estimate:
+def difference_of_means(a: Sums, b: Sums, *, n: int, bounds: tuple[float, float] = (-1.0, 1.0)) -> Estimate:
     """The mean of a less that of b, each over its own values, with an interval over the clusters of both."""
     if not a[1].sum() or not b[1].sum():
         return Estimate(None, None, None, n)
@@ -362,8 +350,8 @@ def _clusters(queries: Sequence[Query]) -> Clusters:
 # Parts of the queries by a number: head and tail, quarters.
 
 
+# An attribute of no more different numbers than these, each of several queries, is sliced by each of them.
 _FEW_NUMBERS = 8
-"""An attribute of no more different numbers than these, each of several queries, is sliced by each of them."""
 
 
 def number_parts(
@@ -375,17 +363,13 @@ def number_parts(
     a tail, where the numbers are many.
     """
     if parts and not (parts.isdigit() and 1 < int(parts) <= 100):
-        raise UsageError(
-            f"{name}:{parts} is no number of parts", hint=f"write {name}:4, from 2 to 100"
-        )
+        raise UsageError(f"{name}:{parts} is no number of parts", hint=f"write {name}:4, from 2 to 100")
     values = [value for query in queries if (value := read(query)) not in (None, "")]
     known = sorted(number for value in values if (number := _number(value)) is not None)
     if not known or len(known) < len(values):
         if parts:
             odd = next((f" ({value!r})" for value in values if _number(value) is None), "")
-            raise UsageError(
-                f"{name} is no number{odd}, so that it has no parts", hint=f"--by {name}"
-            )
+            raise UsageError(f"{name} is no number{odd}, so that it has no parts", hint=f"--by {name}")
         return read
     distinct = len(set(known))
     if not parts and distinct <= _FEW_NUMBERS and 2 * distinct <= len(known):

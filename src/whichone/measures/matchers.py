@@ -86,8 +86,7 @@ def _stored_flag(answers: Sequence[str], passage: MatchedText) -> bool:
 
 _RUN = re.compile(r"[a-z0-9]+")
 _PUNCTUATION = string.punctuation.encode()
-_NOT_BYTEWISE = ("\u0130", "\u212a")
-"""Beyond ASCII, but with an ASCII letter in their lower case."""
+_NOT_BYTEWISE = ("\u0130", "\u212a")  # Beyond ASCII, but with an ASCII letter in their lower case
 _PARTS_OF_ARTICLES = frozenset({"t", "h", "e", "th", "he", "n"})
 
 
@@ -199,9 +198,7 @@ def _starts_with(answer: list[str], text: str, at: int) -> bool:
 _ALL = (
     _token_matcher("dpr", "tokens of the answer in the text, both decomposed (NFD)", True, None),
     _token_matcher("dpr-title", "as dpr, over title, ' . ' and text", True, " . "),
-    _token_matcher(
-        "entityquestions", "tokens of the answer in the text, only the answer NFD", False, None
-    ),
+    _token_matcher("entityquestions", "tokens of the answer in the text, only the answer NFD", False, None),
     _token_matcher("string-title", "as entityquestions, over title, a blank and text", False, " "),
     Matcher(
         "dpr-regex",  # CuratedTREC

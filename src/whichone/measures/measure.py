@@ -4,8 +4,6 @@ A measure gives one number for one (system, query): of what was retrieved, or of
 scores, comparisons, ranks, gates and boards need to know of it, so that none of them decides by its name.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import re
@@ -126,8 +124,7 @@ class Measure:
         return f"{self.label} ({'lower' if lower else 'neither more nor less'} is better)"
 
 
-Maker = Callable[[int | None], Measure]
-"""What is registered as a measure: the depth in, the measure out."""
+Maker = Callable[[int | None], Measure]  # What is registered as a measure: the depth in, the measure out
 
 
 def as_measure(
@@ -194,9 +191,7 @@ def _made(make: Any, depth: int | None, name: str) -> Measure:
         except WhichoneError:
             raise
         except Exception as error:
-            raise UsageError(
-                f"{name} fails when it is called with a depth: {error}", hint=HINT
-            ) from error
+            raise UsageError(f"{name} fails when it is called with a depth: {error}", hint=HINT) from error
         if isinstance(measure, Measure):
             return measure
     raise UsageError(f"{name} is no measure", hint=HINT)
@@ -213,9 +208,7 @@ def _checked(measure: Measure) -> Callable[[Any], float | None]:
         except WhichoneError:
             raise
         except Exception as error:
-            raise UsageError(
-                f"{where} fails: {type(error).__name__}: {error}", hint=HINT
-            ) from error
+            raise UsageError(f"{where} fails: {type(error).__name__}: {error}", hint=HINT) from error
         if given is None:
             return None
         number = math.nan
@@ -229,9 +222,7 @@ def _checked(measure: Measure) -> Callable[[Any], float | None]:
     return value
 
 
-def _of_function(
-    value: Callable[[Any], float | None], depth: int | None, *, answers: bool
-) -> Measure:
+def _of_function(value: Callable[[Any], float | None], depth: int | None, *, answers: bool) -> Measure:
     """A function of one query as a measure: more is better, and a depth shows it the first results only."""
     if answers:
         no_depth(value.__name__, depth)

@@ -5,8 +5,6 @@ rule. What a sentence gives counts, wherever it appears in it; what a question b
 sentence denies, does not.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Sequence
@@ -26,13 +24,11 @@ from whichone.text import normalisers
 
 Outcome = Literal["right", "several", "asked", "refused", "namesake", "wrong"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+# Tasks without namesakes' values: claims; questions about all bearers; actions, which have no answer.
 CLAIMS, SEVERAL, ACT = "fc", "ambigdocs", "act"
-"""Tasks without namesakes' values: claims; questions about all bearers; actions, which have no answer."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
-_CLAUSE = re.compile(
-    r";|,?\s+\b(?:while|whereas|whilst|but|however|although|and)\b|(?<=[.!?])\s+|\n+", re.I
-)
+_CLAUSE = re.compile(r";|,?\s+\b(?:while|whereas|whilst|but|however|although|and)\b|(?<=[.!?])\s+|\n+", re.I)
 _POSSESSIVE = re.compile(r"['’]s\b")
 
 
@@ -76,10 +72,7 @@ def words_of(language: str) -> OutcomeWords:
 
 @functools.lru_cache(maxsize=1 << 12)
 def text_outcome(
-    text: str,
-    accepted: tuple[str, ...],
-    others: tuple[str, ...] = (),
-    words: OutcomeWords | None = None,
+    text: str, accepted: tuple[str, ...], others: tuple[str, ...] = (), words: OutcomeWords | None = None
 ) -> Outcome:
     """What a text says, given the accepted answers and what would be right for the namesakes."""
     words = words or words_of("en")
@@ -112,10 +105,7 @@ def _asks(sentence: str, words: OutcomeWords) -> bool:
 
 
 def _given(
-    sentences: Sequence[str],
-    accepted: Sequence[str],
-    others: Sequence[str],
-    words: OutcomeWords,
+    sentences: Sequence[str], accepted: Sequence[str], others: Sequence[str], words: OutcomeWords
 ) -> set[str]:
     """Whose values the sentences give: "own", "other", both or nobody's."""
     values: set[str] = set()
@@ -146,13 +136,9 @@ def _spans(
     return [(owner, start, tokens) for start, _, owner in kept]
 
 
-def _attributed(
-    text: str, accepted: Sequence[str], others: Sequence[str], words: OutcomeWords
-) -> bool:
+def _attributed(text: str, accepted: Sequence[str], others: Sequence[str], words: OutcomeWords) -> bool:
     """Whether each value has a clause of its own, and the answer turns from one bearer to another."""
-    clauses = [
-        _given([clause], accepted, others, words) for clause in _CLAUSE.split(text) if clause
-    ]
+    clauses = [_given([clause], accepted, others, words) for clause in _CLAUSE.split(text) if clause]
     apart = {"own"} in clauses and {"other"} in clauses
     return apart and (words.tells("each", text) or words.tells("ambiguous", text))
 
@@ -187,9 +173,7 @@ def outcome(answered: Answered, words: OutcomeWords | None = None) -> Outcome | 
     return text_outcome(answered.text, accepted, others, words or words_of(query.language))
 
 
-def outcome_measure(
-    name: str, wanted: Outcome, k: int | None, direction: Direction = "neither"
-) -> Measure:
+def outcome_measure(name: str, wanted: Outcome, k: int | None, direction: Direction = "neither") -> Measure:
     no_depth(name, k)
 
     def value(answered: Answered) -> float | None:
@@ -235,6 +219,7 @@ def answer_wrong(k: int | None) -> Measure:
     return outcome_measure("answer_wrong", "wrong", k, "lower")
 
 
+# The measure of each outcome; for one answer exactly one of them is 1.
 OUTCOME_MEASURES = {
     "right": "answer_right",
     "several": "answer_several",
@@ -243,7 +228,6 @@ OUTCOME_MEASURES = {
     "namesake": "answered_for_namesake",
     "wrong": "answer_wrong",
 }
-"""The measure of each outcome; for one answer exactly one of them is 1."""
 
 
 # Judges of outcomes beside the package's rules: a chat model, a function, a word list of one's own.
@@ -263,17 +247,14 @@ SHAPE: dict[str, Any] = {
 }
 
 
-AT_ONCE = 16
-"""Calls of a model at the same time."""
+AT_ONCE = 16  # Calls of a model at the same time
 
 
 @runtime_checkable
 class Judge(Protocol):
     """A chat model that can be held to a shape, such as `chat.endpoint.Endpoint`."""
 
-    def complete(
-        self, messages: Sequence[Any], *, max_tokens: int, schema: Any = None
-    ) -> ChatReply: ...
+    def complete(self, messages: Sequence[Any], *, max_tokens: int, schema: Any = None) -> ChatReply: ...
 
 
 def judged_outcome(
@@ -300,8 +281,8 @@ def _known(word: str, said: str) -> Outcome:
     raise BadInput(f"the judge says {said[:60]!r}, not one of {', '.join(OUTCOMES)}")
 
 
+# The outcome of each of many answers; None where the rules decide.
 Judging = Callable[[Sequence[Answered]], list[str | None]]
-"""The outcome of each of many answers; None where the rules decide."""
 
 
 def judging(judge: Any = None, words: str | Path | None = None) -> Judging | None:

@@ -1,7 +1,5 @@
 """Measures of one ranking against one query's gold pages and its namesakes' pages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from typing import Any, Literal
@@ -34,9 +32,7 @@ def first_rank(pages: Iterable[str], wanted: frozenset[str]) -> int | None:
 PageKind = Literal["gold", "namesake", "other"]
 
 
-def kind_of_page(
-    page: Hashable, gold: Container[Hashable], others: Container[Hashable]
-) -> PageKind:
+def kind_of_page(page: Hashable, gold: Container[Hashable], others: Container[Hashable]) -> PageKind:
     """What a retrieved page is to a query: gold, a page of another bearer of the name, or neither."""
     if page in gold:
         return "gold"
@@ -48,9 +44,7 @@ def is_right(pages: Iterable[Hashable], gold: Set[Any]) -> bool:
     return not gold.isdisjoint(pages)
 
 
-def is_confused(
-    pages: Iterable[Hashable], gold: Container[Hashable], others: Container[Hashable]
-) -> bool:
+def is_confused(pages: Iterable[Hashable], gold: Container[Hashable], others: Container[Hashable]) -> bool:
     """A page of another bearer comes before the first gold page, which may be missing."""
     kinds = (kind_of_page(page, gold, others) for page in pages)
     return next((kind for kind in kinds if kind != "other"), "gold") == "namesake"
@@ -266,9 +260,7 @@ def _calculated(name: str, k: int | None, several: Sequence[Retrieved]) -> list[
     }
     figures: dict[str, float] = dict.fromkeys(asked, 0.0)
     if rankings:
-        figures |= {
-            m.query_id: m.value for m in provider.iter_calc([measure], judgements, rankings)
-        }
+        figures |= {m.query_id: m.value for m in provider.iter_calc([measure], judgements, rankings)}
     return [figures.get(str(n)) for n in range(len(several))]
 
 

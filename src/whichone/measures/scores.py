@@ -40,8 +40,7 @@ from whichone.records import Answer, Passage, Query, page_of
 from whichone.runs.run import MARK, Answers, Run, more_than_corpus, of_many, sees, trace_of
 from whichone.text import normalisers
 
-READ_TOGETHER = 500
-"""Queries whose passages are in memory together."""
+READ_TOGETHER = 500  # Queries whose passages are in memory together
 
 
 class PassageBlocks:
@@ -75,8 +74,7 @@ class PassageBlocks:
 
 Floats = npt.NDArray[np.float64]
 
-BLOCK = 1024
-"""Queries that measures of many at once are given together."""
+BLOCK = 1024  # Queries that measures of many at once are given together
 COLUMNS = ("task", "role", "relation", "name", "name_set", "entity", "language", "mention")
 
 
@@ -99,9 +97,7 @@ class Scores:
     """How many of the benchmark's questions the system was trained on."""
     sees: tuple[str, ...] = ()
     """What the system was given, where it says so: "corpus", "knowledge base", "gold"."""
-    popularity: Callable[[Query], float | None] | None = field(
-        default=None, repr=False, compare=False
-    )
+    popularity: Callable[[Query], float | None] | None = field(default=None, repr=False, compare=False)
     """How popular the one is whom a query is about, as its name set says."""
     shallow: Mapping[str, int] = field(default_factory=dict)
     """Measures deeper than the run: for how many queries more might have been found below its end."""
@@ -240,9 +236,7 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
         ends.add(block, lists)
         shown = lookup.going_through(block) if order else ((query, ()) for query in block)
         waiting: list[tuple[int, Retrieved]] = []
-        for (query, passages), results, others in zip(
-            shown, lists, benchmark.others_of(block), strict=True
-        ):
+        for (query, passages), results, others in zip(shown, lists, benchmark.others_of(block), strict=True):
             retrieved = Retrieved(
                 query=query,
                 pages=results,
@@ -318,8 +312,7 @@ class _Ends:
         return {name: count for name, count in counts.items() if count}
 
 
-_DECIDED = ("acc", "all_correct", "confused")
-"""Measures that nothing below the first gold page changes."""
+_DECIDED = ("acc", "all_correct", "confused")  # Measures that nothing below the first gold page changes
 
 
 def strange_ids(questions: Iterable[str], queries: Iterable[Query]) -> list[str]:
@@ -334,9 +327,7 @@ def strange_ids(questions: Iterable[str], queries: Iterable[Query]) -> list[str]
 
 
 def _score_together(
-    measures: Sequence[Measure],
-    waiting: Sequence[tuple[int, Retrieved]],
-    values: Mapping[str, Floats],
+    measures: Sequence[Measure], waiting: Sequence[tuple[int, Retrieved]], values: Mapping[str, Floats]
 ) -> None:
     for measure in measures:
         if measure.batch is not None and waiting:
@@ -372,9 +363,7 @@ def of_population(
     return lowest, np.arange(len(lowest))
 
 
-def slice_scores(
-    scores: Scores, by: Sequence[str] = ()
-) -> list[tuple[dict[str, Any], dict[str, Estimate]]]:
+def slice_scores(scores: Scores, by: Sequence[str] = ()) -> list[tuple[dict[str, Any], dict[str, Estimate]]]:
     """For every combination of the slicing columns: its values, and each measure with its interval."""
     rows = []
     for key, where in groups_of(scores.queries, [scores.column(name) for name in by]):
@@ -424,8 +413,7 @@ def column(name: str, queries: Sequence[Query]) -> Callable[[Query], Any]:
     plain = plain or name
     if plain not in attributes:
         raise UsageError(
-            f"queries have no column {plain!r}",
-            hint=did_you_mean(plain, {BENCHMARK, *COLUMNS, *attributes}),
+            f"queries have no column {plain!r}", hint=did_you_mean(plain, {BENCHMARK, *COLUMNS, *attributes})
         )
     return number_parts(plain, lambda query: _plain(query.attributes.get(plain)), queries, parts)
 
@@ -438,10 +426,7 @@ def _plain(value: Any) -> Any:
 
 
 def score_answers(
-    answers: Answers,
-    benchmark: Benchmark,
-    measures: Sequence[Measure],
-    judge: Judging | None = None,
+    answers: Answers, benchmark: Benchmark, measures: Sequence[Measure], judge: Judging | None = None
 ) -> Scores:
     """Every measure of every query; a failed or missing one is wrong, one left out does not count.
 
@@ -504,9 +489,7 @@ def each_answered(
 
 def undecidable(query: Query) -> bool:
     """Whether no search can know who is meant: the question fits several bearers, or leaves out what would tell."""
-    return query.attributes.get("resolvable") == "no" or bool(
-        query.attributes.get("underspecified")
-    )
+    return query.attributes.get("resolvable") == "no" or bool(query.attributes.get("underspecified"))
 
 
 def with_judgements(answers: Sequence[Answered], judge: Judging | None) -> Sequence[Answered]:
@@ -579,14 +562,12 @@ def _other_values(queries: Sequence[Query]) -> Iterator[tuple[str, tuple[str, ..
 # The measures that are taken where a user names none: one list for each place that has its own.
 
 
-RANKINGS = ("acc@1", "acc@5", "acc@20", "confused@20")
-"""Of a run."""
+RANKINGS = ("acc@1", "acc@5", "acc@20", "confused@20")  # Of a run
+# What systems are compared by, in reports and by `evaluate`.
 COMPARED = ("acc@1", "all_correct@1", "confused@20")
-"""What systems are compared by, in reports and by `evaluate`."""
-REPORTED = (*RANKINGS, "all_correct@1", "all_correct@20")
-"""What the tables of a report need."""
+REPORTED = (*RANKINGS, "all_correct@1", "all_correct@20")  # What the tables of a report need
+# The columns of a leaderboard, beside those that a paper adds.
 BOARD = ("acc@1", "acc@5", "acc@20", "all_correct@1", "confused@20", "rprec")
-"""The columns of a leaderboard, beside those that a paper adds."""
 ANSWERS = {
     "qa": ("em", "f1", *OUTCOME_MEASURES.values(), "failure"),
     "sf": ("em", "f1", *OUTCOME_MEASURES.values(), "failure"),
@@ -652,10 +633,7 @@ def score_folder(
 def slice_rows(scores: Scores, by: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Rows for printing: the slice's values, and the estimate of each measure."""
     return [
-        {
-            **where,
-            **{name: e.brief() for name, e in estimates.items()},
-        }
+        {**where, **{name: e.brief() for name, e in estimates.items()}}
         for where, estimates in slice_scores(scores, by)
     ]
 

@@ -1,7 +1,5 @@
 """The table of AmbER's Table 5: all, head, tail, all correct and confusion, by collection and task."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -25,8 +23,7 @@ from whichone.runs.run import Answers, Run, trace_of
 COLUMNS = ("all", "head", "tail", "all_correct", "confused", "confused_head", "confused_tail")
 TASK_ORDER = {"fc": 0, "sf": 1, "qa": 2}
 HEAD, TAIL = 1, 2
-DEPTH = 20
-"""How far down a ranking confusion is looked for."""
+DEPTH = 20  # How far down a ranking confusion is looked for
 
 
 class SummaryRow(msgspec.Struct, frozen=True):
@@ -55,10 +52,7 @@ def _rows(
     by_name = {str(m): m for m in scores.measures}
     roles, rows = roles_of(scores.queries), []
     for (benchmark, collection, task), members in sorted(rows_by_place(scores.queries).items()):
-        whose = {
-            "head": members[roles[members] == HEAD],
-            "tail": members[roles[members] == TAIL],
-        }
+        whose = {"head": members[roles[members] == HEAD], "tail": members[roles[members] == TAIL]}
         values = {
             figure: estimate(scores, by_name[name], whose.get(figure.rpartition("_")[2], members))
             for figure, name in figures_of(task).items()
@@ -86,9 +80,7 @@ def group_of(query: Query) -> str:
     return ": ".join(filter(None, (benchmark_of(query), collection_of(query))))
 
 
-def rows_by_place(
-    queries: Sequence[Query],
-) -> dict[tuple[str, str, str], npt.NDArray[np.int64]]:
+def rows_by_place(queries: Sequence[Query]) -> dict[tuple[str, str, str], npt.NDArray[np.int64]]:
     """The rows of each benchmark, collection and task, in this order."""
     readers = (benchmark_of, collection_of, operator.attrgetter("task"))
     groups = once(queries, "places", lambda: groups_of(queries, readers))
@@ -122,21 +114,13 @@ def as_document(rows: Sequence[SummaryRow], benchmark: Benchmark) -> dict[str, A
         if row.benchmark:
             place = place.setdefault(row.benchmark, {})
         place.setdefault(row.collection, {})[row.task] = figures
-    return {
-        "benchmark": benchmark.id,
-        "retrievers": systems,
-        "intervals": cluster_note(benchmark.queries),
-    }
+    return {"benchmark": benchmark.id, "retrievers": systems, "intervals": cluster_note(benchmark.queries)}
 
 
 def as_table(rows: Sequence[SummaryRow]) -> list[dict[str, Any]]:
     """Rows for a terminal, in percent as the paper prints them."""
     return [
-        {
-            **row.place,
-            "retriever": row.system,
-            **{name: percent(row.values[name]) for name in COLUMNS},
-        }
+        {**row.place, "retriever": row.system, **{name: percent(row.values[name]) for name in COLUMNS}}
         for row in sorted(rows, key=lambda r: (r.benchmark, r.collection, r.task))
     ]
 
@@ -155,8 +139,7 @@ def _wide(rows: Sequence[SummaryRow], figures: dict[str, str]) -> list[dict[str,
     wide: dict[tuple[str, str, str], dict[str, Any]] = {}
     order = {system: n for n, system in enumerate(dict.fromkeys(row.system for row in rows))}
     for row in sorted(
-        rows,
-        key=lambda r: (r.benchmark, r.collection, order[r.system], TASK_ORDER.get(r.task, 9)),
+        rows, key=lambda r: (r.benchmark, r.collection, order[r.system], TASK_ORDER.get(r.task, 9))
     ):
         place = {key: value for key, value in row.place.items() if key != "task"}
         line = wide.setdefault(
@@ -179,21 +162,13 @@ def percent(estimate: Estimate, *, spread: bool = True) -> str:
 # The table of AmbER's Table 7: how right the answers are, and how often they are a namesake's.
 
 
+# What a task's answers are measured by; else F1 after AmbER's normaliser, as in its Table 7.
 HEADLINE = {"act": "right_action", "fc": "accuracy", "el": "accuracy", "ambigdocs": "complete"}
-"""What a task's answers are measured by; else F1 after AmbER's normaliser, as in its Table 7."""
 OTHERWISE = "amber_f1"
 NAMESAKE, REFUSAL, FAILURE = "answered_for_namesake", "refusal", "failure"
+# Of what an agent did on the way to its answer.
 TRACE_MEASURES = ("calls", "asked_user", "search_confused", "search_mended")
-"""Of what an agent did on the way to its answer."""
-ANSWER_SUMMARY_COLUMNS = (
-    "all",
-    "head",
-    "tail",
-    "namesake",
-    "namesake_head",
-    "namesake_tail",
-    "refusal",
-)
+ANSWER_SUMMARY_COLUMNS = ("all", "head", "tail", "namesake", "namesake_head", "namesake_tail", "refusal")
 
 
 def summary_measures(tasks: Sequence[str]) -> list[str]:
@@ -269,9 +244,7 @@ def asking(answers: Answers, benchmark: Benchmark | None = None) -> Asking:
     taken = _acted_or_answered(scores, "wrong_action", "answered_for_namesake")
     asked = scores.values["asked_user"]
     needed = np.array([bool(q.attributes.get("underspecified")) for q in scores.queries])
-    turns = sum(
-        len(trace.of("ask_user")) if (trace := trace_of(a)) else 0 for a in answers.answers.values()
-    )
+    turns = sum(len(trace.of("ask_user")) if (trace := trace_of(a)) else 0 for a in answers.answers.values())
     total = float(np.nansum(right))
     certainty = {q: a.score for q, a in answers.answers.items() if a.score is not None}
 

@@ -1,7 +1,5 @@
 """The worst mistakes of a run: who was meant, who was given, and what would have decided."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import re
@@ -24,8 +22,8 @@ from whichone.text import normalisers
 _WORD = re.compile(r"\w+")
 SHOWN = 90
 _INTERROGATIVES = ("what", "which", "who", "whose", "whom", "where", "when", "why", "how")
+# Words that ask; that a page contains one of them decides nothing.
 ASKING = frozenset([*_INTERROGATIVES, "do", "does", "did", "has", "have", "had"])
-"""Words that ask; that a page contains one of them decides nothing."""
 
 
 class Mistake(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,10 +142,8 @@ class _About:
         return ". ".join(self.titled_text(page) or ())
 
 
-FEW = 4
-"""Questions that a word must be in to be part of how a relation is asked for."""
-SHORT = 40
-"""Phrases of a document that are looked at, from its beginning."""
+FEW = 4  # Questions that a word must be in to be part of how a relation is asked for
+SHORT = 40  # Phrases of a document that are looked at, from its beginning
 
 
 def _words(text: str) -> set[str]:
@@ -199,8 +195,7 @@ def worst_mistakes(run: Run, benchmark: Benchmark, *, most: int = 10) -> list[Mi
             wrong.setdefault((who, mistake[1], mistake[0]), []).append(query)
     order = {"confused": 0, "not found": 1, "found late": 2}
     chosen = sorted(
-        wrong.items(),
-        key=lambda item: (order[item[0][2]], -len(item[1]), item[1][0].name or "", item[0][0]),
+        wrong.items(), key=lambda item: (order[item[0][2]], -len(item[1]), item[1][0].name or "", item[0][0])
     )[:most]
     about = _About(benchmark)
     return [
@@ -219,9 +214,7 @@ def worst_mistakes(run: Run, benchmark: Benchmark, *, most: int = 10) -> list[Mi
     ]
 
 
-def mistake_of(
-    query: Query, pages: Iterable[str], benchmark: Benchmark
-) -> tuple[str, str | None] | None:
+def mistake_of(query: Query, pages: Iterable[str], benchmark: Benchmark) -> tuple[str, str | None] | None:
     """What went wrong and the page given in place of gold; None where gold is first."""
     ranked = list(pages)[:20]
     gold, others = query.gold_pages(), benchmark.other_pages(query)
@@ -310,8 +303,6 @@ def _given(
     text = answered.text or ""
     said = normalisers.normalize(text)
     values = (v for v in answered.other_values if normalisers.normalize(v) in said)
-    owner = next(
-        (owners.get((query.name_set or "", normalisers.normalize(v))) for v in values), None
-    )
+    owner = next((owners.get((query.name_set or "", normalisers.normalize(v))) for v in values), None)
     whose = f" of {about.acted_on(owner, query.name_set)}" if owner else ""
     return f'"{text[:SHOWN]}"{whose}', owner

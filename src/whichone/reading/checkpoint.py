@@ -1,7 +1,5 @@
 """Opening HuggingFace checkpoints for readers, and running them in batches that fit."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import itertools
@@ -46,8 +44,8 @@ def open_checkpoint(place: str | Path, kind: str, device: str | None) -> tuple[A
     return model.to(device).eval(), tokenizer, device
 
 
+# Of a checkpoint's config: it has a classifier of questions without an answer.
 NO_ANSWER = "whichone_no_answer"
-"""Of a checkpoint's config: it has a classifier of questions without an answer."""
 
 
 def model_class(kind: str, config: Any) -> Any:
@@ -55,11 +53,7 @@ def model_class(kind: str, config: Any) -> Any:
     import transformers
 
     auto = getattr(transformers, kind)
-    return (
-        _with_no_answer(auto._model_mapping[type(config)])
-        if getattr(config, NO_ANSWER, False)
-        else auto
-    )
+    return _with_no_answer(auto._model_mapping[type(config)]) if getattr(config, NO_ANSWER, False) else auto
 
 
 @functools.cache
@@ -79,9 +73,7 @@ def _with_no_answer(kind: Any) -> Any:
         def forward(
             self, *args: Any, start_positions: Any = None, end_positions: Any = None, **given: Any
         ) -> Any:
-            out = super().forward(
-                *args, **{**given, "output_hidden_states": True, "return_dict": True}
-            )
+            out = super().forward(*args, **{**given, "output_hidden_states": True, "return_dict": True})
             out.no_answer_logits = self.no_answer(out.hidden_states[-1][:, 0])[:, 0]
             out["hidden_states"] = None
             if start_positions is not None:
@@ -121,9 +113,7 @@ def weights_fingerprint(place: str | Path) -> str:
     return digest.hexdigest()[:16] if files else ""
 
 
-def in_batches(
-    work: Callable[[Sequence[T]], Sequence[R]], items: Sequence[T], size: int
-) -> Iterator[R]:
+def in_batches(work: Callable[[Sequence[T]], Sequence[R]], items: Sequence[T], size: int) -> Iterator[R]:
     """Results item by item; where memory runs out the batch is halved, and that is said."""
     import torch
 
@@ -143,8 +133,7 @@ def in_batches(
         at += size
 
 
-SHARED = 16
-"""Batches of items that several tasks share: so many may be lost when a reader is stopped."""
+SHARED = 16  # Batches of items that several tasks share: so many may be lost when a reader is stopped
 
 
 def shared_batches(
@@ -237,10 +226,8 @@ def write_taught(place: Path, taught: Taught) -> None:
 # What the readers that run a HuggingFace checkpoint share.
 
 
-TRAINED_TASKS = "whichone_tasks"
-"""Of a checkpoint's config: the tasks that `train reader` taught it."""
-QUESTIONS = ("qa", "sf", "EntityQuestions", "PAQ")
-"""Tasks whose answer may be a stretch of a passage."""
+TRAINED_TASKS = "whichone_tasks"  # Of a checkpoint's config: the tasks that `train reader` taught it
+QUESTIONS = ("qa", "sf", "EntityQuestions", "PAQ")  # Tasks whose answer may be a stretch of a passage
 
 
 def titled(title: str, text: str) -> str:

@@ -1,7 +1,5 @@
 """Fact checking as three-way classification, by AmbER's rule or by KILT's."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -91,11 +89,7 @@ class ClaimChecker(CheckpointReader):
     def _pairs(self, task: ReadingTask) -> list[tuple[Passage, str]]:
         """The texts that a claim is compared with: windows of passages, or how each page begins."""
         if self.rule == "amber":
-            return [
-                (p, titled(p.title, window))
-                for p in task.passages
-                for window in self._windows(p.text)
-            ]
+            return [(p, titled(p.title, window)) for p in task.passages for window in self._windows(p.text)]
         firsts: dict[str, Passage] = {}
         for passage in task.passages:
             firsts.setdefault(passage.page, passage)
@@ -110,10 +104,7 @@ class ClaimChecker(CheckpointReader):
     def _windows(self, text: str) -> list[str]:
         tokens = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         room = max(32, self.window * 3 // 4)
-        return [
-            self._tokenizer.decode(tokens[i : i + room])
-            for i in range(0, max(1, len(tokens)), room)
-        ]
+        return [self._tokenizer.decode(tokens[i : i + room]) for i in range(0, max(1, len(tokens)), room)]
 
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> list[dict[str, float]]:
         """Shares of the three labels of each claim with a text."""

@@ -82,9 +82,7 @@ class Extractive(CheckpointReader):
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         windows = (self._windows(as_question(t.question), t.passages) for t in tasks)
-        results = shared_batches(
-            self._score, windows, self.batch, length=lambda w: len(w[1]["ids"])
-        )
+        results = shared_batches(self._score, windows, self.batch, length=lambda w: len(w[1]["ids"]))
         for task, spans in zip(tasks, results, strict=True):
             best = self._best(spans)
             if best is None:
@@ -101,9 +99,7 @@ class Extractive(CheckpointReader):
         kept = [s for s in spans if s.score > s.null + self.threshold]
         return max(kept, key=lambda s: s.score, default=None)
 
-    def _windows(
-        self, question: str, passages: Sequence[Passage]
-    ) -> list[tuple[Passage, dict[str, Any]]]:
+    def _windows(self, question: str, passages: Sequence[Passage]) -> list[tuple[Passage, dict[str, Any]]]:
         """The windows of all passages; each shows the title; where there is a text, answers are stretches of it."""
         room = self.window - 16
         asked, question_size = self._cut(question, room // 2)
@@ -119,11 +115,7 @@ class Extractive(CheckpointReader):
     def _cut(self, text: str, most: int) -> tuple[str, int]:
         """A text of so many tokens at most, and its tokens."""
         encoded = self._tokenizer(
-            text,
-            truncation=True,
-            max_length=most,
-            add_special_tokens=False,
-            return_offsets_mapping=True,
+            text, truncation=True, max_length=most, add_special_tokens=False, return_offsets_mapping=True
         )
         offsets = encoded["offset_mapping"]
         return text[: offsets[-1][1]] if offsets else "", len(offsets)
@@ -138,18 +130,11 @@ class Extractive(CheckpointReader):
         ends = [min(start + room, len(offsets)) - 1 for start in starts]
         if not offsets:
             return [text]
-        return [
-            text[offsets[start][0] : offsets[end][1]]
-            for start, end in zip(starts, ends, strict=True)
-        ]
+        return [text[offsets[start][0] : offsets[end][1]] for start, end in zip(starts, ends, strict=True)]
 
     def _window(self, asked: str, head: str, piece: str) -> dict[str, Any]:
         encoded = self._tokenizer(
-            asked,
-            head + piece,
-            truncation="only_second",
-            max_length=self.window,
-            return_offsets_mapping=True,
+            asked, head + piece, truncation="only_second", max_length=self.window, return_offsets_mapping=True
         )
         return {
             "ids": encoded["input_ids"],
@@ -157,9 +142,7 @@ class Extractive(CheckpointReader):
             "offsets": encoded["offset_mapping"],
             "inside": [
                 sequence == 1 and offset[0] >= len(head)
-                for sequence, offset in zip(
-                    encoded.sequence_ids(0), encoded["offset_mapping"], strict=True
-                )
+                for sequence, offset in zip(encoded.sequence_ids(0), encoded["offset_mapping"], strict=True)
             ],
             "text": head + piece,
         }
@@ -167,9 +150,7 @@ class Extractive(CheckpointReader):
     def _score(self, windows: Sequence[tuple[Passage, dict[str, Any]]]) -> list[Span]:
         import torch
 
-        names = (
-            ["input_ids", "token_type_ids"] if windows[0][1]["types"] is not None else ["input_ids"]
-        )
+        names = ["input_ids", "token_type_ids"] if windows[0][1]["types"] is not None else ["input_ids"]
         keys = {"input_ids": "ids", "token_type_ids": "types"}
         padded = self._tokenizer.pad(
             {name: [w[keys[name]] for _, w in windows] for name in names}, return_tensors="pt"
@@ -182,16 +163,12 @@ class Extractive(CheckpointReader):
         for i, (passage, window) in enumerate(windows):
             null = float(starts[i, 0] + ends[i, 0])
             span = self._best_span(passage, window, starts[i], ends[i], null)
-            if (
-                none is not None
-            ):  # more than even chances that there is none, whatever the span's score
+            if none is not None:  # more than even chances that there is none, whatever the span's score
                 span = replace(span, null=span.score + float(none[i]))
             spans.append(span)
         return spans
 
-    def _best_span(
-        self, passage: Passage, window: dict[str, Any], start: Any, end: Any, null: float
-    ) -> Span:
+    def _best_span(self, passage: Passage, window: dict[str, Any], start: Any, end: Any, null: float) -> Span:
         import torch
 
         places = [i for i, inside in enumerate(window["inside"]) if inside]
@@ -227,12 +204,7 @@ class DprReaderModel:
 
     @classmethod
     def open(
-        cls,
-        place: str | Path,
-        *,
-        base: str | None = None,
-        device: str = "cpu",
-        window: int = WINDOW,
+        cls, place: str | Path, *, base: str | None = None, device: str = "cpu", window: int = WINDOW
     ) -> DprReaderModel:
         """A reader's checkpoint; a BERT's folder gets new heads, which have to be trained."""
         _, transformers = torch_libraries()
@@ -354,12 +326,7 @@ class DprReader:
     asks_in_words = True
 
     def __init__(
-        self,
-        model: DprReaderModel,
-        *,
-        longest: int = 10,
-        batch: int = 16,
-        place: str | Path = "",
+        self, model: DprReaderModel, *, longest: int = 10, batch: int = 16, place: str | Path = ""
     ) -> None:
         self.model, self.longest, self.batch, self.place = model, int(longest), int(batch), place
         self.initialisation = initialisation_of(place, model.model)
@@ -401,10 +368,7 @@ class DprReader:
             yield self._answer(task, part, spans)
 
     def _answer(
-        self,
-        task: ReadingTask,
-        shown: Sequence[Passage],
-        results: Sequence[tuple[float, str, float]],
+        self, task: ReadingTask, shown: Sequence[Passage], results: Sequence[tuple[float, str, float]]
     ) -> Answer:
         import torch
 

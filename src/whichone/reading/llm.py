@@ -1,7 +1,5 @@
 """Any chat model as a reader: a prompt, the passages, an answer with the passages it rests on."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import time
@@ -28,10 +26,8 @@ from whichone.progress import talk
 from whichone.protocols import USAGE, ChatReply, ReadingSetting
 from whichone.records import Answer, Ask, Passage, ReadingTask, Refuse
 
-SEVERAL = "ambigdocs"
-"""The task whose answers name several bearers."""
-SHORT, LONG = 100, 300
-"""Tokens of a reply; AmbigDocs' answers are sentences, and its paper allows 300."""
+SEVERAL = "ambigdocs"  # The task whose answers name several bearers
+SHORT, LONG = 100, 300  # Tokens of a reply; AmbigDocs' answers are sentences, and its paper allows 300
 
 
 class LlmOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,14 +73,10 @@ class Llm:
             timeout=read_options.timeout,
             retries=read_options.retries,
             seed=read_options.sampling_seed,
-            prices=Prices(
-                prompt=read_options.price_prompt, completion=read_options.price_completion
-            ),
+            prices=Prices(prompt=read_options.price_prompt, completion=read_options.price_completion),
         )
         return cls(
-            open_endpoint(endpoint, read_options.cache),
-            read_options,
-            find_prompt(read_options.prompt),
+            open_endpoint(endpoint, read_options.cache), read_options, find_prompt(read_options.prompt)
         )
 
     def describe(self) -> dict[str, Any]:
@@ -115,9 +107,7 @@ class Llm:
         if setting.passages != "none":
             what += f" with up to {setting.depth} passages each"
         if self.endpoint.options.local:
-            talk(
-                f"asking {self.options.model} at {self.options.endpoint}: nothing leaves this machine"
-            )
+            talk(f"asking {self.options.model} at {self.options.endpoint}: nothing leaves this machine")
         else:
             talk(
                 f"what leaves this machine: {what} and the prompt {self.prompt.name}, to "
@@ -149,10 +139,7 @@ class Llm:
             messages = self.prompt.messages(question.task, question.text, shown)
             try:
                 reply = self.endpoint.complete(
-                    messages,
-                    max_tokens=most,
-                    temperature=self.options.temperature,
-                    schema=form,
+                    messages, max_tokens=most, temperature=self.options.temperature, schema=form
                 )
             except ContextTooLong:
                 if len(shown) < 2:
@@ -177,12 +164,7 @@ class Llm:
         return parse_model_text(reply.text, task)
 
     def _answer(
-        self,
-        task: ReadingTask,
-        shown: Sequence[Passage],
-        said: ModelAnswer,
-        reply: ChatReply,
-        seconds: float,
+        self, task: ReadingTask, shown: Sequence[Passage], said: ModelAnswer, reply: ChatReply, seconds: float
     ) -> Answer:
         cited = [n for n in said.passages if 1 <= n <= len(shown)]
         notes: dict[str, Any] = {
@@ -252,8 +234,7 @@ def answer_of(question: str, given: Any) -> Answer:
         return _own_word(question, text, ids)
     if not isinstance(text, str | None) or isinstance(ids, str):
         raise BadInput(
-            f"an answer is a text, None, Ask, Refuse, or (text, ids), not {given!r:.80}",
-            ids=[question],
+            f"an answer is a text, None, Ask, Refuse, or (text, ids), not {given!r:.80}", ids=[question]
         )
     return Answer(question=question, text=text, passages=tuple(map(str, ids or ())))
 

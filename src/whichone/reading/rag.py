@@ -13,12 +13,7 @@ import numpy.typing as npt
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
 from whichone.files.output import cache_folder
-from whichone.reading.checkpoint import (
-    in_batches,
-    initialisation_of,
-    read_taught,
-    weights_fingerprint,
-)
+from whichone.reading.checkpoint import in_batches, initialisation_of, read_taught, weights_fingerprint
 from whichone.reading.rag_model import Options, RagModel, checked_marginal, decode
 from whichone.reading.seq2seq import fitted_question
 from whichone.records import Answer, ReadingTask
@@ -53,18 +48,11 @@ class DocumentIndex:
 
     @classmethod
     def over(
-        cls,
-        corpus: Corpus,
-        passage_encoder: str,
-        work: Path,
-        device: str | None = None,
-        **options: Any,
+        cls, corpus: Corpus, passage_encoder: str, work: Path, device: str | None = None, **options: Any
     ) -> DocumentIndex:
         place = passage_folder(passage_encoder)
         dpr = place.is_dir() and is_dpr(place)
-        encoder = (
-            open_side("passage", place, device) if dpr else need_encoder(str(place), device=device)
-        )
+        encoder = open_side("passage", place, device) if dpr else need_encoder(str(place), device=device)
         return cls(corpus, encoder, work, **options)
 
     def check(self, size: int) -> None:
@@ -80,8 +68,7 @@ class DocumentIndex:
         rows = self._dense.best(vectors, count)[0]
         if (rows < 0).any():
             raise BadInput(
-                f"the index gave fewer than {count} documents",
-                hint="-o index=exact, or fewer documents",
+                f"the index gave fewer than {count} documents", hint="-o index=exact, or fewer documents"
             )
         return rows
 
@@ -236,9 +223,7 @@ class Rag:
             rows = self.index.best(vectors, self.documents)
             shares = torch.log_softmax(self.index.scores(vectors, rows), 1)
         results = self.index.texts(rows)
-        yield from in_batches(
-            self._answers, list(zip(tasks, shares, results, strict=True)), self.batch
-        )
+        yield from in_batches(self._answers, list(zip(tasks, shares, results, strict=True)), self.batch)
 
     def _answers(
         self, part: Sequence[tuple[ReadingTask, torch.Tensor, list[tuple[str, str, str]]]]
@@ -248,10 +233,7 @@ class Rag:
         texts = []
         for task, _, result in part:
             asked = fitted_question(
-                self.model.tokenizer,
-                task.question.text,
-                task.question.task,
-                self.model.longest // 2,
+                self.model.tokenizer, task.question.text, task.question.task, self.model.longest // 2
             )
             texts.append([self.model.input_text(title, text, asked) for _, title, text in result])
         documents = torch.stack([shares for _, shares, _ in part])

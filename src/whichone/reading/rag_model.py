@@ -37,9 +37,7 @@ def sequence_log_likelihood(
     return torch.logsumexp(documents + whole, 1)
 
 
-def token_log_likelihood(
-    documents: torch.Tensor, tokens: torch.Tensor, mask: torch.Tensor
-) -> torch.Tensor:
+def token_log_likelihood(documents: torch.Tensor, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """RAG-Token: each token may come from another document."""
     import torch
 
@@ -57,14 +55,10 @@ def log_likelihood(
 # A RAG model: question encoder and generator with their tokenizers, in Hugging Face's layout.
 
 
-CLASSES: dict[Marginal, str] = {
-    "sequence": "RagSequenceForGeneration",
-    "token": "RagTokenForGeneration",
-}
+CLASSES: dict[Marginal, str] = {"sequence": "RagSequenceForGeneration", "token": "RagTokenForGeneration"}
 IGNORED = -100
 LONGEST_QUESTION = 256
-ENCODED = 64
-"""Questions that become vectors together."""
+ENCODED = 64  # Questions that become vectors together
 
 
 class RagModel:
@@ -114,11 +108,7 @@ class RagModel:
 
     @classmethod
     def join(
-        cls,
-        encoder: str | Path,
-        generator: str | Path,
-        marginal: Marginal,
-        device: str | None = None,
+        cls, encoder: str | Path, generator: str | Path, marginal: Marginal, device: str | None = None
     ) -> RagModel:
         """DPR's question encoder and any sequence-to-sequence checkpoint, joined."""
         _, transformers = torch_libraries()
@@ -127,9 +117,7 @@ class RagModel:
                 warnings.simplefilter("ignore")
                 asks = transformers.DPRQuestionEncoder.from_pretrained(str(encoder))
                 writes = transformers.AutoModelForSeq2SeqLM.from_pretrained(str(generator))
-            tokenizers = [
-                transformers.AutoTokenizer.from_pretrained(str(p)) for p in (encoder, generator)
-            ]
+            tokenizers = [transformers.AutoTokenizer.from_pretrained(str(p)) for p in (encoder, generator)]
         except (OSError, ValueError) as error:
             raise Missing(
                 f"cannot load the parts of a RAG model: {str(error).splitlines()[0]}",
@@ -186,17 +174,11 @@ class RagModel:
     def targets(self, texts: Sequence[str], longest: int) -> torch.Tensor:
         """Token ids of answers, padded with a number that counts for nothing."""
         ids: torch.Tensor = self.tokenizer(
-            text_target=list(texts),
-            truncation=True,
-            max_length=longest,
-            padding=True,
-            return_tensors="pt",
+            text_target=list(texts), truncation=True, max_length=longest, padding=True, return_tensors="pt"
         )["input_ids"]
         return ids.masked_fill(ids == self.tokenizer.pad_token_id, IGNORED).to(self.device)
 
-    def token_log_likelihoods(
-        self, inputs: dict[str, torch.Tensor], targets: torch.Tensor
-    ) -> torch.Tensor:
+    def token_log_likelihoods(self, inputs: dict[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
         """log p of each token of the targets, one row an input; 0 where there is none."""
         import torch
 
@@ -244,10 +226,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("beams is 1 or more, and shortest between 0 and longest")
 
 
-Tokens = tuple[int, ...]
-"""A generated answer, without what a decoder starts with."""
+Tokens = tuple[int, ...]  # A generated answer, without what a decoder starts with
+# Rows of hypotheses that are scored together: each has a number for every word of its answer's tokens.
 SCORED = 64
-"""Rows of hypotheses that are scored together: each has a number for every word of its answer's tokens."""
 
 
 def decode(
@@ -342,8 +323,7 @@ def _under(
         part = rows[start : start + SCORED]
         longest = max(len(h.tokens) for h, _ in part)
         targets = torch.tensor(
-            [[*h.tokens, *[IGNORED] * (longest - len(h.tokens))] for h, _ in part],
-            device=model.device,
+            [[*h.tokens, *[IGNORED] * (longest - len(h.tokens))] for h, _ in part], device=model.device
         )
         places = torch.tensor([place for _, place in part], device=model.device)
         tokens = model.token_log_likelihoods(encoded.inputs(places), targets)

@@ -1,7 +1,5 @@
 """Sequence-to-sequence reading (BART, T5): with passages one by one, joined, or closed-book."""
 
-from __future__ import annotations
-
 import html
 import re
 import unicodedata
@@ -19,11 +17,11 @@ from whichone.records import Answer, Question, ReadingTask
 
 DIALOGUE = "dialogue"
 _MENTION = "[START_ENT]"
-_SPECIAL = 8
-"""Room for the tokens that models put around their input."""
+_SPECIAL = 8  # Room for the tokens that models put around their input
 LEAST_CONTEXT = 16
 
 
+# What KILT's T5 calls them; of Zero Shot RE it says "Relation Extraction".
 KILT_TASKS = {
     "qa": "Question Answering",
     "el": "Entity Linking",
@@ -31,7 +29,6 @@ KILT_TASKS = {
     "sf": "Slot Filling",
     DIALOGUE: "Dialogue",
 }
-"""What KILT's T5 calls them; of Zero Shot RE it says "Relation Extraction"."""
 
 
 def prefixed(prefix: str, task: str, text: str) -> str:
@@ -84,8 +81,7 @@ def joined_input(
 
 
 def _tokens(tokenizer: Any, text: str) -> list[int]:
-    results: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
-    return results
+    return tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
 def _text(tokenizer: Any, tokens: Sequence[int]) -> str:
@@ -171,8 +167,7 @@ def compared(title: str) -> str:
 How = Literal["each", "joined"]
 
 NONE = "none"
-LONGEST = 64
-"""Tokens of an answer, of a checkpoint that does not say how long its targets were."""
+LONGEST = 64  # Tokens of an answer, of a checkpoint that does not say how long its targets were
 
 
 class SequenceToSequence(CheckpointReader):
@@ -223,9 +218,7 @@ class SequenceToSequence(CheckpointReader):
         self.length_penalty, self.no_repeat = float(length_penalty), int(no_repeat)
         self.repetition_penalty = float(repetition_penalty)
         if self.beams < 1 or not 0 <= self.shortest <= self.longest or self.no_repeat < 0:
-            raise UsageError(
-                "beams is 1 or more, no_repeat 0 or more, and shortest between 0 and longest"
-            )
+            raise UsageError("beams is 1 or more, no_repeat 0 or more, and shortest between 0 and longest")
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         shown = [self._inputs(task) for task in tasks]

@@ -17,21 +17,14 @@ from whichone.measures.comparison import Comparison, compare, holm
 from whichone.measures.intervals import Estimate, cluster_note
 from whichone.measures.measure import parse_measures
 from whichone.measures.outcomes import OUTCOME_MEASURES
-from whichone.measures.scores import (
-    distinctly_named,
-    each_answered,
-    estimate,
-    score_answers,
-    subset,
-)
+from whichone.measures.scores import distinctly_named, each_answered, estimate, score_answers, subset
 from whichone.measures.summary import Asking, asking, summarise_answers, summary_measures
 from whichone.records import Query
 from whichone.report.name_set_tables import TASKS
 from whichone.report.page import PALETTE, Cell, Figure, Page, Section, Table, drawing, finish
 from whichone.runs.run import ANSWERS_KIND, Answers, Run
 
-SHOWN = 5
-"""Traces in a report: the first ones in which a search brought a namesake in before gold."""
+SHOWN = 5  # Traces in a report: the first ones in which a search brought a namesake in before gold
 _WORDS = {
     "right": "right",
     "several": "right for several",
@@ -141,11 +134,7 @@ def _traces(answers: Answers, benchmark: Benchmark) -> Iterator[str]:
             continue
         steps = [
             f"{call.tool}: {call.input}"
-            + (
-                f" → {step_of(call, answered.gold, answered.others)} first"
-                if call.tool == "search"
-                else ""
-            )
+            + (f" → {step_of(call, answered.gold, answered.others)} first" if call.tool == "search" else "")
             + (f" → {call.text}" if call.text else "")
             for call in answered.trace.calls
         ]
@@ -174,8 +163,7 @@ def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
     tasks = sorted({q.task for q in benchmark.queries})
     measures = parse_measures(summary_measures(tasks))
     scored = distinctly_named(
-        [score_answers(answer_run, benchmark, measures) for answer_run in answers],
-        [a.path for a in answers],
+        [score_answers(answer_run, benchmark, measures) for answer_run in answers], [a.path for a in answers]
     )
     rows = [row for s in scored for row in summarise_answers(replace(s, system=s.marked))]
     papers_order = list(TASKS)
@@ -273,9 +261,7 @@ def _asked(task: str, role: str) -> Callable[[Query], bool]:
 # The part of a report that is about answers: end to end, KILT's tables, and what confusion costs.
 
 
-def answers_among(
-    places: Sequence[str | Path],
-) -> tuple[list[Answers], list[str | Path]]:
+def answers_among(places: Sequence[str | Path]) -> tuple[list[Answers], list[str | Path]]:
     """Folders of answers apart from runs."""
     answers: list[Answers] = []
     runs: list[str | Path] = []
@@ -305,10 +291,7 @@ def answers_report(
     page = Page(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(a.name for a in answers)} on {base.id}",
-        sections=[
-            *answer_sections(answers, base, redact=redact),
-            *_people_and_readers(answers, base, study),
-        ],
+        sections=[*answer_sections(answers, base, redact=redact), *_people_and_readers(answers, base, study)],
         meta={
             "benchmark": base.id,
             "intervals": cluster_note(base.queries),
@@ -329,11 +312,7 @@ def _people_and_readers(
 
 
 def answer_sections(
-    answers: Sequence[Answers],
-    benchmark: Benchmark,
-    runs: Sequence[Run] = (),
-    *,
-    redact: bool = False,
+    answers: Sequence[Answers], benchmark: Benchmark, runs: Sequence[Run] = (), *, redact: bool = False
 ) -> list[Section]:
     """Sections for whatever answers there are; none for none."""
     if not answers:
@@ -345,9 +324,7 @@ def answer_sections(
             file=strangers[0].path,
             hint="their questions or corpora differ; make one report for each",
         )
-    costs = [
-        confusion_cost_table(gold, other, benchmark) for gold, other in gold_and_other(answers)
-    ]
+    costs = [confusion_cost_table(gold, other, benchmark) for gold, other in gold_and_other(answers)]
     offered = registry.every("answer_tables").values()
     return [
         Section("What the user is told", [end_to_end_table(answers, benchmark)]),

@@ -1,7 +1,5 @@
 """Before any benchmark: which names of a corpus are shared, by whom, and how much they are asked about."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import tempfile
@@ -86,9 +84,7 @@ def audit(
     shared = {
         key: SharedName(
             name=without_parentheses(names_of[who[0]][key]),
-            bearers=[
-                f"{names_of[b][key] if b in given else labels[of_bearer[b][0]]} ({b})" for b in who
-            ],
+            bearers=[f"{names_of[b][key] if b in given else labels[of_bearer[b][0]]} ({b})" for b in who],
             documents=sum(documents[page] for b in who for page in of_bearer[b]),
         )
         for key, who in bearers.items()
@@ -139,9 +135,7 @@ def _documents(corpus: Corpus) -> tuple[dict[str, int], dict[str, str]]:
     return counts, bearers
 
 
-def _given(
-    corpus: Corpus, names: str | Path | None, bearers: Mapping[str, str]
-) -> dict[str, dict[str, str]]:
+def _given(corpus: Corpus, names: str | Path | None, bearers: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """The names that were given for each bearer with documents, by their keys."""
     listed = list(things(names))
     pages = pages_of(corpus, [thing.id for thing in listed])
@@ -153,9 +147,7 @@ def _given(
         for bearer in {bearers[page] for page in known}:
             results.setdefault(bearer, {}).update({title_key(name): name for name in thing.names})
     if without:
-        talk(
-            f"{without:,} of {len(listed):,} given names are those of no entity, page or passage here"
-        )
+        talk(f"{without:,} of {len(listed):,} given names are those of no entity, page or passage here")
     return results
 
 
@@ -163,9 +155,7 @@ def _titles(corpus: Corpus) -> Iterator[tuple[str, str]]:
     """The titles that name somebody, and their pages."""
     for batch in corpus.names.table.batches(["name", "page", "kind"]):
         titles = batch.filter(pc.equal(batch["kind"], "title"))
-        yield from zip(
-            titles["name"].to_pylist(), corpus.page_ids(titles["page"].to_pylist()), strict=True
-        )
+        yield from zip(titles["name"].to_pylist(), corpus.page_ids(titles["page"].to_pylist()), strict=True)
 
 
 def _asked(
@@ -193,10 +183,7 @@ def _texts(log: str | Path, field: str) -> Iterator[str]:
     for line, record in read_records(log):
         if field not in record:
             raise BadInput(
-                f"the record has no field {field!r}",
-                file=log,
-                line=line,
-                hint="name it: --question",
+                f"the record has no field {field!r}", file=log, line=line, hint="name it: --question"
             )
         yield str(record[field])
 

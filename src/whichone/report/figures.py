@@ -31,17 +31,14 @@ from whichone.report.page import GREY, HEAD, PALE, PALETTE, TAIL, Figure, drawin
 from whichone.runs.run import of_many
 
 GapScale = Literal["views", "log10"]
-FEW_PAIRS = 5
-"""Bins with fewer pairs are grey: their height says little."""
+FEW_PAIRS = 5  # Bins with fewer pairs are grey: their height says little
 MOST_LABELS = 12
 MOST_POINTS = 20_000
 BINS = ("0-20", "20-40", "40-60", "60-80", "80-100", "> 100")
 
 
 def long_tail(
-    benchmark: Benchmark,
-    name: str | None = None,
-    entities: npt.NDArray[np.float64] | None = None,
+    benchmark: Benchmark, name: str | None = None, entities: npt.NDArray[np.float64] | None = None
 ) -> Figure | None:
     """Figure 2: popularity by rank, the bearers of one name in colour.
 
@@ -90,17 +87,12 @@ def _spread_over(count: int) -> npt.NDArray[np.int64]:
 
 
 def _ranked_bearers(
-    benchmark: Benchmark,
-    name: str,
-    own: npt.NDArray[np.float64],
-    entities: npt.NDArray[np.float64] | None,
+    benchmark: Benchmark, name: str, own: npt.NDArray[np.float64], entities: npt.NDArray[np.float64] | None
 ) -> list[tuple[int, tuple[Bearer, NameSet]]]:
     """The bearers of one name, each with its rank among all; of equal popularity the first in order comes first."""
     results: list[tuple[int, tuple[Bearer, NameSet]]] = []
     before: dict[float, int] = {}
-    wanted = {
-        b.popularity for s in benchmark.sets if s.name == name for b in s.bearers if b.popularity
-    }
+    wanted = {b.popularity for s in benchmark.sets if s.name == name for b in s.bearers if b.popularity}
     for name_set in benchmark.sets:
         for bearer in name_set.bearers:
             popularity = bearer.popularity
@@ -150,8 +142,7 @@ def _clearest_name(benchmark: Benchmark) -> str:
         return popularities[0] / max(popularities[1], 1e-9) if len(popularities) > 1 else 0
 
     return max(
-        (gap(sorted((b.popularity or 0 for b in s.bearers), reverse=True)), s.name)
-        for s in benchmark.sets
+        (gap(sorted((b.popularity or 0 for b in s.bearers), reverse=True)), s.name) for s in benchmark.sets
     )[1]
 
 
@@ -177,10 +168,7 @@ def gap_bins(
 
 
 def _add_pairs(
-    bins: Sequence[_Bin],
-    name_set: NameSet,
-    asked: Mapping[str, list[tuple[str, float]]],
-    scale: GapScale,
+    bins: Sequence[_Bin], name_set: NameSet, asked: Mapping[str, list[tuple[str, float]]], scale: GapScale
 ) -> None:
     """Put the queries of each head and tail of a name into the bin of their gap."""
     used: dict[int, tuple[dict[str, float], dict[str, float]]] = {}
@@ -250,9 +238,7 @@ def _rows_of_collections(queries: Sequence[Query]) -> dict[str | None, npt.NDArr
     return {key: rows for (key,), rows in groups_of(queries, [collection])}
 
 
-def gap_figure(
-    systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale = "log10"
-) -> Figure | None:
+def gap_figure(systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale = "log10") -> Figure | None:
     """Figure 4: a panel for each system and collection."""
     collections = [name for name in _rows_of_collections(systems[0].queries) if name is not None]
     if not collections:
@@ -280,9 +266,7 @@ def gap_figure(
         )
 
 
-def _panel(
-    axis: Any, scores: Scores, benchmark: Benchmark, collection: str, scale: GapScale
-) -> None:
+def _panel(axis: Any, scores: Scores, benchmark: Benchmark, collection: str, scale: GapScale) -> None:
     bins = gap_bins(scores, benchmark, collection, scale)
     heights = [100 * (b.value or 0) for b in bins]
     colours = [PALETTE[0] if b.n >= FEW_PAIRS else PALE for b in bins]
@@ -303,13 +287,10 @@ def _panel(
 # A sample of a knowledge base's entities by popularity: the grey points of AmbER's Figure 2.
 
 
-MOST = 100_000
-"""As many as the paper draws."""
+MOST = 100_000  # As many as the paper draws
 
 
-def popularity_sample(
-    place: str | Path, *, most: int = MOST, seed: int = 0
-) -> npt.NDArray[np.float64]:
+def popularity_sample(place: str | Path, *, most: int = MOST, seed: int = 0) -> npt.NDArray[np.float64]:
     """Views of entities that have a page with views, the most popular first."""
     base = Folder.open(place, KIND)
     views = base.table("views", ["title", "views"])
@@ -347,8 +328,7 @@ MOST_SYSTEMS = 4
 _WIDTH = 46
 
 Ranked = Mapping[str, Sequence[str]]
-Line = tuple[str, str, str]
-"""Text, colour and weight."""
+Line = tuple[str, str, str]  # Text, colour and weight
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -394,9 +374,7 @@ def clearest_pair(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Pair | 
 
 
 def _tops(
-    ranked: Mapping[str, Ranked],
-    block: Sequence[tuple[NameSet, Sequence[Query]]],
-    benchmark: Benchmark,
+    ranked: Mapping[str, Ranked], block: Sequence[tuple[NameSet, Sequence[Query]]], benchmark: Benchmark
 ) -> dict[str, dict[str, str]]:
     """By system the kind of the first page of each query of a block."""
     queries = [query for _, own in block for query in own]

@@ -1,7 +1,5 @@
 """The first screen of a report: a verdict in a sentence, one picture, three examples."""
 
-from __future__ import annotations
-
 import heapq
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,9 +43,7 @@ class FirstResults(msgspec.Struct):
     any_set: bool = False
 
 
-def first_results(
-    runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark
-) -> FirstResults:
+def first_results(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) -> FirstResults:
     ranked = {s.system: run.ranked_pages() for s, run in zip(systems, runs, strict=True)}
     failures = {s.system: run.failures for s, run in zip(systems, runs, strict=True)}
     size = len(benchmark.queries)
@@ -70,8 +66,7 @@ def first_results(
                 for i, p, g, o in zip(ids, lists, gold, others, strict=True)
             ]
             results.outcomes[system][where] = [
-                OUTCOMES.index(outcome_of(p, g, o))
-                for p, g, o in zip(lists, gold, others, strict=True)
+                OUTCOMES.index(outcome_of(p, g, o)) for p, g, o in zip(lists, gold, others, strict=True)
             ]
         place += len(block)
     return results
@@ -146,9 +141,7 @@ def clearest_panels(
     best = heapq.nsmallest(most, candidates(), key=lambda candidate: candidate[0])
     rows = rows_of_sets(asked.numbers, [number for *_, number in best])
     members: dict[str, list[tuple[Query, list[First]]]] = {}
-    for query, firsts in _with_firsts(
-        list(Selection(benchmark.queries, rows)), runs, systems, benchmark
-    ):
+    for query, firsts in _with_firsts(list(Selection(benchmark.queries, rows)), runs, systems, benchmark):
         members.setdefault(query.name_set or "", []).append((query, firsts))
     labels = BearerLabels(benchmark)
     panels = [Panel(s, members[s.id], -telling) for (telling, *_), s, _ in best]

@@ -1,7 +1,5 @@
 """AmbER's tables of results: accuracy (5 and 9), confusion (6), and example sets (1)."""
 
-from __future__ import annotations
-
 import functools
 import heapq
 from collections import Counter
@@ -18,14 +16,7 @@ from whichone.measures.comparison import compare, holm
 from whichone.measures.intervals import cluster_note
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, with_rows
-from whichone.measures.summary import (
-    DEPTH,
-    SummaryRow,
-    collection_of,
-    group_of,
-    rows_by_place,
-    summarise,
-)
+from whichone.measures.summary import DEPTH, SummaryRow, collection_of, group_of, rows_by_place, summarise
 from whichone.records import NameSet, Query
 from whichone.report.page import Cell, Section, Table
 
@@ -72,19 +63,14 @@ def _ordered(
     systems: Sequence[Scores], k: int, measure: str
 ) -> tuple[list[SummaryRow], dict[tuple[int, int], str]]:
     """Rows by collection and task, and marks where a system differs from the first one there."""
-    rows = sorted(
-        (row for scores in systems for row in summarise(scores, k)),
-        key=_key,
-    )
+    rows = sorted((row for scores in systems for row in summarise(scores, k)), key=_key)
     tested: list[tuple[int, float]] = []
     for key in dict.fromkeys(map(_key, rows)) if len(systems) > 1 else ():
         parts = [with_rows(s, rows_by_place(s.queries)[key]) for s in systems]
         comparisons = compare(parts, parse_measures([measure]), baseline=systems[0].system)
         p_values = {c.b: c.p for c in comparisons if c.difference.n}
         tested += [
-            (i, p_values[r.system])
-            for i, r in enumerate(rows)
-            if _key(r) == key and r.system in p_values
+            (i, p_values[r.system]) for i, r in enumerate(rows) if _key(r) == key and r.system in p_values
         ]
     corrected = holm([p for _, p in tested])
     figure = len(_place(rows[0]))
@@ -120,16 +106,11 @@ def example_sets(benchmark: Benchmark, most: int = 4) -> Table:
     wanted = ("Napoleon", "Yoko Ono", "Apple", "Her")
     sets = heapq.nsmallest(most, benchmark.sets, key=lambda s: (s.name not in wanted, s.name))
     asked = asked_sets(benchmark.queries)
-    rows_of = rows_of_sets(
-        asked.numbers, [n for n in asked.of([s.id for s in sets]) if n is not None]
-    )
+    rows_of = rows_of_sets(asked.numbers, [n for n in asked.of([s.id for s in sets]) if n is not None])
     chosen = [q for q in Selection(benchmark.queries, rows_of) if q.task == "qa"]
     titles = benchmark.page_titles
     rows: list[Sequence[Cell]] = []
-    order = sorted(
-        chosen,
-        key=lambda q: (group_of(q), q.name or "", q.role or "", q.entity or "", q.input),
-    )
+    order = sorted(chosen, key=lambda q: (group_of(q), q.name or "", q.role or "", q.entity or "", q.input))
     for query in order:
         gold = ", ".join(titles.get(p, p) for p in sorted(query.gold_pages()))
         answers = query.answers()

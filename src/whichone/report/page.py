@@ -53,9 +53,7 @@ def shortened(text: str, most: int = 42) -> str:
 
 
 @contextmanager
-def drawing(
-    rows: int = 1, columns: int = 1, size: tuple[float, float] = (6.4, 3.6)
-) -> Iterator[Any]:
+def drawing(rows: int = 1, columns: int = 1, size: tuple[float, float] = (6.4, 3.6)) -> Iterator[Any]:
     """Matplotlib axes without a display and without a date in the files."""
     try:
         import matplotlib as mpl
@@ -106,11 +104,11 @@ def finish(figure: Any, key: str, title: str, note: str = "") -> Figure:
 # A table as a value, written as HTML, LaTeX, Markdown and CSV from the same cells.
 
 
-WIDE = 8
-"""Tables with more columns than that put intervals below their values on paper."""
+WIDE = 8  # Tables with more columns than that put intervals below their values on paper
 DEEPER = f"{SHALLOW} deeper than the run: what is missing may be below the end of its rankings."
 Cell = str | int | float | Estimate | None
 
+# What pdfLaTeX would not set as it is; other letters need a font that has them.
 _LATEX = str.maketrans(
     {
         "&": r"\&",
@@ -143,7 +141,6 @@ _LATEX = str.maketrans(
         "\n": " ",
     }
 )
-"""What pdfLaTeX would not set as it is; other letters need a font that has them."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +165,7 @@ class Table:
         cells = [cell for row in self.rows for cell in row]
         marked = any(isinstance(c, str) and c.endswith(MARK) for c in cells)
         deep = any(isinstance(c, Estimate) and c.shallow for c in cells)
-        return " ".join(
-            filter(None, [self.note, f"{NOTE}." if marked else "", DEEPER if deep else ""])
-        )
+        return " ".join(filter(None, [self.note, f"{NOTE}." if marked else "", DEEPER if deep else ""]))
 
     def explained(self, words: Mapping[str, str]) -> str:
         """The words of this table that a newcomer does not know."""
@@ -255,18 +250,14 @@ class Table:
         rows = [list(self.columns), rule, *self._texts()]
         lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
         return (
-            "\n".join(
-                [f"**{self.title}**", "", *lines, *(["", self.full_note] if self.full_note else [])]
-            )
+            "\n".join([f"**{self.title}**", "", *lines, *(["", self.full_note] if self.full_note else [])])
             + "\n"
         )
 
     def to_csv(self) -> str:
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        estimates = [
-            any(isinstance(row[c], Estimate) for row in self.rows) for c in range(len(self.columns))
-        ]
+        estimates = [any(isinstance(row[c], Estimate) for row in self.rows) for c in range(len(self.columns))]
         header: list[str] = []
         for c, name in enumerate(self.columns):
             header += (
@@ -325,9 +316,7 @@ def _latex(text: str) -> str:
 # The report: one self-contained HTML file that opens without a network.
 
 
-_TURNING = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
-)
+_TURNING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
 def visible(value: object) -> object:
@@ -354,6 +343,7 @@ def render(name: str, **values: Any) -> str:
     return templates().get_template(name).render(**values)
 
 
+# Sorts a table by the column whose heading is clicked; the page works without it.
 _SORT = (
     "for(const h of document.querySelectorAll('th[scope=col]'))h.addEventListener('click',()=>{"
     "const t=h.closest('table').tBodies[0],n=[...h.parentNode.children].indexOf(h),"
@@ -361,30 +351,23 @@ _SORT = (
     "for(const o of h.parentNode.children)o.ariaSort=null;h.ariaSort=d<0?'descending':'ascending';"
     "t.append(...[...t.rows].sort((a,b)=>d*(isNaN(f(a))||isNaN(f(b))?v(a).localeCompare(v(b)):f(a)-f(b))))})"
 )
-"""Sorts a table by the column whose heading is clicked; the page works without it."""
+# The same, and shows the rows of a table that have what is typed beside it.
 _SCRIPT = _SORT + (
     "\nfor(const f of document.querySelectorAll('[data-filter]'))f.addEventListener('input',()=>{"
     "for(const r of document.getElementById(f.dataset.filter).tBodies[0].rows)"
     "r.hidden=!r.textContent.toLowerCase().includes(f.value.toLowerCase())})"
 )
-"""The same, and shows the rows of a table that have what is typed beside it."""
 _HASH = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
-_POLICY = (
-    f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{_HASH}'"
-)
-_PLAIN = {
-    "acc@1": "right first",
-    "confused@20": "fell for a namesake",
-    "all_correct@1": "names all right",
-}
-"""Columns of pages in plain words; files keep the measures' own names."""
+_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{_HASH}'"
+# Columns of pages in plain words; files keep the measures' own names.
+_PLAIN = {"acc@1": "right first", "confused@20": "fell for a namesake", "all_correct@1": "names all right"}
+# Words that are explained wherever a table uses them.
 _WORDS = {
     "head": "the most popular bearer of a name",
     "tail": "every other bearer of a name",
     "gold": "a page that answers the question",
     "Holm": "p values corrected for the number of tests made",
 }
-"""Words that are explained wherever a table uses them."""
 
 
 @dataclass(frozen=True)
@@ -435,11 +418,7 @@ class Page:
                 ):
                     written.append(_write(beside / f"{table.key}.{suffix}", text.encode()))
             for figure in section.figures:
-                for suffix, data in (
-                    ("svg", figure.svg.encode()),
-                    ("pdf", figure.pdf),
-                    ("png", figure.png),
-                ):
+                for suffix, data in (("svg", figure.svg.encode()), ("pdf", figure.pdf), ("png", figure.png)):
                     written.append(_write(beside / f"{figure.key}.{suffix}", data))
         return written
 

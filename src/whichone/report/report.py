@@ -56,21 +56,19 @@ from whichone.report.name_set_tables import TASKS, accuracy_table, confusion_tab
 from whichone.report.page import Cell, Page, Section, Table, render
 from whichone.runs.run import Answers, Run
 
-RANKED = ("acc@1",)
-"""What systems are ranked by."""
+RANKED = ("acc@1",)  # What systems are ranked by
 
 
 class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a report shows of its runs."""
 
     gap_scale: Annotated[
-        GapScale,
-        Option("Scale of the popularity gap in Figure 4; the authors' data give log10 of views."),
+        GapScale, Option("Scale of the popularity gap in Figure 4; the authors' data give log10 of views.")
     ] = "log10"
     redact: Annotated[bool, Option("Leave out names, titles and texts: numbers only.")] = False
-    panels: Annotated[
-        int, Option("How many of the most telling names get a panel.", flags=("--names",))
-    ] = MOST
+    panels: Annotated[int, Option("How many of the most telling names get a panel.", flags=("--names",))] = (
+        MOST
+    )
     knowledge: Annotated[
         str | Path | None,
         Option(
@@ -80,29 +78,20 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     study: Annotated[
         str | Path | None,
-        Option(
-            "answers.csv of a user study in `whichone serve`: the human row of Table 8.",
-            kind="file",
-        ),
+        Option("answers.csv of a user study in `whichone serve`: the human row of Table 8.", kind="file"),
     ] = None
 
 
 @takes(ReportOptions, "options")
 def make_report(
-    runs: Sequence[str | Path],
-    out: str | Path,
-    options: ReportOptions,
-    *,
-    benchmark: Where | None = None,
+    runs: Sequence[str | Path], out: str | Path, options: ReportOptions, *, benchmark: Where | None = None
 ) -> list[Path]:
     """Score the runs, and answers where there are some, and write the page; what was written."""
     if not runs:
         raise UsageError("a report needs at least one run")
     read, runs = answers_among(runs)
     if not runs:
-        return answers_report(
-            read, out, benchmark=benchmark, redact=options.redact, study=options.study
-        )
+        return answers_report(read, out, benchmark=benchmark, redact=options.redact, study=options.study)
     opened = [Run.open(run) for run in runs]
     base = opened[0].benchmark(benchmark)
     measures = parse_measures(REPORTED)
@@ -136,8 +125,7 @@ def _without_amber(section: Section) -> Section:
     """The section of a benchmark that has none of AmbER's tasks: no table of it is called AmbER's."""
     figures = [replace(f, title=_OF_AMBER.sub("", f.title)) for f in section.figures]
     tables = [
-        replace(t, title=_OF_AMBER.sub("", t.title), plain=_OF_AMBER.sub("", t.plain))
-        for t in section.tables
+        replace(t, title=_OF_AMBER.sub("", t.title), plain=_OF_AMBER.sub("", t.plain)) for t in section.tables
     ]
     return replace(section, tables=tables, figures=figures)
 
@@ -184,9 +172,7 @@ def _sections(
         None if redact or not results.any_set else Section("Examples", [example_sets(benchmark)]),
         Section(
             f"The {len(telling)} most telling names",
-            html=names_html(
-                telling, BearerLabels(benchmark), [s.system for s in systems], redact=redact
-            ),
+            html=names_html(telling, BearerLabels(benchmark), [s.system for s in systems], redact=redact),
             on_paper=False,
         )
         if telling
@@ -266,8 +252,7 @@ def _meta(systems: Sequence[Scores], benchmark: Benchmark) -> dict[str, str]:
     """What the figures rest on, and why some of them are not to be quoted as they are."""
     licence = next((line for line in benchmark.card.splitlines() if "icence" in line), "")
     cautions = {
-        s.system: "; ".join(said.removeprefix(f"{s.system}: ") for said in s.cautions())
-        for s in systems
+        s.system: "; ".join(said.removeprefix(f"{s.system}: ") for said in s.cautions()) for s in systems
     }
     return {
         "benchmark": benchmark.id,
@@ -337,6 +322,7 @@ def _kind(key: str, value: object) -> str:
     return ("shared" if value else "unique") if key == "shared_name" else str(value)
 
 
+# Attributes of queries that a report splits its figures by.
 _KINDS = {
     "shared_name": (
         "Unique and shared names",
@@ -349,7 +335,6 @@ _KINDS = {
     "kind": ("By kind of question", ""),
     "noise": ("By noise in the name", "How the name was changed before it was asked."),
 }
-"""Attributes of queries that a report splits its figures by."""
 _MOST_KINDS = 30
 
 

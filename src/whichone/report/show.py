@@ -1,7 +1,5 @@
 """What a folder contains and how it was made, as a document and as text."""
 
-from __future__ import annotations
-
 import functools
 import shlex
 from collections import Counter
@@ -33,9 +31,7 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
     benchmark = answers.benchmark()
     known = {q.id: q for q in benchmark.queries}
     if question not in known:
-        raise BadInput(
-            f"no question {question!r}", file=answers.path, hint=did_you_mean(question, known)
-        )
+        raise BadInput(f"no question {question!r}", file=answers.path, hint=did_you_mean(question, known))
     query, answer = known[question], answers.answers.get(question)
     corpus, others = benchmark.corpus, benchmark.other_pages(query)
     values = other_values(benchmark.queries).get(question, ())
@@ -221,9 +217,7 @@ def command_of(manifest: Manifest, root: Path) -> str | None:
     retriever = parameters.pop("retriever", "bm25")
     if retriever == "imported":
         words = ["whichone", "import", "run", str(parameters.get("file", "FILE")), str(root)]
-        return shlex.join(
-            [*words, "--benchmark", benchmarks[0], "--format", str(parameters["format"])]
-        )
+        return shlex.join([*words, "--benchmark", benchmarks[0], "--format", str(parameters["format"])])
     words = ["whichone", "retrieve", *benchmarks, str(root)]
     words += ["--retriever", str(parameters.pop("function", retriever))]
     unit = "-k" if parameters.pop(COUNTS, None) == "pages" else "--passages"
@@ -249,11 +243,7 @@ def _ranking(place: str, question: str) -> Shown:
     results = [row for row in run.rankings.to_pylist() if row["question"] == question]
     titles = BearerLabels(benchmark).of_pages([row["page"] for row in results], query.name_set)
     rows = [
-        {
-            **row,
-            "title": title,
-            "is": kind_of_page(row["page"], gold, others).replace("other", ""),
-        }
+        {**row, "title": title, "is": kind_of_page(row["page"], gold, others).replace("other", "")}
         for row, title in zip(results, titles, strict=True)
     ]
     notes = {}
@@ -264,8 +254,7 @@ def _ranking(place: str, question: str) -> Shown:
     document = {"question": question, "input": query.input, "ranking": rows, "notes": note}
     lines = [query.input]
     lines += [
-        f"{r['rank']:>4}  {r['score']:>9.4f}  {r['is']:<9} {r['title']}  ({r['passage']})"
-        for r in rows
+        f"{r['rank']:>4}  {r['score']:>9.4f}  {r['is']:<9} {r['title']}  ({r['passage']})" for r in rows
     ]
     if note:
         lines += ["", msgspec.json.format(msgspec.json.encode(note), indent=2).decode()]
@@ -298,12 +287,7 @@ GROUPS = {
 
 
 def export(
-    folder: str,
-    out: str | Path,
-    form: str,
-    benchmark: str | None = None,
-    *,
-    unit: Unit | None = None,
+    folder: str, out: str | Path, form: str, benchmark: str | None = None, *, unit: Unit | None = None
 ) -> dict[str, int]:
     """Write the folder to `out`; how many records each file contains. TREC files are of one unit."""
     kind = folder_kind(folder)

@@ -1,7 +1,5 @@
 """The three-document choice (AmbER, Table 8) of runs, retrievers and readers, and its table."""
 
-from __future__ import annotations
-
 import csv
 import shlex
 import tempfile
@@ -128,22 +126,17 @@ def _places(items: Sequence[ThreeChoice], queries: Sequence[Query]) -> _Places:
 def _exact_matches(answers: Answers, benchmark: Benchmark) -> npt.NDArray[np.float64]:
     """The exact match of each query."""
     if answers.benchmark_id != benchmark.id:
-        raise BadInput(
-            f"the answers are over {answers.benchmark_id}, not {benchmark.id}", file=answers.path
-        )
+        raise BadInput(f"the answers are over {answers.benchmark_id}, not {benchmark.id}", file=answers.path)
     return score_answers(answers, benchmark, parse_measures(["em"])).values["em"]
 
 
-def three_document(
-    rows: Sequence[ThreeRow], benchmark: Benchmark, choices: ThreeChoices
-) -> dict[str, Any]:
+def three_document(rows: Sequence[ThreeRow], benchmark: Benchmark, choices: ThreeChoices) -> dict[str, Any]:
     """One JSON document: per system and collection its figures, as fractions."""
     systems: dict[str, dict[str, Any]] = {}
     for row in rows:
         figures = {"accuracy": row.accuracy, "none_found": row.none_found, "em": row.em}
         systems.setdefault(row.system, {})[row.collection] = {
-            name: estimate.brief() if estimate is not None else None
-            for name, estimate in figures.items()
+            name: estimate.brief() if estimate is not None else None for name, estimate in figures.items()
         }
     padded = sum(item.padded > 0 for item in choices.items)
     return {
@@ -201,8 +194,7 @@ def people_rows(file: str | Path, benchmark: Benchmark) -> list[ThreeRow]:
             groups.setdefault(collection_of(query) or "all", []).append((query, row))
     if strangers:
         raise BadInput(
-            f"the study asked questions that {benchmark.id} does not have: {sample(strangers)}",
-            file=file,
+            f"the study asked questions that {benchmark.id} does not have: {sample(strangers)}", file=file
         )
     return [
         _row(collection, answered, len({row["person"] for row in counted}))
@@ -210,9 +202,7 @@ def people_rows(file: str | Path, benchmark: Benchmark) -> list[ThreeRow]:
     ]
 
 
-def _row(
-    collection: str, answered: Sequence[tuple[Query, Mapping[str, str]]], people: int
-) -> ThreeRow:
+def _row(collection: str, answered: Sequence[tuple[Query, Mapping[str, str]]], people: int) -> ThreeRow:
     clusters = [":".join(cluster(query)) for query, _ in answered]
     right, exact = (
         interval([float(row[column] == "1") for _, row in answered], clusters)
@@ -248,10 +238,7 @@ def _answers(file: Path) -> list[dict[str, str]]:
 
 
 def rank_three(
-    retriever: str,
-    benchmark: Benchmark,
-    items: Sequence[ThreeChoice],
-    options: dict[str, Any] | None = None,
+    retriever: str, benchmark: Benchmark, items: Sequence[ThreeChoice], options: dict[str, Any] | None = None
 ) -> dict[str, list[str]]:
     """For each item's query the three pages in the order in which the retriever finds them.
 
@@ -366,9 +353,7 @@ def three_choice_scores(
         ranked[name] = run.ranked_pages()
     for retriever in retrievers:
         name, options = parse_retriever(retriever)
-        ranked[f"{retriever}, three pages alone"] = rank_three(
-            name, benchmark, choices.items, options
-        )
+        ranked[f"{retriever}, three pages alone"] = rank_three(name, benchmark, choices.items, options)
     rows = score_three(benchmark, choices, ranked, answers)
     people = people_rows(study, benchmark) if study else []
     return sorted([*rows, *people], key=lambda row: row.collection), benchmark, choices
@@ -403,15 +388,12 @@ def three_choice_section(
     return Section("Which of three?", [three_choice_table(rows, benchmark, choices)])
 
 
-def three_choice_table(
-    rows: Sequence[ThreeRow], benchmark: Benchmark, choices: ThreeChoices
-) -> Table:
+def three_choice_table(rows: Sequence[ThreeRow], benchmark: Benchmark, choices: ThreeChoices) -> Table:
     left_out = choices.skipped["fewer than three bearers with pages"]
     read = any(row.em is not None for row in rows)
     columns = ["collection", "system", "right page", "none of the three", "EM", "items"]
     cells: list[list[Cell]] = [
-        [row.collection, row.system, row.accuracy, row.none_found, row.em, row.items]
-        for row in rows
+        [row.collection, row.system, row.accuracy, row.none_found, row.em, row.items] for row in rows
     ]
     if not read:
         del columns[4]

@@ -20,14 +20,7 @@ import regex
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.page_names import Bearing
 from whichone.errors import Missing, UsageError
-from whichone.names import (
-    name_key,
-    plain_signs,
-    title_key,
-    token_key,
-    token_places,
-    without_parentheses,
-)
+from whichone.names import name_key, plain_signs, title_key, token_key, token_places, without_parentheses
 from whichone.progress import progress
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import analysis, inverted
@@ -86,9 +79,7 @@ class Buckets:
         words = tokens(decomposed(text))
         kept = [w not in self._stop and not _PUNCTUATION.fullmatch(w) for w in words]
         single = [word for word, good in zip(words, kept, strict=True) if good]
-        pairs = [
-            f"{words[n]} {words[n + 1]}" for n in range(len(words) - 1) if kept[n] and kept[n + 1]
-        ]
+        pairs = [f"{words[n]} {words[n + 1]}" for n in range(len(words) - 1) if kept[n] and kept[n + 1]]
         return single + pairs
 
 
@@ -106,8 +97,8 @@ def stop_words(name: str = DRQA) -> frozenset[str]:
 # very small corpora return nothing.
 
 
+# Texts that a worker counts at a time: with their pairs of words they take far more memory than BM25's.
 BLOCK_BYTES = 16 << 20
-"""Texts that a worker counts at a time: with their pairs of words they take far more memory than BM25's."""
 
 
 class TfIdfParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -142,9 +133,7 @@ class TfIdf:
         self._scorer = Scorer(postings, backend=backend)
 
     @classmethod
-    def over(
-        cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any
-    ) -> TfIdf:
+    def over(cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any) -> TfIdf:
         """Index a corpus' pages in the work folder, or open the index that is already there."""
         chosen = _by_language(parameters, corpus)
         wanted = msgspec.to_builtins(msgspec.convert(chosen, TfIdfParameters, strict=False))

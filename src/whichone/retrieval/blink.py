@@ -23,10 +23,9 @@ from whichone.retrieval.indexes import created, found_or_built, opened
 from whichone.retrieval.linker import Names, Span, make_finder, open_names
 
 SHARD = 4_096
-CANDIDATES = 64
-"""As many go to the cross-encoder in the paper."""
+CANDIDATES = 64  # As many go to the cross-encoder in the paper
+# KILT's settings: its mentions are those of flair's `ner`, and a question without one is linked by its text.
 PRESETS = {"kilt": {"candidates": 100, "mentions": "flair", "whole": True}}
-"""KILT's settings: its mentions are those of flair's `ner`, and a question without one is linked by its text."""
 
 
 class BlinkParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -93,9 +92,7 @@ class Blink:
         self.model, self.corpus, self._options = model, corpus, options
         self._vectors = stored = cast("Any", vectors)
         self._search = (
-            NumpySearch(stored)
-            if options.search == "numpy"
-            else TorchSearch(stored, options.search)
+            NumpySearch(stored) if options.search == "numpy" else TorchSearch(stored, options.search)
         )
         names: Names = open_names(corpus, None)
         self._find, self._described = make_finder(options.mentions, names, model=options.ner)
@@ -124,9 +121,7 @@ class Blink:
     ) -> Blink:
         """Encode the pages of a corpus, title and first passage each; killed and started again it goes on."""
         wanted = _parameters(options)
-        model = blink or open_blink(
-            wanted.model, base=wanted.base, cross=False, device=wanted.device
-        )
+        model = blink or open_blink(wanted.model, base=wanted.base, cross=False, device=wanted.device)
         kept = msgspec.to_builtins(wanted)
         with created(Path(folder), cls.name, corpus, kept, resume=True) as (place, held):
             encode_pages(held, model, place, _published(wanted, held, model))
@@ -136,9 +131,7 @@ class Blink:
     def open(cls, folder: str | Path, *, blink: BlinkModel | None = None, **options: Any) -> Blink:
         place, corpus, kept = opened(folder, cls.name)
         wanted = _parameters(kept, options)
-        model = blink or open_blink(
-            wanted.model, base=wanted.base, cross=wanted.cross, device=wanted.device
-        )
+        model = blink or open_blink(wanted.model, base=wanted.base, cross=wanted.cross, device=wanted.device)
         return cls(model, EntityVectors(place, model.size), corpus, wanted)
 
     def describe(self) -> dict[str, Any]:
@@ -176,9 +169,7 @@ class Blink:
         rows, _ = self._search.best(self.model.mentions(mentions), k)
         return [[int(row) for row in near if row >= 0] for near in rows]
 
-    def link(
-        self, mentions: Sequence[MentionText], k: int = 1
-    ) -> Iterator[list[tuple[str, float]]]:
+    def link(self, mentions: Sequence[MentionText], k: int = 1) -> Iterator[list[tuple[str, float]]]:
         """For each mention pages with their scores, best first."""
         if not mentions:
             return
@@ -297,9 +288,7 @@ def _tensor(file: Path) -> Any:
     return held
 
 
-def _published(
-    wanted: BlinkParameters, corpus: Corpus, model: BlinkModel
-) -> PublishedEntities | None:
+def _published(wanted: BlinkParameters, corpus: Corpus, model: BlinkModel) -> PublishedEntities | None:
     if wanted.encodings is None and wanted.catalogue is None:
         return None
     if wanted.encodings is None or wanted.catalogue is None:
@@ -320,9 +309,7 @@ def encode_pages(
             rows = range(start, min(start + SHARD, total))
             names = [f"{part}-{number:05}.npy" for part in ("tokens", "entities")]
             if not all((folder.partial / name).exists() for name in names):
-                for name, values in zip(
-                    names, _encoded(corpus, model, rows, published), strict=True
-                ):
+                for name, values in zip(names, _encoded(corpus, model, rows, published), strict=True):
                     beside = folder.partial / f".{name}"
                     np.save(beside, values)
                     beside.replace(folder.partial / name)

@@ -1,7 +1,5 @@
 """BLINK's networks, with the names that its released weights have; imported where torch is used."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
@@ -18,15 +16,11 @@ class BertEncoder(nn.Module):  # type: ignore[misc]  # torch has no types here
         self.additional_linear = nn.Linear(bert.config.hidden_size, outputs) if outputs else None
         self.dropout = nn.Dropout(0.1)
 
-    def forward(
-        self, ids: torch.Tensor, segments: torch.Tensor, mask: torch.Tensor
-    ) -> torch.Tensor:
+    def forward(self, ids: torch.Tensor, segments: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         states = self.bert_model(input_ids=ids, token_type_ids=segments, attention_mask=mask)
         if self.additional_linear is None:
-            first: torch.Tensor = states.last_hidden_state[:, 0]
-            return first
-        value: torch.Tensor = self.additional_linear(self.dropout(states.pooler_output))
-        return value
+            return states.last_hidden_state[:, 0]
+        return self.additional_linear(self.dropout(states.pooler_output))
 
 
 class BiEncoder(nn.Module):  # type: ignore[misc]  # torch has no types here

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 
 START, END, TITLE = "[unused0]", "[unused1]", "[unused2]"
-CONTEXT, ENTITY = 32, 128
-"""Tokens of a context and of an entity, as in the released models."""
+CONTEXT, ENTITY = 32, 128  # Tokens of a context and of an entity, as in the released models
 
 
 class MentionText(Record, frozen=True):
@@ -48,11 +47,7 @@ class BlinkText:
         """Add the marks to a tokenizer that has none (BERT's own has them); how many were added."""
         words = tokenizer.get_vocab()
         missing = [mark for mark in (START, END, TITLE) if mark not in words]
-        return (
-            int(tokenizer.add_special_tokens({"additional_special_tokens": missing}))
-            if missing
-            else 0
-        )
+        return int(tokenizer.add_special_tokens({"additional_special_tokens": missing})) if missing else 0
 
     def _ids(self, text: str) -> list[int]:
         return list(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
@@ -87,12 +82,9 @@ class BlinkText:
         return [*ids, *[self.pad] * (length - len(ids))]
 
 
-BATCH, GPU_BATCH = 32, 256
-"""Texts that go through an encoder together, here and on a GPU."""
-REMEMBERED = 50_000
-"""Entities whose token ids are kept: the candidates of many mentions are the same few."""
-LEAST_ENTITY = 16
-"""Tokens of an entity that a checkpoint must have room for beside a mention."""
+BATCH, GPU_BATCH = 32, 256  # Texts that go through an encoder together, here and on a GPU
+REMEMBERED = 50_000  # Entities whose token ids are kept: the candidates of many mentions are the same few
+LEAST_ENTITY = 16  # Tokens of an entity that a checkpoint must have room for beside a mention
 Ids = npt.NDArray[np.int32]
 BI, CROSS = "biencoder", "crossencoder"
 _TOKENIZERS = ("vocab.txt", "tokenizer.json")
@@ -137,8 +129,7 @@ class BlinkModel:
         """The cross-encoder's score of one mention with each entity, given by its token ids."""
         assert self.cross is not None
         ids = self.pair_ids(mention, entities)
-        results: list[float] = self._encode(self.cross.encoder, ids, pairs=True)[:, 0].tolist()
-        return results
+        return self._encode(self.cross.encoder, ids, pairs=True)[:, 0].tolist()
 
     def mention_ids(self, mention: MentionText) -> Ids:
         return np.array(self.text.mention_ids(mention), np.int32)
@@ -245,9 +236,7 @@ def open_blink(
     )
 
 
-def new_blink(
-    checkpoint: str, device: str, context: int = CONTEXT, entity: int = ENTITY
-) -> BlinkModel:
+def new_blink(checkpoint: str, device: str, context: int = CONTEXT, entity: int = ENTITY) -> BlinkModel:
     """Untrained: every encoder begins as the same BERT, the cross-encoder with a new head."""
     _, transformers = torch_libraries()
     from whichone.retrieval.blink_layers import BiEncoder, CrossEncoder
@@ -263,9 +252,7 @@ def new_blink(
             hint="name a folder of a BERT, or a model that is on this machine",
         ) from error
     if bert.config.model_type != "bert":
-        raise UsageError(
-            f"BLINK's encoders are BERTs, not {bert.config.model_type}", where=checkpoint
-        )
+        raise UsageError(f"BLINK's encoders are BERTs, not {bert.config.model_type}", where=checkpoint)
     if BlinkText.with_marks(tokenizer):
         bert.resize_token_embeddings(len(tokenizer))
     room = int(bert.config.max_position_embeddings)
@@ -309,7 +296,7 @@ def _heads(words: Path) -> int | None:
     config = words / "config.json"
     if not config.exists():
         return None
-    return msgspec.json.decode(config.read_bytes()).get("num_attention_heads")  # type: ignore[no-any-return]
+    return msgspec.json.decode(config.read_bytes()).get("num_attention_heads")
 
 
 def _parameters(weights: Path) -> dict[str, Any]:
@@ -321,8 +308,6 @@ def _parameters(weights: Path) -> dict[str, Any]:
 def _fill(module: Any, state: dict[str, Any], file: Path, *, needs_pooler: bool) -> None:
     """Every weight that is used: a bi-encoder takes first states, a cross-encoder the pooled one."""
     left = module.load_state_dict(state, strict=False).missing_keys
-    missing = [
-        key for key in left if "position_ids" not in key and (needs_pooler or "pooler" not in key)
-    ]
+    missing = [key for key in left if "position_ids" not in key and (needs_pooler or "pooler" not in key)]
     if missing:
         raise BadInput(f"{len(missing)} weights are missing, such as {missing[0]}", file=file)

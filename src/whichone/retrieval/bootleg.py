@@ -22,16 +22,7 @@ from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.records import Question
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
-from whichone.retrieval.linker import (
-    Candidate,
-    Finder,
-    Linker,
-    Names,
-    Span,
-    around,
-    make_finder,
-    open_names,
-)
+from whichone.retrieval.linker import Candidate, Finder, Linker, Names, Span, around, make_finder, open_names
 from whichone.retrieval.namesake.knowledge_evidence import RelationTable, Stems, contains, stems
 
 # What a knowledge base says of the entities of a corpus, as stems that a question may share.
@@ -67,9 +58,7 @@ class EntityFacts:
         self._facts: dict[str, list[StemmedFact]] = {}
         for row in facts.to_pylist():
             value = labels.get(row["value"], "") if row["kind"] == "entity" else row["value"]
-            value_types = tuple(
-                stems(labels[t]) for t in types.get(row["value"], ()) if labels.get(t)
-            )
+            value_types = tuple(stems(labels[t]) for t in types.get(row["value"], ()) if labels.get(t))
             fact = StemmedFact(properties.get(row["property"], ()), stems(value or ""), value_types)
             self._facts.setdefault(row["entity"], []).append(fact)
 
@@ -129,12 +118,7 @@ class BootlegStyle(Linker):
     kind = "bootleg-style"
 
     def __init__(
-        self,
-        names: Names,
-        finder: Finder,
-        given: dict[str, Any],
-        facts: EntityFacts,
-        weights: BootlegWeights,
+        self, names: Names, finder: Finder, given: dict[str, Any], facts: EntityFacts, weights: BootlegWeights
     ) -> None:
         super().__init__(names, finder, {**given, **msgspec.to_builtins(weights)})
         self._facts, self._weights = facts, weights

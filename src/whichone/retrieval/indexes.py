@@ -4,8 +4,6 @@ The corpus is linked into the index, so that the folder can be copied to another
 there. Where nobody names a folder, an index is stored in a work folder under the hash of what made it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -95,11 +93,7 @@ def opened(path: str | Path, retriever: str) -> tuple[Folder, Corpus, dict[str, 
 
 
 def found_or_built(
-    kind: Any,
-    corpus: Corpus,
-    work: Path,
-    options: Mapping[str, Any],
-    model: Mapping[str, Any] | None = None,
+    kind: Any, corpus: Corpus, work: Path, options: Mapping[str, Any], model: Mapping[str, Any] | None = None
 ) -> Path:
     """The index of a corpus in a work folder; built when it is not there yet.
 

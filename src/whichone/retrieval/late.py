@@ -38,15 +38,13 @@ def maxsim(question: Vectors, passages: Sequence[Vectors]) -> Vectors:
     lengths = [len(passage) for passage in passages]
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     close = question @ np.concatenate(passages).T
-    scores: Vectors = np.maximum.reduceat(close, starts, axis=1).sum(0)
-    return scores
+    return np.maximum.reduceat(close, starts, axis=1).sum(0)
 
 
 # Late interaction as a retriever: candidates by BM25 or one vector each, exact MaxSim among them.
 
 
-CACHED = 4_096
-"""Passages whose vectors are kept in memory where none are stored."""
+CACHED = 4_096  # Passages whose vectors are kept in memory where none are stored
 
 
 class LateParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -190,9 +188,7 @@ class EncodedWhenAsked:
         new = [row for row in dict.fromkeys(rows) if row not in self._kept]
         if new:
             passages = self._corpus.take(new, ["title", "text"])
-            encoded = self._encoder.passages(
-                passages["title"].to_pylist(), passages["text"].to_pylist()
-            )
+            encoded = self._encoder.passages(passages["title"].to_pylist(), passages["text"].to_pylist())
             self._kept.update(zip(new, encoded, strict=True))
         vectors = [self._kept[row] for row in rows]
         for row in list(self._kept)[: max(0, len(self._kept) - CACHED)]:
@@ -200,9 +196,7 @@ class EncodedWhenAsked:
         return vectors
 
 
-def _stored(
-    place: Path, encoder: TokenEncoder, precision: Precision, corpus: str
-) -> StoredTokens | None:
+def _stored(place: Path, encoder: TokenEncoder, precision: Precision, corpus: str) -> StoredTokens | None:
     """The finished token vectors of this model and corpus."""
     try:
         folder = Folder.open(place, TOKENS)

@@ -73,9 +73,7 @@ class LinkNames:
         pages = sorted(links)
         ids = dict(zip(pages, self._corpus.page_ids(pages), strict=True))
         titles = self._corpus.page_table.strings(pages, "title")
-        exact = {
-            p for p, title in zip(pages, titles, strict=True) if name_key(title) == name_key(name)
-        }
+        exact = {p for p, title in zip(pages, titles, strict=True) if name_key(title) == name_key(name)}
         total = sum(links.values())
         ordered = sorted(links, key=lambda p: (-links[p], p not in exact, p))
         return [Candidate(page=ids[p], prior=links[p] / total) for p in ordered]
@@ -152,15 +150,11 @@ Finder = Callable[[Question], list[Span]]
 
 FINDERS = ("auto", "names", "given", "spacy", "flair")
 _MARKS = re.compile(r"\[START_ENT\]\s*(.*?)\s*\[END_ENT\]", re.S)
-_NO_ENTITIES = frozenset(
-    ["CARDINAL", "ORDINAL", "DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "LANGUAGE"]
-)
+_NO_ENTITIES = frozenset(["CARDINAL", "ORDINAL", "DATE", "TIME", "PERCENT", "MONEY", "QUANTITY", "LANGUAGE"])
 _POSSESSIVE = re.compile(r"['’]s$")
 
 
-def make_finder(
-    kind: str, names: Names, *, model: str | None = None
-) -> tuple[Finder, dict[str, Any]]:
+def make_finder(kind: str, names: Names, *, model: str | None = None) -> tuple[Finder, dict[str, Any]]:
     """The finder, and what decides what it finds.
 
     auto takes the given marks where a question has some, else the known names; spaCy and flair read the
@@ -227,13 +221,10 @@ def spacy_finder(model: str | None) -> tuple[Finder, dict[str, Any]]:
 
 
 def _spacy_model(installed: list[str]) -> str:
-    known = sorted(
-        (m for m in installed if "_core_" in m), key=lambda m: ("en_core_web_sm" not in m, m)
-    )
+    known = sorted((m for m in installed if "_core_" in m), key=lambda m: ("en_core_web_sm" not in m, m))
     if not known:
         raise Missing(
-            "no spaCy pipeline is installed",
-            hint="install one, such as en_core_web_sm, or -o model=PATH",
+            "no spaCy pipeline is installed", hint="install one, such as en_core_web_sm, or -o model=PATH"
         )
     return known[0]
 

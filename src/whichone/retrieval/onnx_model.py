@@ -1,7 +1,5 @@
 """A transformer exported to ONNX with its tokenizer, run on the CPU without torch."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -63,8 +61,7 @@ class OnnxModel:
         self.outputs = {o.name: o.shape for o in self._session.get_outputs()}
         if not {"input_ids", "attention_mask"} <= self._inputs:
             raise BadInput(
-                f"the model takes {', '.join(sorted(self._inputs))}, not input_ids and"
-                " attention_mask",
+                f"the model takes {', '.join(sorted(self._inputs))}, not input_ids and attention_mask",
                 file=self.file,
             )
 
@@ -75,10 +72,7 @@ class OnnxModel:
             "attention_mask": mask,
             "token_type_ids": np.zeros_like(ids) if kinds is None else kinds,
         }
-        outputs: Outputs = self._session.run(
-            None, {k: v for k, v in feeds.items() if k in self._inputs}
-        )
-        return outputs
+        return self._session.run(None, {k: v for k, v in feeds.items() if k in self._inputs})
 
 
 def onnx_file(place: Path) -> Path:
@@ -110,11 +104,7 @@ def is_onnx(place: str | Path) -> bool:
     if path.is_file():
         return path.suffix == ".onnx"
     torch = ("model.safetensors", "pytorch_model.bin")
-    return (
-        path.is_dir()
-        and any(path.glob("*.onnx"))
-        and not any((path / name).exists() for name in torch)
-    )
+    return path.is_dir() and any(path.glob("*.onnx")) and not any((path / name).exists() for name in torch)
 
 
 def padded(rows: Sequence[Sequence[int]], fill: int = 0) -> tuple[Ints, Ints]:
@@ -172,9 +162,7 @@ class OnnxEncoder:
         # threads that wait by spinning cost 40 % more CPU time where others need the cores
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         file = sorted(folder.glob("*.onnx"))[0]
-        self._session = onnxruntime.InferenceSession(
-            str(file), options, providers=["CPUExecutionProvider"]
-        )
+        self._session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
         self._inputs = {i.name for i in self._session.get_inputs()}
         size = self._session.get_outputs()[0].shape[-1]
         self.size = size if isinstance(size, int) else self._pooled(["size"]).shape[1]
@@ -218,8 +206,7 @@ class OnnxEncoder:
             mask = feeds["attention_mask"][:, :, None].astype(np.float32)
             pooled = (last * mask).sum(1) / np.maximum(mask.sum(1), 1)
         norms = np.linalg.norm(pooled, axis=1, keepdims=True)
-        unit: Vectors = pooled / np.maximum(norms, 1e-12)
-        return unit
+        return pooled / np.maximum(norms, 1e-12)
 
 
 def _pools_first(folder: Path) -> bool:
@@ -229,10 +216,7 @@ def _pools_first(folder: Path) -> bool:
     configuration = read_json(config)
     if not isinstance(configuration, dict):
         raise BadInput("not a pooling configuration", file=config)
-    return (
-        bool(configuration.get("pooling_mode_cls_token"))
-        or configuration.get("pooling_mode") == "cls"
-    )
+    return bool(configuration.get("pooling_mode_cls_token")) or configuration.get("pooling_mode") == "cls"
 
 
 def prompts(folder: Path) -> tuple[str, str]:

@@ -28,8 +28,8 @@ from whichone.retrieval.token_vectors import TokenEncoder
 
 
 Scored = list[tuple[str, float]]
+# Questions and a depth to what was ranked for each, best first, with its scores.
 Source = Callable[[Sequence[Question], int], list[Scored]]
-"""Questions and a depth to what was ranked for each, best first, with its scores."""
 
 
 class FusionParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -290,9 +290,7 @@ class Rerank:
         ids = [identity for identity, _ in ranked]
         first, rest = ids[: self._depth], ids[self._depth :]
         passages = self._passages(first)
-        places, scores, notes = (
-            self._order.order(question.text, passages) if first else ([], [], {})
-        )
+        places, scores, notes = self._order.order(question.text, passages) if first else ([], [], {})
         lowest = scores[-1] if scores else 0.0
         below = [lowest - n for n in range(1, len(rest) + 1)]
         return Ranking(
@@ -318,17 +316,10 @@ def _order(parameters: RerankParameters, corpus: Corpus, work: Path) -> Order:
     if parameters.endpoint is not None:
         options = registry.find("chat_models", "endpoint-options")
         opened = registry.find("chat_models", "endpoint")(
-            options(
-                url=parameters.endpoint,
-                model=parameters.model,
-                concurrency=parameters.concurrency,
-            )
+            options(url=parameters.endpoint, model=parameters.model, concurrency=parameters.concurrency)
         )
         return ChatOrder(
-            opened,
-            window=parameters.window,
-            step=parameters.step,
-            characters=parameters.characters,
+            opened, window=parameters.window, step=parameters.step, characters=parameters.characters
         )
     if not parameters.model:
         raise UsageError("re-ranking needs a model", hint="-o model=FOLDER")
@@ -344,8 +335,7 @@ def _order(parameters: RerankParameters, corpus: Corpus, work: Path) -> Order:
 
         stored = published_vectors(corpus, parameters.vectors, work)
         return VectorOrder(
-            encoder,
-            lambda passages: stored.read(np.array(corpus.rows([p.id for p in passages]), np.int64)),
+            encoder, lambda passages: stored.read(np.array(corpus.rows([p.id for p in passages]), np.int64))
         )
     if parameters.by == "tokens":
         from whichone.retrieval.token_vectors import open_token_encoder
@@ -374,12 +364,7 @@ class ChatOrder:
     """Re-orders with any chat model."""
 
     def __init__(
-        self,
-        model: ChatModel,
-        *,
-        window: int = WINDOW,
-        step: int = STEP,
-        characters: int = CHARACTERS,
+        self, model: ChatModel, *, window: int = WINDOW, step: int = STEP, characters: int = CHARACTERS
     ) -> None:
         self._model = model
         self._window = window
@@ -427,8 +412,7 @@ def messages(
     question: str, passages: Sequence[Passage], characters: int = CHARACTERS
 ) -> list[dict[str, str]]:
     shown = "\n\n".join(
-        f"[{n}] {passage.title}: {passage.text[:characters]}"
-        for n, passage in enumerate(passages, 1)
+        f"[{n}] {passage.title}: {passage.text[:characters]}" for n, passage in enumerate(passages, 1)
     )
     return [
         {
@@ -498,9 +482,7 @@ class CrossEncoderOrder:
     ) -> tuple[list[int], list[float], dict[str, Any]]:
         """Places of the passages best first, with their scores; ties keep the order they came in."""
         pairs = [(question, f"{p.title} {p.text}".strip()) for p in passages]
-        scores = [
-            float(s) for s in self._model.predict(pairs, batch_size=BATCH, show_progress_bar=False)
-        ]
+        scores = [float(s) for s in self._model.predict(pairs, batch_size=BATCH, show_progress_bar=False)]
         if any(not math.isfinite(score) for score in scores):
             raise BadInput(f"{self._name} gave a score that is not a number")
         places = sorted(range(len(scores)), key=lambda n: (-scores[n], n))
@@ -510,8 +492,7 @@ class CrossEncoderOrder:
 # Orders passages by the closeness of vectors: one a passage, or one a token.
 
 
-KEPT = 20_000
-"""Passages whose vectors are kept; a passage is a candidate of many questions."""
+KEPT = 20_000  # Passages whose vectors are kept; a passage is a candidate of many questions
 
 V = TypeVar("V")
 
@@ -536,16 +517,10 @@ class _Kept(Generic[V]):
 class VectorOrder:
     """By the inner product of one vector a text; `given` knows the vectors of passages already."""
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        given: Callable[[Sequence[Passage]], Vectors] | None = None,
-    ) -> None:
+    def __init__(self, encoder: Encoder, given: Callable[[Sequence[Passage]], Vectors] | None = None) -> None:
         self._encoder = encoder
         self._given = given
-        self._kept: _Kept[Vectors] = _Kept(
-            lambda titles, texts: list(encoder.passages(titles, texts))
-        )
+        self._kept: _Kept[Vectors] = _Kept(lambda titles, texts: list(encoder.passages(titles, texts)))
 
     def describe(self) -> dict[str, Any]:
         return {"by": "vectors", **self._encoder.describe()}

@@ -29,8 +29,8 @@ from whichone.retrieval.onnx_model import OnnxModel, batches_by_length, finite, 
 BATCH = 16
 LONGEST = 256
 
+# The numbers of a text's words and their weights, all above 0.
 Weighted = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
-"""The numbers of a text's words and their weights, all above 0."""
 
 
 class SparseEncoder(Protocol):
@@ -48,9 +48,7 @@ class SparseEncoder(Protocol):
     def describe(self) -> dict[str, Any]: ...
 
 
-def open_sparse_encoder(
-    model: str, *, device: str | None = None, longest: int = LONGEST
-) -> SparseEncoder:
+def open_sparse_encoder(model: str, *, device: str | None = None, longest: int = LONGEST) -> SparseEncoder:
     """The encoder of a folder, an `.onnx` file, or a model that was fetched to this machine."""
     if is_onnx(model):
         return OnnxSplade(Path(model), longest=longest)
@@ -75,12 +73,7 @@ class OnnxSplade:
             )
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "model": self.name,
-            "kind": "onnx",
-            "weights": self._hash,
-            "longest": self._longest,
-        }
+        return {"model": self.name, "kind": "onnx", "weights": self._hash, "longest": self._longest}
 
     def encode(self, texts: Sequence[str], *, asked: bool = False) -> list[Weighted]:
         rows = [e.ids for e in self._model.tokenizer.encode_batch(list(texts))] if texts else []
@@ -97,12 +90,10 @@ class OnnxSplade:
         if output.ndim == 2:
             return np.maximum(output, 0)
         weights = np.log1p(np.maximum(output, 0)) * mask[:, :, None]
-        largest: npt.NDArray[np.float32] = weights.max(1)
-        return largest
+        return weights.max(1)
 
     def tokens(self, text: str) -> list[int]:
-        ids: list[int] = self._model.tokenizer.encode(text, add_special_tokens=False).ids
-        return ids
+        return self._model.tokenizer.encode(text, add_special_tokens=False).ids
 
 
 def splade_model(checkpoint: str, *, device: str | None = None, longest: int = LONGEST) -> Any:
@@ -138,9 +129,7 @@ def splade_model(checkpoint: str, *, device: str | None = None, longest: int = L
 class Splade:
     """A SPLADE model or a masked language model, run by sentence-transformers."""
 
-    def __init__(
-        self, checkpoint: str, *, device: str | None = None, longest: int = LONGEST
-    ) -> None:
+    def __init__(self, checkpoint: str, *, device: str | None = None, longest: int = LONGEST) -> None:
         self._model = splade_model(checkpoint, device=device, longest=longest)
         place = Path(str(package_folder(checkpoint) or checkpoint))
         self.name = Path(checkpoint).resolve().name if Path(checkpoint).is_dir() else checkpoint
@@ -158,11 +147,7 @@ class Splade:
     def encode(self, texts: Sequence[str], *, asked: bool = False) -> list[Weighted]:
         encode = self._model.encode_query if asked else self._model.encode_document
         rows = encode(
-            list(texts),
-            batch_size=BATCH,
-            convert_to_tensor=False,
-            save_to_cpu=True,
-            show_progress_bar=False,
+            list(texts), batch_size=BATCH, convert_to_tensor=False, save_to_cpu=True, show_progress_bar=False
         )
         return [self._weighted(row.coalesce()) for row in rows]
 
@@ -172,8 +157,7 @@ class Splade:
         return row.indices()[0].numpy()[kept], weights[kept]
 
     def tokens(self, text: str) -> list[int]:
-        ids: list[int] = self._model.tokenizer(text, add_special_tokens=False)["input_ids"]
-        return ids
+        return self._model.tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
 def strongest(text: Weighted, most: int | None) -> Weighted:
@@ -213,14 +197,11 @@ class Block:
             np.save(beside, array[order])
             beside.replace(part)
 
-    def read(
-        self,
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+    def read(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float32]]:
         return np.load(self._parts[0]), np.load(self._parts[1]), np.load(self._parts[2])
 
     def words(self) -> npt.NDArray[np.int32]:
-        numbers: npt.NDArray[np.int32] = np.load(self._parts[0])
-        return numbers
+        return np.load(self._parts[0])
 
     def remove(self) -> None:
         for part in self._parts:
@@ -293,9 +274,7 @@ class Sparse:
         return cls.open(found_or_built(cls, corpus, work, wanted, model))
 
     @classmethod
-    def build(
-        cls, corpus: Corpus | Iterable[Passage], folder: str | Path, **options: Any
-    ) -> Sparse:
+    def build(cls, corpus: Corpus | Iterable[Passage], folder: str | Path, **options: Any) -> Sparse:
         """Index passages into a folder; killed and started again it goes on with the next block."""
         parameters = msgspec.convert(options, SparseParameters, strict=False)
         encoder = _encoder(parameters)
@@ -350,9 +329,7 @@ def _encoder(parameters: SparseParameters, device: str | None = None) -> SparseE
     )
 
 
-def _index(
-    corpus: Corpus, encoder: SparseEncoder, folder: Folder, parameters: SparseParameters
-) -> None:
+def _index(corpus: Corpus, encoder: SparseEncoder, folder: Folder, parameters: SparseParameters) -> None:
     """Encode block by block; blocks of another model or of other options are not used."""
     table = corpus.passages.select(["title", "text"])
     total = table.num_rows

@@ -1,7 +1,5 @@
 """What turns texts into one vector a token, and those vectors on disk."""
 
-from __future__ import annotations
-
 import logging
 import string
 import warnings
@@ -244,12 +242,9 @@ def _is_late(folder: Path) -> bool:
 
 def _check_projection(model: Any, place: str) -> None:
     for part in model:
-        if hasattr(part, "in_features") and part.in_features != (
-            size := model[0].get_embedding_dimension()
-        ):
+        if hasattr(part, "in_features") and part.in_features != (size := model[0].get_embedding_dimension()):
             raise BadInput(
-                f"the projection takes {part.in_features} numbers, the encoder gives {size}",
-                file=place,
+                f"the projection takes {part.in_features} numbers, the encoder gives {size}", file=place
             )
 
 
@@ -293,12 +288,7 @@ class ColbertTokens:
                 "passage_length": first.document_length,
                 "expansion": first.query_expansion,
                 "skipped": next(
-                    (
-                        "".join(p.skiplist_words)
-                        for p in self._model
-                        if hasattr(p, "skiplist_words")
-                    ),
-                    "",
+                    ("".join(p.skiplist_words) for p in self._model if hasattr(p, "skiplist_words")), ""
                 ),
             },
         }
@@ -379,15 +369,11 @@ class OnnxTokens:
         rows = self._cutter.passages(joined(titles, texts))
         return self._encode(rows, [len(r) for r in rows], [self._cutter.kept(r) for r in rows])
 
-    def _encode(
-        self, rows: list[list[int]], seen: list[int], kept: list[list[int]]
-    ) -> list[Vectors]:
+    def _encode(self, rows: list[list[int]], seen: list[int], kept: list[list[int]]) -> list[Vectors]:
         encoded: list[Vectors] = [np.zeros((0, 0), np.float32)] * len(rows)
         for places in batches_by_length([len(row) for row in rows], BATCH):
             ids, _ = padded([rows[n] for n in places])
-            mask = (np.arange(ids.shape[1]) < np.array([[seen[n]] for n in places])).astype(
-                np.int64
-            )
+            mask = (np.arange(ids.shape[1]) < np.array([[seen[n]] for n in places])).astype(np.int64)
             last = self._model.run(ids, mask)[0]
             for vectors, n in zip(last, places, strict=True):
                 encoded[n] = unit(finite(vectors[kept[n]], self.name))
@@ -397,8 +383,7 @@ class OnnxTokens:
 def unit(vectors: Vectors) -> Vectors:
     """Vectors of length 1; those of length 0 stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    scaled: Vectors = vectors / np.maximum(lengths, 1e-12)
-    return scaled
+    return vectors / np.maximum(lengths, 1e-12)
 
 
 # Token vectors on disk: compressed, written shard by shard, gone on with after a kill, mapped.
@@ -406,8 +391,7 @@ def unit(vectors: Vectors) -> Vectors:
 
 KIND = "token vectors"
 SHARD = 2_048
-_PARTS = ("lengths", "scales", "tokens")
-"""In the order of writing: a shard is there when its tokens are."""
+_PARTS = ("lengths", "scales", "tokens")  # In the order of writing: a shard is there when its tokens are
 
 Precision = Literal["float16", "int8", "int4"]
 
@@ -428,16 +412,13 @@ def compress(vectors: Vectors, precision: Precision) -> tuple[npt.NDArray[Any], 
     return shifted[:, ::2] << 4 | shifted[:, 1::2], scales
 
 
-def decompress(
-    stored: npt.NDArray[Any], scales: Vectors, precision: Precision, size: int
-) -> Vectors:
+def decompress(stored: npt.NDArray[Any], scales: Vectors, precision: Precision, size: int) -> Vectors:
     """Vectors in single precision."""
     if precision == "int4":
         whole = np.empty((len(stored), 2 * stored.shape[1]), np.float32)
         whole[:, ::2] = stored >> 4
         whole[:, 1::2] = stored & 15
-        vectors: Vectors = (whole[:, :size] - 8) * scales[:, None]
-        return vectors
+        return (whole[:, :size] - 8) * scales[:, None]
     return stored.astype(np.float32) * scales[:, None]
 
 
@@ -486,20 +467,10 @@ class StoredTokens:
 
 
 def store_tokens(
-    passages: pa.Table,
-    encoder: TokenEncoder,
-    place: Path,
-    *,
-    precision: Precision,
-    corpus: str,
+    passages: pa.Table, encoder: TokenEncoder, place: Path, *, precision: Precision, corpus: str
 ) -> StoredTokens:
     """Encode all passages; a killed encoding goes on with the next shard."""
-    parameters = {
-        **encoder.describe(),
-        "precision": precision,
-        "corpus": corpus,
-        "shard": SHARD,
-    }
+    parameters = {**encoder.describe(), "precision": precision, "corpus": corpus, "shard": SHARD}
     total = passages.num_rows
     with Folder.create(place, KIND, resume=True) as folder:
         entries = folder.journal.read()

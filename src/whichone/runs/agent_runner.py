@@ -1,7 +1,5 @@
 """Agents over a benchmark: the user and the records they work with, and traces kept with each answer."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,11 +16,7 @@ from whichone.records import Answer, Call, Passage, Question, Ranking, ReadingTa
 from whichone.retrieval.adapters.adapted import load_function
 from whichone.runs.provenance import RankingCheck
 from whichone.runs.read import run_reader
-from whichone.runs.retrieve import (
-    as_retriever,
-    default_index_folder,
-    make_retriever,
-)
+from whichone.runs.retrieve import as_retriever, default_index_folder, make_retriever
 from whichone.runs.run import TRACE, Answers
 from whichone.runs.shown import Setting
 
@@ -160,12 +154,7 @@ class AgentReader:
         asked = question
         for turn in range(self._turns + 1):
             tools = Toolbox(
-                asked,
-                self._retriever,
-                self._passages,
-                budget=self._budget,
-                user=self._user,
-                act=self._act,
+                asked, self._retriever, self._passages, budget=self._budget, user=self._user, act=self._act
             )
             answer = self.agent.work(asked, tools)
             calls += tools.trace.calls
@@ -223,9 +212,7 @@ def named_search(name: str) -> Any:
     return load_function(name) if ":" in name else name
 
 
-def search_tool(
-    search: Any, benchmark: Benchmark, options: Mapping[str, Any] | None = None
-) -> Retriever:
+def search_tool(search: Any, benchmark: Benchmark, options: Mapping[str, Any] | None = None) -> Retriever:
     """The agent's search: a retriever, a function, the name of a registered one with options, or BM25."""
     if search is None or isinstance(search, str):
         place = default_index_folder(benchmark.corpus)
@@ -252,9 +239,7 @@ def run_agent(
     """Let an agent work on every question; `options` are those of `ReadingRunner`."""
     working_agent = as_agent(agent, name=name)
     retriever = search_tool(search, benchmark, search_options)
-    reader = AgentReader(
-        working_agent, retriever, benchmark, budget=budget, user=user, act=act, turns=turns
-    )
+    reader = AgentReader(working_agent, retriever, benchmark, budget=budget, user=user, act=act, turns=turns)
     setting = Setting(passages="none")
     called = name or f"{reader.name} + {getattr(retriever, 'name', type(retriever).__name__)}"
     return run_reader(reader, benchmark, path, setting, name=called, cites="corpus", **options)

@@ -12,14 +12,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.records import Answer, Query, Question, Ranking, ReadingTask
-from whichone.retrieval.rerank import (
-    Fusion,
-    FusionParameters,
-    Rerank,
-    RerankParameters,
-    Scored,
-    Source,
-)
+from whichone.retrieval.rerank import Fusion, FusionParameters, Rerank, RerankParameters, Scored, Source
 from whichone.runs.run import Run
 from whichone.runs.shown import AMBIGDOCS
 from whichone.text import normalisers
@@ -40,9 +33,7 @@ class ReaderOrder:
         folder = Folder.open(answers, ANSWERS)
         made_on = folder.manifest.parents.get("benchmark")
         if made_on != benchmark.id:
-            raise BadInput(
-                f"the answers are over {made_on}, not over {benchmark.id}", file=folder.root
-            )
+            raise BadInput(f"the answers are over {made_on}, not over {benchmark.id}", file=folder.root)
         order = {
             row["question"]: list(dict.fromkeys([*(row["passages"] or ()), *(row["shown"] or ())]))
             for row in folder.table("answers", ["question", "passages", "shown"]).to_pylist()
@@ -152,9 +143,7 @@ class RunFusion(Fusion):
                 ids=[run.path for run in opened],
                 hint="fuse runs of one kind",
             )
-        given = {
-            k: v for k, v in msgspec.to_builtins(parameters).items() if k not in ("first", "depth")
-        }
+        given = {k: v for k, v in msgspec.to_builtins(parameters).items() if k not in ("first", "depth")}
         described = {"runs": runs, **given, "fused": [_described(run) for run in opened]}
         return Fusion([recalled(run) for run in opened], parameters, described, seen_by(opened))
 
@@ -179,9 +168,7 @@ class RunRerank(Rerank):
 def _over(place: str, benchmark: Benchmark) -> Run:
     run = Run.open(place)
     if run.benchmark_id != benchmark.id:
-        raise BadInput(
-            f"the run is over {run.benchmark_id}, not over {benchmark.id}", file=run.path
-        )
+        raise BadInput(f"the run is over {run.benchmark_id}, not over {benchmark.id}", file=run.path)
     return run
 
 
@@ -195,10 +182,7 @@ def recalled(run: Run) -> Source:
     ranked: dict[str, Scored] = {}
     table = run.rankings
     for question, passage, score in zip(
-        table["question"].to_pylist(),
-        table["passage"].to_pylist(),
-        table["score"].to_pylist(),
-        strict=True,
+        table["question"].to_pylist(), table["passage"].to_pylist(), table["score"].to_pylist(), strict=True
     ):
         ranked.setdefault(question, []).append((passage, float(score or 0.0)))
 
@@ -260,9 +244,7 @@ class KbLookup:
             ordered = sorted(facts, key=shown.index)
             yield self._answer(query, [(key, facts[key]) for key in ordered])
 
-    def _answer(
-        self, query: Query, values: Sequence[tuple[tuple[str, str], tuple[str, ...]]]
-    ) -> Answer:
+    def _answer(self, query: Query, values: Sequence[tuple[tuple[str, str], tuple[str, ...]]]) -> Answer:
         if not values:
             return Answer(question=query.id)
         used = values if query.task == AMBIGDOCS else values[:1]

@@ -1,7 +1,5 @@
 """What one may ask of a run or of answers: one struct a verb, for `whichone retrieve`, `read` and `work` and their functions."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -17,8 +15,7 @@ class RetrieveOptions(Struct, frozen=True, kw_only=True):
     retriever: Annotated[
         str,
         Option(
-            "Its name (see `whichone list retrievers`), or module:function of your own.",
-            names="retrievers",
+            "Its name (see `whichone list retrievers`), or module:function of your own.", names="retrievers"
         ),
     ] = "bm25"
     options: Annotated[
@@ -45,12 +42,8 @@ class RetrieveOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     k: Annotated[int, Option("How many pages a question.", flags=("-k",))] = 100
-    passages: Annotated[
-        int | None, Option("Instead of -k: how many passages, on whatever pages.")
-    ] = None
-    returns: Annotated[
-        Literal["page", "passage"] | None, Option("What your function's ids are.")
-    ] = None
+    passages: Annotated[int | None, Option("Instead of -k: how many passages, on whatever pages.")] = None
+    returns: Annotated[Literal["page", "passage"] | None, Option("What your function's ids are.")] = None
     index: Annotated[
         str | None,
         Option(
@@ -91,8 +84,8 @@ class ShownOptions(Struct, frozen=True, kw_only=True):
     ] = 1
 
 
+# Options of a reader that have a flag of their own on the command line; others go by `-o KEY=VALUE`.
 FLAGS = ("endpoint", "model", "prompt", "concurrency", "cache")
-"""Options of a reader that have a flag of their own on the command line; others go by `-o KEY=VALUE`."""
 
 
 class ReadOptions(ShownOptions, frozen=True, kw_only=True):
@@ -100,34 +93,23 @@ class ReadOptions(ShownOptions, frozen=True, kw_only=True):
 
     reader: Annotated[
         str,
-        Option(
-            "Its name (see `whichone list readers`), or module:function of your own.",
-            names="readers",
-        ),
+        Option("Its name (see `whichone list readers`), or module:function of your own.", names="readers"),
     ] = "llm"
     run: Annotated[str | None, Option("The run whose passages are shown.", kind="path")] = None
-    endpoint: Annotated[
-        str | None, Option("Such as http://HOST/v1.", envvar="WHICHONE_ENDPOINT")
-    ] = None
+    endpoint: Annotated[str | None, Option("Such as http://HOST/v1.", envvar="WHICHONE_ENDPOINT")] = None
     model: Annotated[
-        str | None,
-        Option("The endpoint's name for it; else a checkpoint.", envvar="WHICHONE_MODEL"),
+        str | None, Option("The endpoint's name for it; else a checkpoint.", envvar="WHICHONE_MODEL")
     ] = None
-    prompt: Annotated[
-        str | None, Option("zero-shot, few-shot, which-one, one-by-one or a file.")
-    ] = None
+    prompt: Annotated[str | None, Option("zero-shot, few-shot, which-one, one-by-one or a file.")] = None
     concurrency: Annotated[int | None, Option("Calls at once; 16 when not given.")] = None
     cache: Annotated[str | None, Option("File of calls already made, or none.")] = None
     options: Annotated[
-        dict[str, Any],
-        Option("Of the reader.", flags=("-o", "--option"), kind="pairs", metavar="KEY=VALUE"),
+        dict[str, Any], Option("Of the reader.", flags=("-o", "--option"), kind="pairs", metavar="KEY=VALUE")
     ] = {}
     name: Name = None
     limit: Annotated[
         int | None,
-        Option(
-            "Ask only so many questions, of names drawn by --seed, all tasks of a name together."
-        ),
+        Option("Ask only so many questions, of names drawn by --seed, all tasks of a name together."),
     ] = None
     tasks: Annotated[
         tuple[str, ...],
@@ -137,12 +119,9 @@ class ReadOptions(ShownOptions, frozen=True, kw_only=True):
         ),
     ] = ()
     on_error: Annotated[
-        Literal["fail", "skip"],
-        Option("Keep a failing question as a failure, scored as wrong; or stop."),
+        Literal["fail", "skip"], Option("Keep a failing question as a failure, scored as wrong; or stop.")
     ] = "skip"
-    retry: Annotated[
-        bool, Option("In finished answers: ask again what failed or came back empty.")
-    ] = False
+    retry: Annotated[bool, Option("In finished answers: ask again what failed or came back empty.")] = False
     repeat: Annotated[
         int,
         Option(
@@ -164,8 +143,7 @@ class WorkOptions(Struct, frozen=True, kw_only=True):
     """An agent with its search tool, and how much it may do."""
 
     agent: Annotated[
-        str,
-        Option("module:function of your own, or a plain one to compare with: guess, ask or doubt."),
+        str, Option("module:function of your own, or a plain one to compare with: guess, ask or doubt.")
     ]
     search: Annotated[
         str, Option("Its search tool: a retriever's name, or module:function.", names="retrievers")
@@ -181,8 +159,6 @@ class WorkOptions(Struct, frozen=True, kw_only=True):
     ] = {}
     budget: Annotated[int, Option("Calls of tools for a question.")] = 10
     turns: Annotated[int, Option("Questions back that end a turn.")] = 0
-    user: Annotated[
-        bool, Option("A simulated user answers questions.", flags=("--user/--no-user",))
-    ] = True
+    user: Annotated[bool, Option("A simulated user answers questions.", flags=("--user/--no-user",))] = True
     name: Name = None
     limit: Annotated[int | None, Option("Ask only the first questions.")] = None

@@ -4,8 +4,6 @@ Read are KILT's predictions, FEVER's (`predicted_label`, `predicted_evidence`: N
 lines with `id`, `answer` and, where known, `passages`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter
@@ -25,16 +23,7 @@ from whichone.names import name_key
 from whichone.progress import talk
 from whichone.records import Answer, Passage, Query, Ranking, ReadingTask, page_id, page_of
 from whichone.runs.read import run_reader
-from whichone.runs.run import (
-    ANSWERS,
-    ANSWERS_KIND,
-    ANSWERS_TIMING,
-    FAILURES,
-    LEFT_OUT,
-    Answers,
-    Run,
-    beside,
-)
+from whichone.runs.run import ANSWERS, ANSWERS_KIND, ANSWERS_TIMING, FAILURES, LEFT_OUT, Answers, Run, beside
 from whichone.runs.shown import AMBIGDOCS, Setting
 
 NOT_ENOUGH = frozenset({"NOT ENOUGH INFO", "NEI", "NEUTRAL"})
@@ -204,9 +193,7 @@ def import_answers(
     )
 
 
-def kilt_predictions(
-    answers: Answers, benchmark: Benchmark
-) -> Iterator[tuple[Query, dict[str, Any]]]:
+def kilt_predictions(answers: Answers, benchmark: Benchmark) -> Iterator[tuple[Query, dict[str, Any]]]:
     """Each question with KILT's output of it: one answer, and the pages it rests on, else those shown."""
     titles = benchmark.page_titles
     finder = PageFinder(benchmark)
@@ -256,15 +243,11 @@ def score_of(passage: DprPassage, rank: int, path: str | Path, record: int | Non
         return float(passage.score)
     except ValueError:
         raise BadInput(
-            f"the score of passage {passage.id} is no number: {passage.score!r}",
-            file=path,
-            line=record,
+            f"the score of passage {passage.id} is no number: {passage.score!r}", file=path, line=record
         ) from None
 
 
-def write_dpr_results(
-    path: str | Path, results: Iterable[DprResult], *, scores_as_text: bool = True
-) -> int:
+def write_dpr_results(path: str | Path, results: Iterable[DprResult], *, scores_as_text: bool = True) -> int:
     """A JSON list, scores as text as DPR writes them; how many results."""
     rows = []
     for result in results:
@@ -283,9 +266,7 @@ def write_dpr_results(
 
 
 def results_of_run(
-    run: Run,
-    benchmark: Benchmark,
-    has_answer: Callable[[Query, Passage], bool] | None = None,
+    run: Run, benchmark: Benchmark, has_answer: Callable[[Query, Passage], bool] | None = None
 ) -> Iterator[DprResult]:
     """A run as DPR results, in the order of the benchmark's queries."""
     passages = {passage.id: passage for passage in benchmark.passage_records()}
@@ -298,8 +279,7 @@ def results_of_run(
         for identity, score in ranked.get(query.id, ()):
             if identity not in passages:
                 raise BadInput(
-                    f"{identity} is a page: DPR results hold passages with their text",
-                    file=run.path,
+                    f"{identity} is a page: DPR results hold passages with their text", file=run.path
                 )
             passage = passages[identity]
             flag = has_answer(query, passage) if has_answer else None
@@ -324,8 +304,7 @@ def rankings_of_results(path: str | Path, benchmark: Benchmark) -> Iterator[Rank
         lost = [str(ctx.id) for ctx in result.ctxs if str(ctx.id) not in known]
         if lost:
             raise BadInput(
-                f"the corpus does not hold these passages of {result.question!r}: {sample(lost)}",
-                file=path,
+                f"the corpus does not hold these passages of {result.question!r}: {sample(lost)}", file=path
             )
         yield Ranking(
             question=queue.pop(0),
@@ -513,9 +492,7 @@ def _rag(record: dict[str, Any]) -> list[tuple[str, float]]:
 
 def _together(names: Sequence[str], scores: Sequence[float] | None) -> list[tuple[str, float]]:
     """Without scores, the order counts."""
-    values = (
-        [-float(n) for n in range(len(names))] if scores is None else [float(s) for s in scores]
-    )
+    values = [-float(n) for n in range(len(names))] if scores is None else [float(s) for s in scores]
     if any(not math.isfinite(score) for score in values):
         raise ValueError("a score is not a finite number")
     if isinstance(names, str) or len(names) != len(values):
@@ -523,14 +500,7 @@ def _together(names: Sequence[str], scores: Sequence[float] | None) -> list[tupl
     return [(str(name).strip(), score) for name, score in zip(names, values, strict=True)]
 
 
-_PAIRS = {
-    "bootleg": _bootleg,
-    "blink": _blink,
-    "elq": _elq,
-    "genre": _genre,
-    "realm": _realm,
-    "rag": _rag,
-}
+_PAIRS = {"bootleg": _bootleg, "blink": _blink, "elq": _elq, "genre": _genre, "realm": _realm, "rag": _rag}
 
 
 # Uploaded answers, in any of their formats, as a folder of answers with what they rest on.

@@ -1,7 +1,5 @@
 """What the runner asks of a ranking before it believes it."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re
@@ -29,8 +27,7 @@ from whichone.versions import code_of, own_code
 
 Returns = Literal["page", "passage"]
 Lookup: TypeAlias = Callable[[Sequence[str]], list[int | None]]
-_REMEMBERED = 100_000
-"""Ids that are not looked up again: rankings of one run have many passages in common."""
+_REMEMBERED = 100_000  # Ids that are not looked up again: rankings of one run have many passages in common
 
 
 class RankingCheck:
@@ -95,8 +92,7 @@ class RankingCheck:
                     hint="return the one or the other",
                 )
             raise BadInput(
-                f"{len(strangers)} of {len(ids)} returned ids are not in the corpus:"
-                f" {sample(strangers)}",
+                f"{len(strangers)} of {len(ids)} returned ids are not in the corpus: {sample(strangers)}",
                 hint=self.called(strangers[0]),
             )
         self.returns = "passage" if passages == enough else "page"
@@ -122,9 +118,7 @@ class RankingCheck:
             raise BadInput(f"{len(ids)} ids but {len(scores)} scores", ids=[question.id])
         for identity, score in zip(ids, scores, strict=False):  # scores may be left out
             if not math.isfinite(score):
-                raise BadInput(
-                    f"the score of {identity} is {score}, not a finite number", ids=[question.id]
-                )
+                raise BadInput(f"the score of {identity} is {score}, not a finite number", ids=[question.id])
         if scores and scores[-1] > scores[0]:
             raise BadInput(
                 f"the scores rise from {scores[0]:g} to {scores[-1]:g}",
@@ -132,9 +126,7 @@ class RankingCheck:
                 hint="a ranking is best first; turn the list, or give distances as negative scores",
             )
         if len(ids) > k:
-            raise BadInput(
-                f"{len(ids)} results where at most {k} were asked for", ids=[question.id]
-            )
+            raise BadInput(f"{len(ids)} results where at most {k} were asked for", ids=[question.id])
         if len(set(ids)) != len(ids):
             twice = sorted({i for i in ids if ids.count(i) > 1})
             raise BadInput(f"an id is returned twice: {sample(twice)}", ids=[question.id])
@@ -143,9 +135,7 @@ class RankingCheck:
         if strangers:
             other = (self._passages if self.returns == "page" else self._pages)(strangers)
             if len(other) == len(strangers):
-                wrong, right = (
-                    ("passages", "page") if self.returns == "page" else ("pages", "passage")
-                )
+                wrong, right = ("passages", "page") if self.returns == "page" else ("pages", "passage")
                 raise BadInput(
                     f"{wrong} came back where a {right} was expected: {sample(strangers)}",
                     ids=[question.id],
@@ -366,9 +356,7 @@ def drawn(queries: Sequence[Query], limit: int, seed: int = 0) -> frozenset[str]
     """
     groups: dict[str, list[str]] = {}
     for query in queries:
-        groups.setdefault(query.name_set or query.name or query.entity or query.id, []).append(
-            query.id
-        )
+        groups.setdefault(query.name_set or query.name or query.entity or query.id, []).append(query.id)
     names = sorted(groups)
     order = np.random.default_rng(seed).permutation(len(names))
     chosen: list[str] = []
@@ -382,8 +370,7 @@ def drawn(queries: Sequence[Query], limit: int, seed: int = 0) -> frozenset[str]
 # What a retriever would send to another machine, said before anything is sent.
 
 
-_ADDRESSES = {"http": "url", "rerank": "endpoint"}
-"""Which option of a retriever names a service."""
+_ADDRESSES = {"http": "url", "rerank": "endpoint"}  # Which option of a retriever names a service
 
 
 def what_leaves(name: str, options: Mapping[str, Any], benchmark: Benchmark) -> str | None:

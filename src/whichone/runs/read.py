@@ -1,7 +1,5 @@
 """From a reader's name and options to answers on disk."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import shlex
@@ -48,13 +46,11 @@ from whichone.versions import code_of, environment
 
 
 BLOCK = 256
-STOP_AFTER = 20
-"""After so many failures in a row something is wrong with the reader, not with the questions."""
-SYNC = 0.5
-"""Seconds of answers that a power cut may cost; a killed process costs none."""
+STOP_AFTER = 20  # After so many failures in a row something is wrong with the reader, not with the questions
+SYNC = 0.5  # Seconds of answers that a power cut may cost; a killed process costs none
 
+# What answers may rest on: a reader's on what it was shown, a whole RAG's on the corpus.
 Cites = Literal["shown", "corpus", "anything"]
-"""What answers may rest on: a reader's on what it was shown, a whole RAG's on the corpus."""
 
 
 class ReadingRunner:
@@ -90,12 +86,7 @@ class ReadingRunner:
         self.wanted = checked_tasks(tasks, reader, benchmark)
 
     def run(
-        self,
-        path: Path,
-        *,
-        name: str,
-        description: Mapping[str, Any],
-        command: str | None = None,
+        self, path: Path, *, name: str, description: Mapping[str, Any], command: str | None = None
     ) -> Answers:
         parameters = masked(
             msgspec.to_builtins(
@@ -248,9 +239,7 @@ class ReadingRunner:
         last = time.perf_counter()
         for answer in self.reader.read(tasks):
             if count == len(tasks):
-                raise BadInput(
-                    f"the reader gives more answers than the {len(tasks)} questions it was asked"
-                )
+                raise BadInput(f"the reader gives more answers than the {len(tasks)} questions it was asked")
             self._check(tasks[count], answer)
             now = time.perf_counter()
             yield entry_of(tasks[count], answer, now - last)
@@ -438,11 +427,7 @@ def joined_name(reader: str, passages: str, retriever: str | None) -> str:
 
 
 def command_line(
-    benchmark: str | list[str],
-    answers: str | Path,
-    plan: ReadOptions,
-    setting: Setting,
-    run: Run | None,
+    benchmark: str | list[str], answers: str | Path, plan: ReadOptions, setting: Setting, run: Run | None
 ) -> str:
     """The command that makes the answers again; keys are in the environment, never in here."""
     places = [benchmark] if isinstance(benchmark, str) else benchmark

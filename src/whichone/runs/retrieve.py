@@ -1,7 +1,5 @@
 """From a retriever's name and options to a run on disk."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re
@@ -36,19 +34,15 @@ from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.options import takes
 from whichone.progress import talk
 from whichone.protocols import Retriever
-from whichone.retrieval.adapters.adapted import (
-    FunctionRetriever,
-    load_function,
-    only_this_code,
-)
+from whichone.retrieval.adapters.adapted import FunctionRetriever, load_function, only_this_code
 from whichone.retrieval.indexes import index_over
 from whichone.runs.options import RetrieveOptions
 from whichone.runs.provenance import what_leaves
 from whichone.runs.run import COUNTS, Run
 from whichone.runs.runner import run_retriever
 
+# What `whichone train` learned from; it is beside `best`, or one above for one of several encoders.
 EXAMPLES = "examples.jsonl"
-"""What `whichone train` learned from; it is beside `best`, or one above for one of several encoders."""
 _MODELS = ("encoder", "passage_encoder", "model")
 _BLOCK = 4_096
 
@@ -75,8 +69,8 @@ def learned_from(options: Mapping[str, Any], benchmark: Benchmark) -> int:
     return sum(number is not None for block in asked for number in learned.numbers(block))
 
 
+# Retrievers of others, which bring their own corpus.
 ASKED_ELSEWHERE = frozenset({"haystack", "http", "langchain", "llama-index", "mteb"})
-"""Retrievers of others, which bring their own corpus."""
 
 
 @takes(RetrieveOptions)
@@ -116,9 +110,7 @@ def retrieve(benchmark: Where, run: str | Path, plan: RetrieveOptions) -> Run:
             block=plan.block,
         )
     finally:
-        close = getattr(
-            opened_retriever, "close", None
-        )  # connections, stores; a retriever need not have it
+        close = getattr(opened_retriever, "close", None)  # connections, stores; a retriever need not have it
         if callable(close):
             close()
 
@@ -130,9 +122,7 @@ def _takes_index(retriever: str) -> bool:
     return bool(getattr(registry.find("retrievers", retriever), "takes_index", False))
 
 
-def _made_or_waited_for(
-    name: str, benchmark: Benchmark, work: Path, options: dict[str, Any]
-) -> Retriever:
+def _made_or_waited_for(name: str, benchmark: Benchmark, work: Path, options: dict[str, Any]) -> Retriever:
     """The retriever; where another process is building its index, wait and open what it built."""
     while True:
         try:
@@ -145,9 +135,7 @@ def _made_or_waited_for(
             wait_until_unlocked(place)
 
 
-def make_retriever(
-    name: str, benchmark: Benchmark, work: Path, options: dict[str, Any]
-) -> Retriever:
+def make_retriever(name: str, benchmark: Benchmark, work: Path, options: dict[str, Any]) -> Retriever:
     """A registered retriever over the benchmark's corpus, or the user's own `module:name`.
 
     What is named may be a function, which gets the options as further arguments, a class with
@@ -248,9 +236,7 @@ def _not_taken(name: str, make: Any, error: msgspec.ValidationError) -> UsageErr
     if known is None or unknown is None:
         return UsageError(f"{name} does not take these options: {error}")
     options = [field.name for field in msgspec.structs.fields(known)]
-    return UsageError(
-        f"{name} has no option {unknown[1]!r}", hint=did_you_mean(unknown[1], options)
-    )
+    return UsageError(f"{name} has no option {unknown[1]!r}", hint=did_you_mean(unknown[1], options))
 
 
 def as_retriever(search: Any, *, batched: bool | None = None, name: str | None = None) -> Retriever:
@@ -270,8 +256,8 @@ def default_index_folder(corpus: Corpus) -> Path:
 # Making a run again from what its manifest says, and comparing the two.
 
 
+# Further options of `whichone retrieve` that decide what a run contains.
 _TYPED = ("encoder", "model", "index", "returns")
-"""Further options of `whichone retrieve` that decide what a run contains."""
 _NOT_OPTIONS = {"k", COUNTS, "retriever", "returns"}
 
 
@@ -291,11 +277,7 @@ class Reproduced(msgspec.Struct, frozen=True):
 
 
 def reproduce(
-    run: str | Path,
-    out: str | Path | None = None,
-    *,
-    benchmark: str | None = None,
-    allow: Sequence[str] = (),
+    run: str | Path, out: str | Path | None = None, *, benchmark: str | None = None, allow: Sequence[str] = ()
 ) -> Reproduced:
     """Run the same system with the same options over the same benchmark, into `out` or for the comparison alone.
 

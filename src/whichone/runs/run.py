@@ -50,9 +50,7 @@ def _by_question(rows: pa.Table) -> pa.RecordBatch:
 _RESULTS = pa.schema([("question", pa.string()), ("results", pa.list_(pa.string()))])
 
 
-def beside(
-    queries: Iterable[Query], *records: Mapping[str, Any]
-) -> Iterator[tuple[Query, *tuple[Any, ...]]]:
+def beside(queries: Iterable[Query], *records: Mapping[str, Any]) -> Iterator[tuple[Query, *tuple[Any, ...]]]:
     """Each query with its record in every mapping, None where it has none; they are looked up many at once."""
     for block in blocks(queries, _TOGETHER):
         ids = [query.id for query in block]
@@ -72,8 +70,7 @@ def of_many(ranked: Mapping[str, Sequence[str]], questions: Sequence[str]) -> li
 
 MARK = "‡"
 NOTE = f"{MARK} saw more than the corpus"
-_OF_THE_BENCHMARK = ("gold", "bearer")
-"""Settings of reading that show passages chosen by who is asked about."""
+_OF_THE_BENCHMARK = ("gold", "bearer")  # Settings of reading that show passages chosen by who is asked about
 
 
 def sees(folder: Folder) -> tuple[str, ...]:
@@ -98,9 +95,7 @@ def more_than_corpus(seen: tuple[str, ...]) -> tuple[str, ...]:
 
 
 FAILURES = TableSchema(
-    "failures",
-    pa.schema([("question", pa.string()), ("error", pa.string())]),
-    ("question",),
+    "failures", pa.schema([("question", pa.string()), ("error", pa.string())]), ("question",)
 )
 
 
@@ -147,9 +142,7 @@ class Results:
         place: Where | None = where or self.folder.manifest.made.get("benchmark")
         if place is None:
             raise BadInput(
-                "it does not say where its benchmark is",
-                file=self.path,
-                hint="name it with --benchmark",
+                "it does not say where its benchmark is", file=self.path, hint="name it with --benchmark"
             )
         benchmark = Benchmark.open(place)
         if benchmark.id != self.benchmark_id:
@@ -180,20 +173,13 @@ RANKINGS = TableSchema(
     ),
     ("question", "rank"),
 )
-NOTES = TableSchema(
-    "notes",
-    pa.schema([("question", pa.string()), ("notes", pa.string())]),
-    ("question",),
-)
+NOTES = TableSchema("notes", pa.schema([("question", pa.string()), ("notes", pa.string())]), ("question",))
 TIMING = TableSchema(
-    "timing",
-    pa.schema([("question", pa.string()), ("seconds", pa.float64())]),
-    ("question",),
+    "timing", pa.schema([("question", pa.string()), ("seconds", pa.float64())]), ("question",)
 )
 
 
-COUNTS = "counts"
-"""Parameter of a run: "pages" where k of them were asked for; else k counts passages."""
+COUNTS = "counts"  # Parameter of a run: "pages" where k of them were asked for; else k counts passages
 
 
 class Run(Results):
@@ -220,9 +206,7 @@ class Run(Results):
         full = Seen()
         wanted = [("rank", "=", self.depth)]
         path = self.folder.path(RANKINGS.file)
-        ids = pq.read_table(path, columns=["question"], filters=wanted, pre_buffer=False)[
-            "question"
-        ]
+        ids = pq.read_table(path, columns=["question"], filters=wanted, pre_buffer=False)["question"]
         for batch in ids.chunks:
             full.add(batch.to_pylist(), range(len(batch)))
         return full
@@ -289,9 +273,7 @@ ANSWERS = TableSchema(
     ("question",),
 )
 LEFT_OUT = TableSchema(
-    "left_out",
-    pa.schema([("question", pa.string()), ("reason", pa.string())]),
-    ("question",),
+    "left_out", pa.schema([("question", pa.string()), ("reason", pa.string())]), ("question",)
 )
 ANSWERS_TIMING = TableSchema(
     "timing",
@@ -398,8 +380,7 @@ def _kind(folder: str) -> str:
     return decode_manifest(manifest).kind if manifest.is_file() else ""
 
 
-TRACE = "trace"
-"""The note of an answer in which an agent's trace is kept."""
+TRACE = "trace"  # The note of an answer in which an agent's trace is kept
 
 
 def trace_of(answer: Answer) -> Trace | None:

@@ -1,7 +1,5 @@
 """Anybody's rankings as a run: TREC runs, KILT and AmbER predictions, DPR results, linkers' files."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -30,8 +28,8 @@ from whichone.runs.predictions import (
 )
 from whichone.runs.run import FAILURES, KIND, RANKINGS, TIMING, Run
 
+# Those that runs are written in as well; linkers' files are only read.
 FORMATS = ("trec", "kilt", "amber", "dpr")
-"""Those that runs are written in as well; linkers' files are only read."""
 
 
 class Found(msgspec.Struct):
@@ -69,10 +67,7 @@ def import_run(
         try:
             _check_score(result, file)
             question, identity = ids.question(result), ids.result(result)
-            if (
-                format in ("kilt", "amber")
-                and lines.setdefault(question, result.line) != result.line
-            ):
+            if format in ("kilt", "amber") and lines.setdefault(question, result.line) != result.line:
                 raise BadInput(
                     f"the query was answered on line {lines[question]} already",
                     file=file,
@@ -116,9 +111,7 @@ def import_run(
             },
             made={
                 "benchmark": place,
-                **(
-                    {"left_out": f"line {skipped[0].line}: {skipped[0].message}"} if skipped else {}
-                ),
+                **({"left_out": f"line {skipped[0].line}: {skipped[0].message}"} if skipped else {}),
             },
         )
     return Run.open(out)
@@ -160,9 +153,7 @@ class _Ids:
         text = result.question
         question = self._questions.get(text) or self._questions.get(from_trec(text))
         if question is None:
-            raise BadInput(
-                "the benchmark has no such query", file=self._file, line=result.line, ids=[text]
-            )
+            raise BadInput("the benchmark has no such query", file=self._file, line=result.line, ids=[text])
         return question
 
     def result(self, result: Found) -> str | None:
@@ -203,9 +194,7 @@ def _rows(rankings: dict[str, list[tuple[str, float]]]) -> tuple[list[dict[str, 
     return rows, repeated
 
 
-def _results(
-    file: Path, format: str, benchmark: Benchmark, knowledge: str | Path | None
-) -> Iterator[Found]:
+def _results(file: Path, format: str, benchmark: Benchmark, knowledge: str | Path | None) -> Iterator[Found]:
     if format == "trec":
         yield from _trec(file)
     elif format == "msmarco":
@@ -228,9 +217,7 @@ def _trec(file: Path) -> Iterator[Found]:
             continue
         parts = text.decode("utf-8", "replace").split()
         if len(parts) < 5:
-            raise BadInput(
-                "six columns are expected: query Q0 id rank score tag", file=file, line=line
-            )
+            raise BadInput("six columns are expected: query Q0 id rank score tag", file=file, line=line)
         question, _, identity, rank, score, *tags = parts
         tag = tag if tag is not None else " ".join(tags)
         if " ".join(tags) != tag:

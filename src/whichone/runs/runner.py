@@ -3,8 +3,6 @@
 A run can be killed at any moment; started again it goes on after the last finished block.
 """
 
-from __future__ import annotations
-
 import shutil
 import threading
 import time
@@ -32,8 +30,7 @@ from whichone.runs.run import COUNTS, FAILURES, KIND, NOTES, RANKINGS, TIMING, R
 from whichone.versions import code_of, environment
 
 BLOCK = 256
-DEEPEST = 32
-"""So many times k passages are looked at for k pages."""
+DEEPEST = 32  # So many times k passages are looked at for k pages
 
 
 class _Block(msgspec.Struct):
@@ -176,11 +173,7 @@ class Runner:
         return block, RANKINGS.from_rows(rows)
 
     def _deepen(
-        self,
-        questions: Sequence[Question],
-        rankings: list[Ranking],
-        asked: list[int],
-        block: _Block,
+        self, questions: Sequence[Question], rankings: list[Ranking], asked: list[int], block: _Block
     ) -> None:
         """Ask on, twice as deep each time, where as many passages as were asked for are on fewer pages.
 
@@ -204,9 +197,7 @@ class Runner:
             few = self._on_few_pages(rankings, grown, depth)
         block.shallow += len(few) if depth < len(self.benchmark.corpus) else 0
 
-    def _on_few_pages(
-        self, rankings: Sequence[Ranking], places: Iterable[int], depth: int
-    ) -> list[int]:
+    def _on_few_pages(self, rankings: Sequence[Ranking], places: Iterable[int], depth: int) -> list[int]:
         """The places of the rankings that have fewer pages than k and might go on."""
         wanted = min(self.k, self.benchmark.corpus.page_count)
         return [
@@ -225,9 +216,7 @@ class Runner:
         while end < len(ranking.passages) and len(pages) < self.k:
             pages.add(self.check.page(ranking.passages[end]))
             end += 1
-        return msgspec.structs.replace(
-            ranking, passages=ranking.passages[:end], scores=ranking.scores[:end]
-        )
+        return msgspec.structs.replace(ranking, passages=ranking.passages[:end], scores=ranking.scores[:end])
 
     def _rows(self, ranking: Ranking) -> Iterator[dict[str, object]]:
         scores = ranking.scores or tuple(-float(r) for r in range(len(ranking.passages)))
@@ -291,9 +280,7 @@ class _Finished:
         decode = msgspec.json.Decoder(_Block).decode
         return (decode(note.read_bytes()) for note in self.notes)
 
-    def write(
-        self, schema: TableSchema, rows: Callable[[_Block], Sequence[Mapping[str, object]]]
-    ) -> int:
+    def write(self, schema: TableSchema, rows: Callable[[_Block], Sequence[Mapping[str, object]]]) -> int:
         """Write a table of what `rows` makes of each block."""
         tables = (schema.from_rows(rows(block)) for block in self)
         return self._write(schema, tables)
@@ -414,9 +401,7 @@ def _begin(folder: Folder, identity: Mapping[str, Any], code: str | None) -> Non
     if entries and entries[0] == identity:
         changed = any(entry.get("code") != code for entry in entries[1:])
         kept = any(folder.partial.glob("block-*.json"))
-        parameters = (
-            ": blocks that were made before the code changed are kept" if kept and changed else ""
-        )
+        parameters = ": blocks that were made before the code changed are kept" if kept and changed else ""
         talk(f"going on with {folder.root}{parameters}")
         folder.journal.append({"code": code})
         return
@@ -437,8 +422,7 @@ def _assemble(finished: _Finished) -> dict[str, Any]:
     encode = msgspec.json.encode
     if any(block.notes for block in finished):
         finished.write(
-            NOTES,
-            lambda b: [{"question": q, "notes": encode(n).decode()} for q, n in b.notes.items()],
+            NOTES, lambda b: [{"question": q, "notes": encode(n).decode()} for q, n in b.notes.items()]
         )
     return {
         "failures": failures,
@@ -480,8 +464,6 @@ def run_retriever(
 ) -> Run:
     """Run a retriever over a benchmark; `options` are those of `Runner`."""
     describe = getattr(retriever, "describe", None)
-    parameters = dict(
-        description or (describe() if describe else {"retriever": type(retriever).__name__})
-    )
+    parameters = dict(description or (describe() if describe else {"retriever": type(retriever).__name__}))
     runner = Runner(retriever, benchmark, k=k, **options)
     return runner.run(Path(path), name=name, description=parameters)

@@ -4,8 +4,6 @@
 of another bearer of the name instead of the gold one, which is what confusion does to a reader.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Mapping, Sequence
@@ -85,9 +83,7 @@ class Shows:
 
     def __init__(self, benchmark: Benchmark, setting: Setting, run: Run | None = None) -> None:
         if setting.needs_run and run is None:
-            raise UsageError(
-                f"--passages {setting.passages} needs a run", hint="name it: --run RUN"
-            )
+            raise UsageError(f"--passages {setting.passages} needs a run", hint="name it: --run RUN")
         if run is not None and run.benchmark_id != benchmark.id:
             raise BadInput(
                 f"the run is over {run.benchmark_id}, the questions are of {benchmark.id}",
@@ -152,9 +148,7 @@ class Shows:
         if len(passages_of_gold) <= depth:
             return passages_of_gold, 0
         if not paged:
-            return self._random(query, "gold").sample(passages_of_gold, depth), len(
-                passages_of_gold
-            ) - depth
+            return self._random(query, "gold").sample(passages_of_gold, depth), len(passages_of_gold) - depth
         kept = set(self._stating_first(query, passages_of_gold)[:depth])
         return [p for p in passages_of_gold if p in kept], len(passages_of_gold) - depth
 
@@ -286,27 +280,16 @@ def begin(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Entry]:
 
 def finished_entries(answers: Answers) -> dict[str, Entry]:
     """What finished answers contain, without the questions that failed or got an empty reply."""
-    usage = {
-        row.pop("question"): row for row in answers.folder.table(ANSWERS_TIMING.name).to_pylist()
-    }
+    usage = {row.pop("question"): row for row in answers.folder.table(ANSWERS_TIMING.name).to_pylist()}
     return {
-        question: Entry(
-            answer,
-            shown,
-            {k: v for k, v in usage.get(question, {}).items() if v is not None},
-        )
-        for (question, answer), shown in zip(
-            answers.answers.items(), answers.shown.values(), strict=True
-        )
+        question: Entry(answer, shown, {k: v for k, v in usage.get(question, {}).items() if v is not None})
+        for (question, answer), shown in zip(answers.answers.items(), answers.shown.values(), strict=True)
         if answer.notes.get("form") != "empty"
     }
 
 
 def write_tables(
-    folder: Folder,
-    queries: Sequence[Query],
-    entries: Mapping[str, Entry],
-    shown: Mapping[str, Shown],
+    folder: Folder, queries: Sequence[Query], entries: Mapping[str, Entry], shown: Mapping[str, Shown]
 ) -> dict[str, Any]:
     """The tables, from the journal's entries in the benchmark's order; what to count."""
     encode = msgspec.json.encode
@@ -324,16 +307,13 @@ def write_tables(
         }
         for e in good
     ]
-    failures = [
-        {"question": e.answer.question, "error": e.answer.error} for e in read if e.answer.error
-    ]
+    failures = [{"question": e.answer.question, "error": e.answer.error} for e in read if e.answer.error]
     left_out = [{"question": q.id, "reason": s} for q in queries if (s := shown[q.id].left_out)]
     folder.write(ANSWERS, ANSWERS.from_rows(answers))
     folder.write(FAILURES, FAILURES.from_rows(failures))
     folder.write(LEFT_OUT, LEFT_OUT.from_rows(left_out))
     folder.write(
-        ANSWERS_TIMING,
-        ANSWERS_TIMING.from_rows([{"question": e.answer.question, **e.usage} for e in read]),
+        ANSWERS_TIMING, ANSWERS_TIMING.from_rows([{"question": e.answer.question, **e.usage} for e in read])
     )
     return {
         "questions": len(queries),
@@ -362,8 +342,8 @@ def latency(entries: Mapping[str, Entry]) -> dict[str, Any]:
 # Which tasks a reader can do and is asked; every other question is left out, with the reason.
 
 
+# Tasks that are no plain questions; every other name (EntityQuestions, PopQA and so on) is of question answering.
 OTHERS = frozenset({"fc", "sf", "el", "dialogue", "ambigdocs", "act"})
-"""Tasks that are no plain questions; every other name (EntityQuestions, PopQA and so on) is of question answering."""
 
 
 def kind_of(task: str) -> str:
@@ -390,15 +370,11 @@ def checked_tasks(wanted: Sequence[str], reader: Reader, benchmark: Benchmark) -
     beyond = [task for task in wanted if able and not {task, kind_of(task)} & set(able)]
     if beyond:
         name = getattr(reader, "name", type(reader).__name__)
-        raise UsageError(
-            f"the reader {name} cannot do the task {beyond[0]}, only {', '.join(able)}"
-        )
+        raise UsageError(f"the reader {name} cannot do the task {beyond[0]}, only {', '.join(able)}")
     return tuple(dict.fromkeys(wanted))
 
 
-def not_for_reader(
-    queries: Sequence[Query], reader: Reader, wanted: Sequence[str]
-) -> dict[str, str]:
+def not_for_reader(queries: Sequence[Query], reader: Reader, wanted: Sequence[str]) -> dict[str, str]:
     """By question: why it is not asked."""
     able = tasks_of(reader)
     reasons: dict[str, str] = {}

@@ -1,12 +1,11 @@
 """What the language of a text decides: its stemmer, its stop words, and where its sentences end."""
 
-from __future__ import annotations
-
 import functools
 import re
 from importlib import resources
 
 ENGLISH = "en"
+# Languages with a stemmer of Snowball, by their code.
 SNOWBALL = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
     "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian",
@@ -16,7 +15,6 @@ SNOWBALL = {
     "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian", "st": "sesotho",
     "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
-"""Languages with a stemmer of Snowball, by their code."""
 
 _INITIAL = re.compile(r"(?:^|[\s(.])[^\W\d_]\.$")
 

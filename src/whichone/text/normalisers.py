@@ -1,7 +1,5 @@
 """Texts as the published programs compare them: SQuAD's and KILT's, AmbER's, AmbigDocs', DrQA's, and ROUGE-L."""
 
-from __future__ import annotations
-
 import re
 import string
 import unicodedata
@@ -76,9 +74,7 @@ def _words_found(prediction: SentenceWords, gold: SentenceWords, shared: frozens
             if open_words.isdisjoint(vocabulary & gold_vocabulary):
                 continue  # this pair cannot add a word
             columns = columns or _columns(sentence)
-            open_words.difference_update(
-                longest_common_subsequence(gold_sentence, sentence, columns)
-            )
+            open_words.difference_update(longest_common_subsequence(gold_sentence, sentence, columns))
             if not open_words:
                 return len(shared)
     return len(shared) - len(open_words)

@@ -14,38 +14,17 @@ from sentence_transformers.sparse_encoder.losses import SpladeLoss
 from sentence_transformers.util import maxsim
 
 from whichone.errors import UsageError
-from whichone.retrieval.dense.dpr import (
-    DprSide,
-    dpr_from_bert,
-    is_dpr,
-    open_dpr,
-    save_own_checkpoint,
-)
+from whichone.retrieval.dense.dpr import DprSide, dpr_from_bert, is_dpr, open_dpr, save_own_checkpoint
 from whichone.retrieval.dense.encoder import refuse_cross_encoder
 from whichone.retrieval.sparse import splade_model
 from whichone.retrieval.token_vectors import token_model
-from whichone.training.examples import (
-    Example,
-    Text,
-    check_negatives,
-    passages_of_batch,
-    training_identity,
-)
+from whichone.training.examples import Example, Text, check_negatives, passages_of_batch, training_identity
 from whichone.training.loop import Joined
-from whichone.training.trainer import (
-    Mode,
-    Settings,
-    Start,
-    Training,
-    chosen_device,
-    loading,
-    place_of,
-)
+from whichone.training.trainer import Mode, Settings, Start, Training, chosen_device, loading, place_of
 
 QUESTION, PASSAGE = "question_", "passage_"
 TASKS = {QUESTION: "query", PASSAGE: "document"}
-Vectors = Any
-"""A tensor with a row for each text; of a late-interaction model one of each token, and a mask."""
+Vectors = Any  # A tensor with a row for each text; of a late-interaction model one of each token, and a mask
 
 
 class RankingLoss(torch.nn.Module):  # type: ignore[misc]  # torch has no types here
@@ -91,8 +70,7 @@ def unit_vectors(model: Any, features: dict[str, Any], task: str) -> torch.Tenso
 
 
 def word_weights(model: Any, features: dict[str, Any], task: str) -> torch.Tensor:
-    weights: torch.Tensor = model(features)["sentence_embedding"].float()
-    return weights
+    return model(features)["sentence_embedding"].float()
 
 
 def token_vectors(model: Any, features: dict[str, Any], task: str) -> Vectors:
@@ -102,10 +80,7 @@ def token_vectors(model: Any, features: dict[str, Any], task: str) -> Vectors:
 
 def all_maxsim(questions: Vectors, passages: Vectors) -> torch.Tensor:
     """MaxSim of every question with every passage."""
-    scores: torch.Tensor = maxsim(
-        questions[0], passages[0], a_mask=questions[1], b_mask=passages[1]
-    )
-    return scores
+    return maxsim(questions[0], passages[0], a_mask=questions[1], b_mask=passages[1])
 
 
 def also_gold(batch: Sequence[Example], passages: Sequence[Text]) -> torch.Tensor:
@@ -222,9 +197,7 @@ class EncoderTraining(Training[Example]):
         model = self.opened(start, settings, device)
         if not hasattr(self, "asks"):  # one model does both
             self.asks = self.tells = SentenceTower(model)
-        super().__init__(
-            model, examples, held_out, folder, settings, device=device, identity=identity
-        )
+        super().__init__(model, examples, held_out, folder, settings, device=device, identity=identity)
 
     @abstractmethod
     def opened(self, start: Start, settings: Settings, device: str) -> Any:
@@ -261,9 +234,7 @@ class Towers:
         self.shared = questions is passages
 
     @classmethod
-    def load(
-        cls, start: Start, mode: Mode, longest: int, device: str, *, dpr: bool = False
-    ) -> Towers:
+    def load(cls, start: Start, mode: Mode, longest: int, device: str, *, dpr: bool = False) -> Towers:
         """From one checkpoint or two; a folder with `questions/` and `passages/` contains two."""
         place, other = place_of(start.checkpoint), start.passages and place_of(start.passages)
         if other is None and (Path(place) / "questions").is_dir():
@@ -334,22 +305,16 @@ class BiEncoderTraining(EncoderTraining):
 
     def _loss(self, label: torch.Tensor, **inputs: Any) -> torch.Tensor:
         questions, passages = (
-            {k.removeprefix(part): v for k, v in inputs.items() if k.startswith(part)}
-            for part in TASKS
+            {k.removeprefix(part): v for k, v in inputs.items() if k.startswith(part)} for part in TASKS
         )
-        vectors = [
-            self.asks.vectors(questions),
-            self.tells.vectors(passages),
-        ]
+        vectors = [self.asks.vectors(questions), self.tells.vectors(passages)]
         return self.ranking.compute_loss_from_embeddings(vectors, label)
 
     def accuracy(self) -> float:
         """How often the right passage beats the examples' wrong ones and all other right ones."""
         examples, towers = self.held_out, self.towers
         passages = list(
-            dict.fromkeys(
-                [e.positive for e in examples] + [n.passage for e in examples for n in e.negatives]
-            )
+            dict.fromkeys([e.positive for e in examples] + [n.passage for e in examples for n in e.negatives])
         )
         place = {p: i for i, p in enumerate(passages)}
         vectors = towers.encoded(self.tells.passages, passages, self.tells)
@@ -397,8 +362,7 @@ class LateTraining(EncoderTraining):
         def scores(question: str, texts: list[str]) -> list[float]:
             asked = self.model.encode_query([question], show_progress_bar=False)
             shown = self.model.encode_document(texts, show_progress_bar=False)
-            values: list[float] = maxsim(asked, shown)[0].tolist()
-            return values
+            return maxsim(asked, shown)[0].tolist()
 
         return self.wins(scores)
 
@@ -428,8 +392,7 @@ class SparseTraining(EncoderTraining):
         def scores(question: str, texts: list[str]) -> list[float]:
             given = {"convert_to_sparse_tensor": False, "show_progress_bar": False}
             asked = self.model.encode_query([question], **given)
-            values: list[float] = (asked @ self.model.encode_document(texts, **given).T)[0].tolist()
-            return values
+            return (asked @ self.model.encode_document(texts, **given).T)[0].tolist()
 
         return self.wins(scores)
 
@@ -444,9 +407,7 @@ class PairsLoss(torch.nn.Module):  # type: ignore[misc]  # torch has no types he
         super().__init__()
         self.model = model
 
-    def forward(
-        self, features: Sequence[dict[str, Any]], labels: torch.Tensor, **_: Any
-    ) -> torch.Tensor:
+    def forward(self, features: Sequence[dict[str, Any]], labels: torch.Tensor, **_: Any) -> torch.Tensor:
         scores = self.model(dict(features[0]))["scores"].float().view(-1)
         padded = torch.nn.utils.rnn.pad_sequence(
             list(scores.split(labels.tolist())), batch_first=True, padding_value=float("-inf")
@@ -483,9 +444,7 @@ class CrossEncoderTraining(EncoderTraining):
             [e.positive, *e.wrong(kinds, hard, epoch), *others(batch, i, self.settings.others)]
             for i, e in enumerate(batch)
         ]
-        pairs = [
-            (e.question, p.joined()) for e, held in zip(batch, lists, strict=True) for p in held
-        ]
+        pairs = [(e.question, p.joined()) for e, held in zip(batch, lists, strict=True) for p in held]
         sizes = torch.tensor([len(held) for held in lists])
         return {"pairs": dict(self.model.preprocess(pairs)), "label": sizes}
 

@@ -1,7 +1,5 @@
 """What a retriever learns from: questions with a right passage and wrong ones, of named kinds."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from codecs import BOM_UTF8
@@ -128,9 +126,7 @@ def _from_dpr(record: dict[str, Any], n: int, path: Path) -> Example | None:
             split=str(record.get("split") or ""),
         )
     except (*ODD_RECORD, msgspec.ValidationError) as error:
-        raise BadInput(
-            f"record {n} is not one of DPR's training records: {error}", file=path
-        ) from error
+        raise BadInput(f"record {n} is not one of DPR's training records: {error}", file=path) from error
 
 
 def _text(ctx: dict[str, Any]) -> Text:
@@ -150,9 +146,7 @@ def kinds(examples: Iterable[Example]) -> dict[str, int]:
 def check_negatives(examples: Sequence[Example], wanted: Sequence[str]) -> None:
     """Refuse a training for which there is no wrong passage of a kind that was asked for."""
     missing = [
-        kind
-        for kind in wanted
-        if not any(n.kind in (kind, "given") for e in examples for n in e.negatives)
+        kind for kind in wanted if not any(n.kind in (kind, "given") for e in examples for n in e.negatives)
     ]
     if missing:
         raise BadInput(
@@ -172,17 +166,10 @@ def training_identity(
     model: str, start: Mapping[str, Any], examples: Sequence[Example], held_out: Sequence[Example]
 ) -> dict[str, Any]:
     """What makes a training the same one: the kind of model, its first weights, what it learns from."""
-    return {
-        "model": model,
-        **start,
-        "examples": examples_hash(examples),
-        "held_out": examples_hash(held_out),
-    }
+    return {"model": model, **start, "examples": examples_hash(examples), "held_out": examples_hash(held_out)}
 
 
-def passages_of_batch(
-    batch: Sequence[Example], kinds: Sequence[str], hard: int, epoch: int
-) -> list[Text]:
+def passages_of_batch(batch: Sequence[Example], kinds: Sequence[str], hard: int, epoch: int) -> list[Text]:
     """The right passage of each example in their order, then the wrong ones of all."""
     wrong = [text for example in batch for text in example.wrong(kinds, hard, epoch)]
     return [example.positive for example in batch] + wrong
@@ -193,23 +180,15 @@ def passages_of_batch(
 
 KINDS: tuple[NegativeKind, ...] = ("bm25", "namesake")
 SEARCHES: dict[NegativeKind, Any] = {"bm25": Bm25, "tfidf": TfIdf}
-DEPTH = 30
-"""How far a search is looked through for wrong passages."""
-BLOCK = 1_000
-"""Queries whose negatives are mined and whose passages are read together."""
+DEPTH = 30  # How far a search is looked through for wrong passages
+BLOCK = 1_000  # Queries whose negatives are mined and whose passages are read together
 
 
 class ExampleMaker:
     """Finds each query's right and wrong passages in a benchmark's corpus, which stays on disk."""
 
     def __init__(
-        self,
-        benchmark: Benchmark,
-        work: Path,
-        *,
-        kinds: Sequence[str] = KINDS,
-        most: int = 4,
-        seed: int = 0,
+        self, benchmark: Benchmark, work: Path, *, kinds: Sequence[str] = KINDS, most: int = 4, seed: int = 0
     ) -> None:
         self.benchmark = benchmark
         self.kinds = kinds
@@ -217,9 +196,7 @@ class ExampleMaker:
         self.seed = seed
         self._corpus = benchmark.corpus
         self._searches = {
-            kind: made.over(benchmark.corpus, work).search
-            for kind, made in SEARCHES.items()
-            if kind in kinds
+            kind: made.over(benchmark.corpus, work).search for kind, made in SEARCHES.items() if kind in kinds
         }
 
     def examples(self, queries: Sequence[Query]) -> tuple[list[Example], list[str]]:
@@ -276,9 +253,7 @@ class ExampleMaker:
 
     def _passage(self, found: str) -> str | None:
         """A passage, or the first one of a page."""
-        return (
-            found if page_of(found) != found else next(iter(self._corpus.passages_of(found)), None)
-        )
+        return found if page_of(found) != found else next(iter(self._corpus.passages_of(found)), None)
 
     def _on_pages(self, pages: Sequence[str]) -> list[Passage]:
         """The passages of pages, in their order; pages that are not in the corpus have none."""

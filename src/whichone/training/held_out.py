@@ -1,7 +1,5 @@
 """Train and held-out parts that share no name, and the refusal of those that do."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

@@ -18,8 +18,7 @@ from whichone.files.folder import can_go_on
 from whichone.progress import talk
 from whichone.training.trainer import CHECKPOINTS, Settings, Stop, Training
 
-STATE = "trainer_state.json"
-"""Of a checkpoint; the trainer writes it last."""
+STATE = "trainer_state.json"  # Of a checkpoint; the trainer writes it last
 
 
 class Joined(torch.nn.Module):  # type: ignore[misc]  # torch has no types here
@@ -96,9 +95,7 @@ class Account(transformers.TrainerCallback):  # type: ignore[misc]  # transforme
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._advance(1)
         ends = state.global_step % self._training.updates == 0
-        if (
-            self._stop.asked or state.global_step % self._training.settings.every == 0
-        ) and not ends:
+        if (self._stop.asked or state.global_step % self._training.settings.every == 0) and not ends:
             control.should_save = control.should_log = True
         if self._stop.asked:
             control.should_training_stop = True
@@ -278,8 +275,7 @@ def _is_over(checkpoint: Path, settings: Settings) -> bool:
     early = state.get("stateful_callbacks", {}).get("EarlyStoppingCallback", {})
     waited = early.get("attributes", {}).get("early_stopping_patience_counter", 0)
     return bool(
-        state["global_step"] >= state["max_steps"]
-        or (settings.patience and waited >= settings.patience)
+        state["global_step"] >= state["max_steps"] or (settings.patience and waited >= settings.patience)
     )
 
 

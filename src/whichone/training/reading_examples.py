@@ -1,7 +1,5 @@
 """What a reader learns from: a question with a passage, and what is to be said of it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from itertools import chain
@@ -23,30 +21,19 @@ from whichone.records import Query
 from whichone.retrieval.bm25 import Bm25
 from whichone.runs.run import Run
 from whichone.runs.shown import Setting, Shows, kind_of
-from whichone.training.examples import (
-    BLOCK,
-    Example,
-    ExampleMaker,
-    Negative,
-    Text,
-    nothing_to_learn,
-)
+from whichone.training.examples import BLOCK, Example, ExampleMaker, Negative, Text, nothing_to_learn
 from whichone.training.held_out import report_taken
 from whichone.training.training_data import Plan, Source, learned_sources
 
 Kind = Literal["extractive", "seq2seq", "claims"]
 Context = Literal["none", "gold", "retrieved"]
 
+# Whose best passage of a wrong page has no answer: AmbER's readers learn from TF-IDF's.
 Negatives = Literal["bm25", "tfidf", "namesake", "kilt"]
-"""Whose best passage of a wrong page has no answer: AmbER's readers learn from TF-IDF's."""
 
-TASKS: dict[Kind, tuple[str, ...]] = {
-    "extractive": QUESTIONS,
-    "seq2seq": QUESTIONS,
-    "claims": ("fc",),
-}
+TASKS: dict[Kind, tuple[str, ...]] = {"extractive": QUESTIONS, "seq2seq": QUESTIONS, "claims": ("fc",)}
+# Tasks whose answers a sequence-to-sequence model learns to write with a context of passages.
 GENERATED = (*QUESTIONS, "fc", "el", "dialogue")
-"""Tasks whose answers a sequence-to-sequence model learns to write with a context of passages."""
 
 
 class ReadingExample(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -123,10 +110,7 @@ def _read(query: Query, example: Example, kind: Kind) -> list[ReadingExample]:
         return []
     target = NEUTRAL if kind == "claims" else NONE if kind == "seq2seq" else ""
     wrong = (negative.passage for negative in example.negatives)
-    return [
-        positive,
-        *(ReadingExample(query.id, positive.question, w.title, w.text, target) for w in wrong),
-    ]
+    return [positive, *(ReadingExample(query.id, positive.question, w.title, w.text, target) for w in wrong)]
 
 
 def with_gold_page_negative(benchmark: Benchmark, example: Example, seed: int) -> Example:
@@ -227,9 +211,7 @@ class ContextExamples:
         return next(iter(self.benchmark.corpus.passages_of(identity)), None)
 
 
-def reading_queries(
-    plan: Plan, seed: int, work: Path
-) -> tuple[list[Source[Query]], Sequence[Query]]:
+def reading_queries(plan: Plan, seed: int, work: Path) -> tuple[list[Source[Query]], Sequence[Query]]:
     """Each source's benchmark with its training queries, and all queries that are never learned from."""
     sources, unseen = learned_sources(plan, seed, work)
     for source in sources:

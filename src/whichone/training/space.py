@@ -4,8 +4,6 @@ EntityQuestions, Figure 2: the gold passages of one relation beside those of all
 what concerns namesakes: how close the bearers of one name lie.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -50,12 +48,7 @@ class Closeness(msgspec.Struct, frozen=True):
 
 
 def sample_passages(
-    benchmarks: Sequence[Benchmark],
-    work: Path,
-    relation: str | None,
-    *,
-    most: int = 400,
-    seed: int = 0,
+    benchmarks: Sequence[Benchmark], work: Path, relation: str | None, *, most: int = 400, seed: int = 0
 ) -> Sample:
     """Drawn by the seed alone; without a relation the one with most questions of all benchmarks."""
     by_relation: dict[str, dict[Text, None]] = {}
@@ -71,9 +64,7 @@ def sample_passages(
             f"no question asks for the relation {relation!r}", hint=did_you_mean(relation, known)
         )
     asked = known[relation]
-    others = tuple(
-        dict.fromkeys(t for r, held in sorted(by_relation.items()) if r != relation for t in held)
-    )
+    others = tuple(dict.fromkeys(t for r, held in sorted(by_relation.items()) if r != relation for t in held))
     others = tuple(t for t in others if t not in set(asked))
     generator = np.random.default_rng(seed)
     asked, others = _drawn(asked, most, generator), _drawn(others, most, generator)
@@ -121,8 +112,7 @@ def vectors_of(encoder: Encoder, sample: Sample) -> Points:
     """Unit vectors, so that closeness is the cosine whatever the encoder was trained with."""
     texts = sample.texts()
     vectors = encoder.passages([t.title for t in texts], [t.text for t in texts])
-    unit: Points = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return unit
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
 def closeness(name: str, vectors: Points, sample: Sample) -> Closeness:

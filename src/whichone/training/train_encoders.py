@@ -95,9 +95,7 @@ def _trained(
     trained = training.run()
     description: dict[str, Any] = {"kind": kind}
     if per_relation:
-        description["relations"] = train_per_relation(
-            settings, data.learn, data.watch, folder, start, device
-        )
+        description["relations"] = train_per_relation(settings, data.learn, data.watch, folder, start, device)
     write_examples(folder / "examples.jsonl", data.learn)
     write_account(
         folder,
@@ -118,8 +116,7 @@ def _trained(
 # come near to BM25. The passages' vectors are made once and asked by all of them.
 
 
-LEAST_WATCHED = 20
-"""Held-out examples of a relation at least; by fewer its training is not stopped early."""
+LEAST_WATCHED = 20  # Held-out examples of a relation at least; by fewer its training is not stopped early
 
 
 def train_per_relation(
@@ -137,9 +134,7 @@ def train_per_relation(
     chosen = {r: held for r, held in by_relation.items() if len(held) >= settings.batch}
     few = sorted(set(by_relation) - set(chosen))
     if few:
-        talk(
-            f"too few examples for an encoder of their own, left to the joint one: {', '.join(few)}"
-        )
+        talk(f"too few examples for an encoder of their own, left to the joint one: {', '.join(few)}")
     if not chosen:
         raise BadInput(
             f"no relation has {settings.batch} examples",
@@ -194,9 +189,7 @@ def _assemble(folder: Path, learn: Sequence[Example], relations: Sequence[str]) 
     for relation in relations:
         name = folder_name(relation)
         _linked(folder / RELATIONS / name / "best" / "questions", beside / RELATIONS / name)
-    asked = [
-        (e.question, e.name, folder_name(e.relation)) for e in learn if e.relation in relations
-    ]
+    asked = [(e.question, e.name, folder_name(e.relation)) for e in learn if e.relation in relations]
     learned_routes(asked).save(beside / ROUTES)
     shutil.rmtree(best, ignore_errors=True)
     beside.rename(best)

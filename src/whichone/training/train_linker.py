@@ -22,13 +22,7 @@ from whichone.options import takes
 from whichone.progress import talk
 from whichone.retrieval.blink import Blink, descriptions
 from whichone.retrieval.blink_models import BlinkModel, MentionText, new_blink
-from whichone.training.held_out import (
-    Taken,
-    all_queries,
-    report_taken,
-    split_mark,
-    training_records,
-)
+from whichone.training.held_out import Taken, all_queries, report_taken, split_mark, training_records
 from whichone.training.trainer import (
     E,
     LinkerOptions,
@@ -107,9 +101,7 @@ def link_examples(
                 LinkExample(identity, mention, page, title, text)
                 for ((identity, mention, page), _), (title, text) in zip(block, about, strict=True)
             ]
-        account = Taken(
-            str(source), len(usable), left, without_passage=max(0, len(read) - len(usable))
-        )
+        account = Taken(str(source), len(usable), left, without_passage=max(0, len(read) - len(usable)))
         report_taken(account)
         if taken is not None:
             taken.append(account)
@@ -141,9 +133,7 @@ def _mentions(source: Path, corpus: Corpus) -> Iterator[tuple[_Item, str | None]
         mention = marked(record.input)
         if mention is None:
             raise BadInput(
-                "the input marks no mention between [START_ENT] and [END_ENT]",
-                file=source,
-                line=line,
+                "the input marks no mention between [START_ENT] and [END_ENT]", file=source, line=line
             )
         entries: list[Any] = [e for o in record.output for e in o.provenance or ()]
         known = next((e.wikipedia_id for e in entries if e.wikipedia_id is not None), None)
@@ -162,8 +152,7 @@ def marked(text: str) -> MentionText | None:
 # `whichone train linker`: BLINK's two stages, on mentions with the pages they mean; exact to resume.
 
 
-BLOCK = 512
-"""Mentions whose candidates are looked for together."""
+BLOCK = 512  # Mentions whose candidates are looked for together
 
 
 class StageTraining(Training[E]):
@@ -239,9 +228,7 @@ class BiTraining(StageTraining[LinkExample]):
         vectors = self.blink.entities([t for t, _ in about], [d for _, d in about])
         asked = self.blink.mentions([e.mention for e in self.held_out])
         best = (asked @ vectors.T).argmax(1)
-        return float(
-            np.mean([pages[n] == e.page for n, e in zip(best, self.held_out, strict=True)])
-        )
+        return float(np.mean([pages[n] == e.page for n, e in zip(best, self.held_out, strict=True)]))
 
     def _scores(self, batch: Sequence[LinkExample]) -> torch.Tensor:
         blink, bi = self.blink, self.blink.bi
@@ -275,9 +262,7 @@ class CrossTraining(StageTraining[Candidates]):
         assert self.blink.cross is not None
         tensors = self.blink.tensors(ids, pairs=True)
         scores = self.blink.cross.encoder(*tensors).float()[:, 0].split(sizes)
-        padded = torch.nn.utils.rnn.pad_sequence(
-            list(scores), batch_first=True, padding_value=float("-inf")
-        )
+        padded = torch.nn.utils.rnn.pad_sequence(list(scores), batch_first=True, padding_value=float("-inf"))
         right = torch.zeros(len(batch), dtype=torch.long, device=padded.device)
         return torch.nn.functional.cross_entropy(padded, right)
 
@@ -316,11 +301,7 @@ def train_linker(
 
     torch.manual_seed(settings.seed)  # of the cross-encoder's head, which is made anew
     blink = new_blink(place_of(plan.checkpoint), device)
-    description = {
-        **Start(plan.checkpoint).identity(),
-        "corpus": opened.hash,
-        "examples": _digest(examples),
-    }
+    description = {**Start(plan.checkpoint).identity(), "corpus": opened.hash, "examples": _digest(examples)}
     bi = BiTraining(
         blink, examples, dev, folder / "bi", settings, {"model": "blink bi-encoder", **description}
     ).run()

@@ -68,12 +68,8 @@ class RagStart(msgspec.Struct, frozen=True, kw_only=True):
     def passages(self) -> str:
         """The folder of the passage encoder; the other half of a pair where none is named."""
         value = self.passage_encoder or self.question_encoder
-        if value is None or (
-            self.passage_encoder is None and passage_folder(value) == Path(place_of(value))
-        ):
-            raise UsageError(
-                "the fixed index needs a passage encoder", hint="--passage-encoder FOLDER"
-            )
+        if value is None or (self.passage_encoder is None and passage_folder(value) == Path(place_of(value))):
+            raise UsageError("the fixed index needs a passage encoder", hint="--passage-encoder FOLDER")
         return str(passage_folder(place_of(value)))
 
     def places(self) -> list[str]:
@@ -133,18 +129,14 @@ class RagTraining(Training[RagExample]):
         places = start.places()
         first = initialisation_of(places[-1], self.rag.rag)
         tokenizer = self.rag.tokenizer
-        longest = max(
-            (len(tokenizer(text_target=e.target)["input_ids"]) for e in examples), default=0
-        )
+        longest = max((len(tokenizer(text_target=e.target)["input_ids"]) for e in examples), default=0)
         self.taught = Taught(
             initialisation=msgspec.structs.replace(
                 first, checkpoint=" + ".join(Path(p).name for p in places)
             ),
             longest=min(longest, self.target_limit),
         )
-        self.trained = rag_reader.Trained(
-            passage_encoder=start.passages(), documents=self.options.documents
-        )
+        self.trained = rag_reader.Trained(passage_encoder=start.passages(), documents=self.options.documents)
         parts = {"questions": self.rag.encoder, "generator": self.rag.generator}
         model = Joined(parts, (), self.loss)
         identity = {
@@ -157,9 +149,7 @@ class RagTraining(Training[RagExample]):
         }
         if held_out:
             identity["held_out"] = examples_hash(held_out)
-        super().__init__(
-            model, examples, held_out, folder, settings, device=device, identity=identity
-        )
+        super().__init__(model, examples, held_out, folder, settings, device=device, identity=identity)
         self._rows: dict[str, int] = {e.id: n for n, e in enumerate(examples)}
         self._documents: tuple[int, Rows] | None = None
 
@@ -200,9 +190,7 @@ class RagTraining(Training[RagExample]):
         room = self.rag.longest // 2
         return fitted_question(self.rag.tokenizer, example.question, example.task, room)
 
-    def _rows_of(
-        self, batch: Sequence[RagExample], vectors: torch.Tensor, epoch: int | None
-    ) -> Rows:
+    def _rows_of(self, batch: Sequence[RagExample], vectors: torch.Tensor, epoch: int | None) -> Rows:
         """The documents of a batch by vectors as new as `reencode` wants them."""
         if self.options.reencode == "step" or epoch is None:
             return self.index.best(vectors, self.options.documents)
@@ -217,14 +205,11 @@ class RagTraining(Training[RagExample]):
 
         file = self.folder / f"documents-{epoch}.npy"
         if file.exists():
-            held: Rows = np.load(file)
-            return held
+            return np.load(file)
         asked, size = [e.question for e in self.examples], 4_096
         with torch.no_grad():
             results = [
-                self.index.best(
-                    self.rag.question_vectors(asked[n : n + size]), self.options.documents
-                )
+                self.index.best(self.rag.question_vectors(asked[n : n + size]), self.options.documents)
                 for n in range(0, len(asked), size)
             ]
         rows = np.concatenate(results)
@@ -268,9 +253,7 @@ def train_rag(
     work = default_index_folder(corpus)
     how = {"search": options.search, "index": options.index}
     index = DocumentIndex.over(corpus, passages, work, device, **how)
-    training = RagTraining(
-        start, index, examples, folder, settings, options, held_out=dev, device=device
-    )
+    training = RagTraining(start, index, examples, folder, settings, options, held_out=dev, device=device)
     trained = training.run()
     write_json_lines(folder / "examples.jsonl", examples)
     write_account(

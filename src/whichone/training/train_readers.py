@@ -30,14 +30,7 @@ from whichone.reading.seq2seq import joined_input, prefixed
 from whichone.records import Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import Run
-from whichone.training.examples import (
-    BLOCK,
-    Example,
-    Text,
-    examples_hash,
-    training_identity,
-    write_examples,
-)
+from whichone.training.examples import BLOCK, Example, Text, examples_hash, training_identity, write_examples
 from whichone.training.reading_examples import (
     Context,
     ContextExamples,
@@ -67,8 +60,7 @@ if TYPE_CHECKING:
 
 
 LABELS = (SUPPORTS, REFUTES, NEUTRAL)
-MOST = 1024
-"""Tokens of a target at most, of a model that has no limit of its own (T5)."""
+MOST = 1024  # Tokens of a target at most, of a model that has no limit of its own (T5)
 CLASSES: dict[Kind, str] = dict(zip(("extractive", "seq2seq", "claims"), HEADS, strict=True))
 
 
@@ -118,18 +110,12 @@ class ReaderTraining(Training[ReadingExample]):
             longest=self._longest_target(examples) if kind == "seq2seq" else 0,
             **(taught or {}),
         )
-        identity = {
-            "model": kind,
-            **Start(str(checkpoint)).identity(),
-            "examples": examples_hash(examples),
-        }
+        identity = {"model": kind, **Start(str(checkpoint)).identity(), "examples": examples_hash(examples)}
         if self.prefix:
             identity["prefix"] = self.prefix
         if held_out:
             identity["held_out"] = examples_hash(held_out)
-        super().__init__(
-            model, examples, held_out, folder, settings, device=device, identity=identity
-        )
+        super().__init__(model, examples, held_out, folder, settings, device=device, identity=identity)
 
     def _longest_target(self, examples: Sequence[ReadingExample]) -> int:
         """Tokens of the longest target; those beyond what the model can write are counted and said."""
@@ -208,9 +194,7 @@ def _extractive(training: ReaderTraining, batch: Sequence[ReadingExample]) -> An
     begin, end = [], []
     for i, example in enumerate(batch):
         place = (
-            _token_span(encoded, i, starts[i], starts[i] + len(example.target))
-            if starts[i] >= 0
-            else (0, 0)
+            _token_span(encoded, i, starts[i], starts[i] + len(example.target)) if starts[i] >= 0 else (0, 0)
         )
         begin.append(place[0])
         end.append(place[1])
@@ -236,9 +220,7 @@ def _titled_around(example: ReadingExample, characters: int) -> tuple[str, int]:
 
 def _token_span(created: Any, row: int, start: int, end: int) -> tuple[int, int]:
     offsets, inside = created["offset_mapping"][row].tolist(), created.sequence_ids(row)
-    tokens = [
-        i for i, (a, b) in enumerate(offsets) if inside[i] == 1 and a < end and b > start and b > a
-    ]
+    tokens = [i for i, (a, b) in enumerate(offsets) if inside[i] == 1 and a < end and b > start and b > a]
     return (tokens[0], tokens[-1]) if tokens else (0, 0)
 
 
@@ -338,15 +320,7 @@ def train_reader(
         "prefix": shown.prefix,
     }
     training = ReaderTraining(
-        kind,
-        checkpoint,
-        examples,
-        folder,
-        settings,
-        held_out=dev,
-        device=device,
-        taught=taught,
-        tasks=tasks,
+        kind, checkpoint, examples, folder, settings, held_out=dev, device=device, taught=taught, tasks=tasks
     )
     trained = training.run()
     write_json_lines(folder / "examples.jsonl", examples)
@@ -380,13 +354,7 @@ def _examples_of(
     work = default_index_folder(part.benchmark.corpus)
     if shown.context is None:
         return reading_examples(
-            part.benchmark,
-            part.records,
-            kind,
-            work,
-            seed=settings.seed,
-            negatives=negatives,
-            tasks=tasks,
+            part.benchmark, part.records, kind, work, seed=settings.seed, negatives=negatives, tasks=tasks
         )
     run = run_over(part.benchmark, shown.runs)
     maker = ContextExamples(part.benchmark, shown.context, shown.depth, work, run)
@@ -452,10 +420,7 @@ class DprReaderTraining(Training[Example]):
         sizes: list[int] = []
         spans: list[list[tuple[int, int]]] = []
         for example in batch:
-            shown = [
-                example.positive,
-                *example.wrong(self.settings.kinds, self.settings.hard, epoch),
-            ]
+            shown = [example.positive, *example.wrong(self.settings.kinds, self.settings.hard, epoch)]
             sizes.append(len(shown))
             spans.append(answer_spans(self.reader, example))
             rows += [self.reader.encoded(example.question, t.title, t.text)[0] for t in shown]
@@ -523,9 +488,7 @@ def train_dpr_reader(
     examples = [e for e in every if states(e.positive, e.answers)]
     dev = [e for e in data.watch if states(e.positive, e.answers)] if plan.dev else []
     if len(examples) < len(every):
-        talk(
-            f"{len(every) - len(examples):,} questions teach nothing: their passage states no answer"
-        )
+        talk(f"{len(every) - len(examples):,} questions teach nothing: their passage states no answer")
     if not examples:
         raise BadInput("no right passage states an answer of its question")
     training = DprReaderTraining(

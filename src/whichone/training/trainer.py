@@ -88,9 +88,7 @@ def begun_in(folder: Path, identity: dict[str, Any]) -> Trained | None:
     other = [key for key in sorted({*held, *wanted}) if held.get(key) != wanted.get(key)]
     if "settings" in other:
         a, b = held.get("settings") or {}, wanted.get("settings") or {}
-        changed = [
-            f"{k} {a.get(k)}, now {b.get(k)}" for k in sorted({*a, *b}) if a.get(k) != b.get(k)
-        ]
+        changed = [f"{k} {a.get(k)}, now {b.get(k)}" for k in sorted({*a, *b}) if a.get(k) != b.get(k)]
         other[other.index("settings")] = f"settings: {'; '.join(changed)}"
     if other:
         raise UsageError(
@@ -117,10 +115,7 @@ def write_account(folder: Path, account: dict[str, Any]) -> None:
 
 def save_model(save: Callable[[Path], object], folder: Path) -> None:
     """A model in its own format; what was there before stays until the new one is whole."""
-    beside, old = (
-        folder.with_name(f".{folder.name}.partial"),
-        folder.with_name(f".{folder.name}.old"),
-    )
+    beside, old = (folder.with_name(f".{folder.name}.partial"), folder.with_name(f".{folder.name}.old"))
     if old.exists() and not folder.exists():  # killed between the two moves
         old.rename(folder)
     for left_over in (beside, old):
@@ -138,8 +133,7 @@ class LinkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     corpus: Annotated[
         str,
         Option(
-            "The corpus whose pages are the entities: title and first passage describe each.",
-            kind="folder",
+            "The corpus whose pages are the entities: title and first passage describe each.", kind="folder"
         ),
     ]
     checkpoint: Annotated[str, Option("A BERT to start from: bert-large-uncased in the paper.")]
@@ -151,16 +145,12 @@ class LinkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     cross_batch: Annotated[int, Option("Mentions a batch of that stage.")] = 2
     cross_epochs: Annotated[
         int | None,
-        Option(
-            "Epochs of that stage, which costs as much more as it has candidates. [default: as --epochs]"
-        ),
+        Option("Epochs of that stage, which costs as much more as it has candidates. [default: as --epochs]"),
         Meta(ge=1),
     ] = None
     learn_from_dev: Annotated[
         bool,
-        Option(
-            "Learn from files and benchmarks marked dev or test as well; without it they are refused."
-        ),
+        Option("Learn from files and benchmarks marked dev or test as well; without it they are refused."),
     ] = False
 
 
@@ -335,38 +325,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ("bm25", "namesake")
     epochs: Annotated[int, Option(), Meta(ge=1)] = 4
-    batch: Annotated[
-        int, Option("Examples of a step, whose others are wrong passages."), Meta(ge=2)
-    ] = 32
+    batch: Annotated[int, Option("Examples of a step, whose others are wrong passages."), Meta(ge=2)] = 32
     learning_rate: Annotated[float, Option(), Meta(gt=0, lt=1e38)] = 2e-5
     longest: Annotated[int, Option("Tokens a text may have."), Meta(ge=8)] = 256
     hard: Annotated[int, Option("Wrong passages of each kind an example brings."), Meta(ge=1)] = 1
     others: Annotated[
-        int,
-        Option("Right passages of the batch's others shown as wrong. [default: 3]"),
-        Meta(ge=0),
+        int, Option("Right passages of the batch's others shown as wrong. [default: 3]"), Meta(ge=0)
     ] = 3
     per_source: Annotated[
         int, Option("Draw so many examples of each SOURCE an epoch, a batch of one, in turn.")
     ] = 0
-    patience: Annotated[
-        int, Option("Epochs without gain on what is watched until it stops; 0 never.")
-    ] = 3
-    accumulate: Annotated[
-        int, Option("Batches whose gradients are added up before a step."), Meta(ge=1)
-    ] = 1
+    patience: Annotated[int, Option("Epochs without gain on what is watched until it stops; 0 never.")] = 3
+    accumulate: Annotated[int, Option("Batches whose gradients are added up before a step."), Meta(ge=1)] = 1
     every: Annotated[
         int,
-        Option(
-            "Steps between checkpoints, beside those at the end of every epoch and at a signal to stop."
-        ),
+        Option("Steps between checkpoints, beside those at the end of every epoch and at a signal to stop."),
         Meta(ge=1),
     ] = 200
     mode: Annotated[Mode, Option("Which encoders learn.")] = "both"
     size: Annotated[
-        int,
-        Option("late: numbers a token has, where it starts anew. [default: 128]"),
-        Meta(ge=1),
+        int, Option("late: numbers a token has, where it starts anew. [default: 128]"), Meta(ge=1)
     ] = 128
     flops: Annotated[
         float, Option("sparse: how much many words cost. [default: 0.0003]"), Meta(ge=0, lt=1e38)
@@ -385,9 +363,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         except msgspec.ValidationError as error:
             raise UsageError(f"settings of a training: {error}") from None
         if self.per_source and self.per_source < self.batch:
-            raise UsageError(
-                f"{self.per_source} examples of a source do not fill one batch of {self.batch}"
-            )
+            raise UsageError(f"{self.per_source} examples of a source do not fill one batch of {self.batch}")
         unknown = [kind for kind in self.kinds if kind not in KINDS]
         if unknown:
             raise UsageError(
@@ -603,9 +579,7 @@ class Training(ABC, Generic[E]):
 
         if torch.isfinite(value):
             return
-        kept = (
-            "the last good checkpoint stays" if state.global_step else "there is no checkpoint yet"
-        )
+        kept = "the last good checkpoint stays" if state.global_step else "there is no checkpoint yet"
         epoch, step = divmod(state.global_step, self.updates)
         raise BadInput(
             f"the {what} is not finite in epoch {epoch + 1}, step {step + 1}",

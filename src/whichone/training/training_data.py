@@ -1,7 +1,5 @@
 """From what a user names to what is learned from, what training is watched on, and what is never seen."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from array import array
@@ -31,14 +29,7 @@ from whichone.progress import progress, talk
 from whichone.records import Output, Provenance, Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import open_corpus
-from whichone.training.examples import (
-    Example,
-    ExampleMaker,
-    each_dpr,
-    each_example,
-    kinds,
-    nothing_to_learn,
-)
+from whichone.training.examples import Example, ExampleMaker, each_dpr, each_example, kinds, nothing_to_learn
 from whichone.training.held_out import (
     TRAIN,
     A,
@@ -77,9 +68,7 @@ class Corpus(msgspec.Struct, frozen=True):
             kind="path",
         ),
     ] = None
-    knowledge: Annotated[
-        str | None, Option("Or a knowledge base as their corpus.", kind="path")
-    ] = None
+    knowledge: Annotated[str | None, Option("Or a knowledge base as their corpus.", kind="path")] = None
     folder: Annotated[
         str | None,
         Option(
@@ -236,10 +225,9 @@ def _hash_of(file: Path, changed: int, size: int) -> str:
 
 
 Disjoint = Literal["splits", "names", "tokens"]
-WATCHED = 0.1
-"""Share of the names to learn from by which training stops early."""
+WATCHED = 0.1  # Share of the names to learn from by which training stops early
+# The mark of what is not learned from where reworded questions alone are wanted.
 OTHER_WORDING = "in other words"
-"""The mark of what is not learned from where reworded questions alone are wanted."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,9 +253,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             kind="path",
         ),
     ] = ()
-    drop_leaks: Annotated[bool, Option("Leave out examples that share a name with test data.")] = (
-        False
-    )
+    drop_leaks: Annotated[bool, Option("Leave out examples that share a name with test data.")] = False
     disjoint: Annotated[
         Disjoint,
         Option(
@@ -278,9 +264,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     learn_from_dev: Annotated[
         bool, Option("Learn from records marked dev or test as well; without it they are refused.")
     ] = False
-    similar: Annotated[
-        bool, Option("Learn from reworded questions (EntityQuestions' FT w/ similar).")
-    ] = False
+    similar: Annotated[bool, Option("Learn from reworded questions (EntityQuestions' FT w/ similar).")] = (
+        False
+    )
     relations: Annotated[
         tuple[str, ...],
         Option(
@@ -355,9 +341,7 @@ def _source(name: str, plan: Plan, seed: int, work: Path) -> Source[Any]:
     return taken_queries(name, benchmark, plan, seed, work)
 
 
-def _of_file(
-    name: str, examples: Callable[[], Iterator[Example]], plan: Plan, work: Path
-) -> Source[Example]:
+def _of_file(name: str, examples: Callable[[], Iterator[Example]], plan: Plan, work: Path) -> Source[Example]:
     """A file's examples: read twice, first for the marks alone."""
     whole = split_mark(Path(name).name)
 
@@ -502,11 +486,7 @@ def is_reworded(query: Query) -> bool:
 
 
 def _wording(
-    benchmark: Benchmark,
-    counts: Mapping[tuple[bool, str | None], int],
-    facts: bool,
-    *,
-    similar: bool,
+    benchmark: Benchmark, counts: Mapping[tuple[bool, str | None], int], facts: bool, *, similar: bool
 ) -> bool | None:
     """Whether reworded questions are learned from, or the others; None for both.
 

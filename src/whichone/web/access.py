@@ -1,7 +1,5 @@
 """The door: links in, where the admin makes, lists and revokes them, and people who come by an invite."""
 
-from __future__ import annotations
-
 import re
 import secrets
 from typing import Annotated
@@ -31,15 +29,7 @@ from whichone.web.pages import (
 )
 from whichone.web.storage import Transaction
 from whichone.web.study.study import studies
-from whichone.web.web_site import (
-    DAY,
-    Role,
-    Site,
-    clean,
-    place_of_scope,
-    same_secret,
-    site_of,
-)
+from whichone.web.web_site import DAY, Role, Site, clean, place_of_scope, same_secret, site_of
 
 
 def delete_person(site: Site, link: str) -> bool:
@@ -75,15 +65,13 @@ def delete_person(site: Site, link: str) -> bool:
 router = APIRouter(include_in_schema=False)
 LinkKey = Annotated[str, Path(pattern="^[0-9a-zA-Z-]{1,100}$")]
 Scope = Annotated[str, Query(max_length=100)]
+# How platforms name the id of the participant that they send.
 EXTERNAL = ("PROLIFIC_PID", "workerId", "participant")
-"""How platforms name the id of the participant that they send."""
 _EXTERNAL_ID = re.compile(r"[\w.@-]{1,100}")
 
 
 @router.get("/enter")
-async def enter(
-    request: Request, token: Annotated[str, Query(max_length=1000)], to: str = ""
-) -> Response:
+async def enter(request: Request, token: Annotated[str, Query(max_length=1000)], to: str = "") -> Response:
     """A link: keeps its token in a cookie and goes on to the page that it is for."""
     site = site_of(request)
     if site.local is not None and site.take_once(token):
@@ -132,8 +120,8 @@ async def replace_session(request: Request) -> Response:
     return _entered(request, token, to or place_of_scope(person.scope))
 
 
+# The cookie of a browser that was shown an invite; only it may send the invite's form.
 _JOINING = "whichone-join"
-"""The cookie of a browser that was shown an invite; only it may send the invite's form."""
 
 
 def _join_token(site: Site, opened: str) -> str:

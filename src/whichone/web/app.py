@@ -1,7 +1,5 @@
 """The web application: all rooms behind one guard."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import json
@@ -116,10 +114,7 @@ def make_app(settings: Settings) -> FastAPI:
     for kind in (*REFUSED, NotReady, StorageUnavailable, OSError):
         app.add_exception_handler(kind, _refusal)
     app.add_middleware(
-        Guard,
-        hosts=_hosts(site),
-        upload_bytes=settings.upload_bytes,
-        body_seconds=settings.body_seconds,
+        Guard, hosts=_hosts(site), upload_bytes=settings.upload_bytes, body_seconds=settings.body_seconds
     )
     if settings.log:
         app.add_middleware(RequestLog)

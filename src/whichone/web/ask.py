@@ -1,7 +1,5 @@
 """The box: who each system thinks a visitor's question means, why, and what it hands over."""
 
-from __future__ import annotations
-
 import functools
 import re
 import threading
@@ -36,18 +34,14 @@ from whichone.web.pages import may_read, or_not_found, show, visitor
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.web_site import Site, site_of
 
-LONGEST = 500
-"""Letters of a question that is taken."""
+LONGEST = 500  # Letters of a question that is taken
 HITS = 3
-_PATIENCE = 2.0
-"""Seconds to wait for a turn, and for an index that is being made."""
-_LARGEST = 200_000
-"""Passages of a corpus that is indexed when somebody first asks."""
+_PATIENCE = 2.0  # Seconds to wait for a turn, and for an index that is being made
+_LARGEST = 200_000  # Passages of a corpus that is indexed when somebody first asks
 _OPEN = 4
 _MOST_OTHERS = 6
 Search = Callable[[str, int], Sequence[Hit]]
-_turns = threading.BoundedSemaphore(2)
-"""Questions that are worked on at a time, whoever asks."""
+_turns = threading.BoundedSemaphore(2)  # Questions that are worked on at a time, whoever asks
 
 
 @contextmanager
@@ -217,9 +211,7 @@ def _search(retriever: Any, corpus: Corpus, text: str, k: int) -> list[Hit]:
         for row, first in zip(own, firsts, strict=True)
         if row is not None or first is not None
     ]
-    table = corpus.take(
-        [row for row in rows if row is not None], ["id", "page", "title", "text", "entity"]
-    )
+    table = corpus.take([row for row in rows if row is not None], ["id", "page", "title", "text", "entity"])
     return [Hit(Passage(**row), 0.0) for row in table.to_pylist()]
 
 

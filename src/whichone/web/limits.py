@@ -1,7 +1,5 @@
 """Limits on requests: their number, their size, and the host they are meant for."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time
@@ -19,8 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whichone.errors import WhichoneError
 
 FORM_BYTES = 256 * 1024
+# How many times as long as one pause the whole body of a form, and of an upload, may take.
 FORM_PAUSES, UPLOAD_PAUSES = 2, 20
-"""How many times as long as one pause the whole body of a form, and of an upload, may take."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -143,8 +141,8 @@ def _host(header: str) -> str:
     return header.partition(":")[0].lower()
 
 
+# Errors that are about what was sent.
 REFUSED = (HTTPException, RequestValidationError, WhichoneError, TooLarge, TooSlow)
-"""Errors that are about what was sent."""
 
 
 def refused(error: Exception) -> tuple[int, str, Mapping[str, str] | None]:
@@ -164,8 +162,8 @@ def refused(error: Exception) -> tuple[int, str, Mapping[str, str] | None]:
 # Connections that send nothing are closed, so that half-open ones cannot use up the server.
 
 
+# Seconds in which a connection must have sent the headers of its first, or its next, request.
 PATIENCE = 20.0
-"""Seconds in which a connection must have sent the headers of its first, or its next, request."""
 
 
 def impatient_protocol(patience: float = PATIENCE) -> type[Any]:

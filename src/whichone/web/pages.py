@@ -1,7 +1,5 @@
 """How a page is shown: its template, the visitor, and the way on after a form."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -93,9 +91,7 @@ def _refused(person: Person | None, role: Role) -> HTTPException:
     return HTTPException(403, f"this needs a link for the role {role}")
 
 
-def may_call(
-    request: Request, role: Role | None, scope: str = "", *, bearer: bool = False
-) -> Person:
+def may_call(request: Request, role: Role | None, scope: str = "", *, bearer: bool = False) -> Person:
     """Lets a writer through by role and rate; the API wants a bearer token or the form's own."""
     site = site_of(request)
     person = visitor(request)
@@ -243,9 +239,7 @@ def _cell(value: Any) -> Any:
     return not_a_formula(value)
 
 
-def csv_response(
-    rows: Iterable[Mapping[str, Any]], name: str, columns: Sequence[str] = ()
-) -> Response:
+def csv_response(rows: Iterable[Mapping[str, Any]], name: str, columns: Sequence[str] = ()) -> Response:
     headers = {"content-disposition": f'attachment; filename="{name}"'}
     return Response(csv_text(rows, columns), media_type="text/csv", headers=headers)
 
@@ -326,9 +320,7 @@ class Form:
         return packed
 
 
-async def received(
-    request: Request, role: Role | None, scope: str = "", most_files: int = 1
-) -> Form:
+async def received(request: Request, role: Role | None, scope: str = "", most_files: int = 1) -> Form:
     """Lets a form in: a role, a limit on how often, and proof that the form was ours."""
     person = may_call(request, role, scope)
     if not request.headers.get("content-type", "").startswith(

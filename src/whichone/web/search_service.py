@@ -1,7 +1,5 @@
 """An index of `namesake` as an HTTP service: search, updates, health and metrics, with tokens."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -16,13 +14,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import (
-    HTMLResponse,
-    JSONResponse,
-    PlainTextResponse,
-    RedirectResponse,
-    Response,
-)
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from whichone.errors import UsageError
 from whichone.namesake import Hit, Namesake
@@ -183,8 +175,7 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
 
     @app.get("/search", dependencies=searching)
     def search_by_address(
-        q: Annotated[str, Query(max_length=LONGEST_QUESTION)],
-        k: Annotated[int, Query(ge=1, le=1000)] = 5,
+        q: Annotated[str, Query(max_length=LONGEST_QUESTION)], k: Annotated[int, Query(ge=1, le=1000)] = 5
     ) -> dict[str, Any]:
         """The same for one question without a filter."""
         namesake.refresh()
@@ -195,8 +186,7 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
         """Who the name in a question means, how likely, and the question back where that is open."""
         namesake.refresh()
         believed = namesake.resolve(unsure.text, answer=unsure.answer, filter=unsure.filter)
-        shown: dict[str, Any] = msgspec.to_builtins(believed)
-        return shown
+        return msgspec.to_builtins(believed)
 
     @app.post("/passages", dependencies=changing)
     def add(added: Added) -> dict[str, int]:
@@ -297,8 +287,7 @@ def api_calls(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 (name, _kind(field), field.get("description", ""))
                 for name, field in schema.get("properties", {}).items()
             ] + [
-                (p["name"], _kind(p["schema"]), p.get("description", ""))
-                for p in call.get("parameters", [])
+                (p["name"], _kind(p["schema"]), p.get("description", "")) for p in call.get("parameters", [])
             ]
             examples = {
                 name: field["examples"][0]

@@ -4,8 +4,6 @@ A request names a benchmark or a run by a few hex digits that are looked up here
 request ever becomes a path.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import threading
@@ -31,8 +29,7 @@ from whichone.runs.run import ANSWERS_KIND as ANSWERS
 from whichone.runs.run import KIND as RUN
 from whichone.web.explorer.explorer_index import Indexes
 
-_FRESH = 10.0
-"""Seconds before the folder is looked through again."""
+_FRESH = 10.0  # Seconds before the folder is looked through again
 
 
 @dataclass(frozen=True)
@@ -229,8 +226,7 @@ def _put(served: ServedBenchmark, folder: Folder) -> None:
 
 
 TOP = 10
-_LEAST_LETTERS = 40
-"""A passage shorter than this is not taken to be what a longer text is about."""
+_LEAST_LETTERS = 40  # A passage shorter than this is not taken to be what a longer text is about
 
 
 def _words(column: str) -> str:
@@ -344,8 +340,7 @@ class TableReader:
 
 _MOST = 5000
 
-Text = tuple[str, str]
-"""Title and text."""
+Text = tuple[str, str]  # Title and text
 
 
 class PassageCache:

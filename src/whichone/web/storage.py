@@ -1,7 +1,5 @@
 """Where answers are kept: SQLite by default, PostgreSQL by a URL."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os
@@ -347,8 +345,7 @@ def _marked(sql: str) -> str:
 
 
 _SQLITE_MOST_TOGETHER = 256
-_PATIENCE = 3.0
-"""Seconds to wait for whoever has locked the file."""
+_PATIENCE = 3.0  # Seconds to wait for whoever has locked the file
 
 
 class _SqliteConnected:

@@ -1,7 +1,5 @@
 """Links that let people in: labelled, scoped to one study, campaign or board, listed, revoked."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac
@@ -108,17 +106,15 @@ def secret_in(path: Path) -> str:
     except OSError as error:
         raise BadInput(f"cannot be used for the secret: {error.strerror}", file=path) from error
     if len(secret) < 32:
-        raise BadInput(
-            "too short for a secret", file=path, hint="delete the file: a new one is made"
-        )
+        raise BadInput("too short for a secret", file=path, hint="delete the file: a new one is made")
     return secret
 
 
 # Links that let people in: labelled, scoped to one study, campaign or board, listed, revoked.
 
 
+# Seconds for which a link is not looked up again: a revoked one ends on other servers after these.
 _FRESH = 2.0
-"""Seconds for which a link is not looked up again: a revoked one ends on other servers after these."""
 _MOST_KNOWN = 10_000
 AT_START = "printed at the start"
 _COLUMNS = "link, label, role, scope, person, external, made, expires, revoked"
@@ -232,9 +228,7 @@ class Links:
     def listed(self, scope: str | None = None) -> list[Link]:
         """Every link, or those of one scope, in the order in which they were made."""
         where, values = ("where scope = ? ", (scope,)) if scope is not None else ("", ())
-        rows = self._database.read(
-            f"select {_COLUMNS} from links {where}order by made, label, link", values
-        )
+        rows = self._database.read(f"select {_COLUMNS} from links {where}order by made, label, link", values)
         return [_link(row) for row in rows]
 
     def revoke(self, link: str) -> bool:
@@ -386,10 +380,7 @@ def open_site(settings: Settings) -> Site:
         )
     database = open_database(settings.database_url())
     tokens = Tokens(secret_in(settings.secret_file()))
-    folder, tables = (
-        ServedFolder(settings.folder, *settings.more, cache=settings.cache),
-        TableReader(),
-    )
+    folder, tables = (ServedFolder(settings.folder, *settings.more, cache=settings.cache), TableReader())
     return Site(
         settings=settings,
         folder=folder,

@@ -1,7 +1,5 @@
 """A world's source, checked by the rules it must keep, into the formats of the real dumps, always to the same bytes."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io
@@ -40,13 +38,7 @@ SMALLEST_GAP = 0.1
 
 def problems(source: WorldSource) -> list[str]:
     """Every broken rule, in the order of the files."""
-    issues = [
-        *_unique(source),
-        *_entities(source),
-        *_names(source),
-        *_pages(source),
-        *_links(source),
-    ]
+    issues = [*_unique(source), *_entities(source), *_names(source), *_pages(source), *_links(source)]
     return sorted(set(issues))
 
 
@@ -124,9 +116,7 @@ def _fact(
     if page is not None:
         names = meant.names if meant is not None else (str(fact.quantity),)
         text = normalisers.amber_tokens(" ".join(page.words()[:ALIGNED_WORDS]))
-        if not any(
-            normalisers.contains_answer(text, normalisers.amber_tokens(name)) for name in names
-        ):
+        if not any(normalisers.contains_answer(text, normalisers.amber_tokens(name)) for name in names):
             yield (
                 f"{where}: none of {', '.join(names)} appears in the first {ALIGNED_WORDS} words "
                 f"of {page.title!r} ({_place(page)})"
@@ -160,10 +150,7 @@ def _pages(source: WorldSource) -> Iterator[str]:
     for page in source.pages:
         count = page.running_words()
         if not FEWEST_WORDS <= count <= MOST_WORDS:
-            yield (
-                f"{_place(page)}: {page.title!r} has {count} words, "
-                f"not {FEWEST_WORDS} to {MOST_WORDS}"
-            )
+            yield (f"{_place(page)}: {page.title!r} has {count} words, not {FEWEST_WORDS} to {MOST_WORDS}")
         if any("[" in text for text in (LINK.sub("", b.text) for b in page.blocks)):
             yield f"{_place(page)}: {page.title!r} has a broken link"
 
@@ -324,9 +311,7 @@ def write_world(world: World, out: Path) -> dict[str, Path]:
     body = b"".join(pages[number] for number in sorted(pages))
     contents = {
         WIKIDATA: bz2.compress(_wikidata(world)),
-        WIKIPEDIA: bz2.compress(
-            dump_files.opening(world.wiki) + body + dump_files.MEDIAWIKI_CLOSING
-        ),
+        WIKIPEDIA: bz2.compress(dump_files.opening(world.wiki) + body + dump_files.MEDIAWIKI_CLOSING),
         KILT: held.getvalue(),
         VIEWS: bz2.compress(dump_files.HEADER + b"".join(lines)),
     }

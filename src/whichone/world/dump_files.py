@@ -1,7 +1,5 @@
 """One file a dump format: how an item, a page or a page's views look in it."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 from urllib.parse import quote
@@ -86,10 +84,7 @@ def _sitelinks(item: Item, wiki: Wiki) -> dict[str, Any]:
     if item.title is None:
         return {}
     others = [site for site in _OTHER_SITES if site != wiki.site][: max(item.sitelinks - 1, 0)]
-    return {
-        site: {"site": site, "title": item.title, "badges": []}
-        for site in sorted((wiki.site, *others))
-    }
+    return {site: {"site": site, "title": item.title, "badges": []} for site in sorted((wiki.site, *others))}
 
 
 def _claim(item: str, n: int, statement: ItemStatement) -> dict[str, Any]:
@@ -225,8 +220,7 @@ _SCHEMA = "http://www.mediawiki.org/xml/export-0.10"
 def opening(wiki: Wiki) -> bytes:
     """The root element and the site information."""
     rows = "".join(
-        f'      <namespace key="{key}" case="first-letter"'
-        + (f">{name}</namespace>\n" if name else " />\n")
+        f'      <namespace key="{key}" case="first-letter"' + (f">{name}</namespace>\n" if name else " />\n")
         for key, name in _namespaces(wiki).items()
     )
     return (
@@ -314,8 +308,7 @@ HEADER = (
     b"# Wikimedia page requests (aka page views) for month 2019-10, pages with 5 views or more\n"
     b"# an invented file in the true format: the counts are not measurements\n"
 )
-FEWEST = 5
-"""The published file leaves out pages with fewer views in the month."""
+FEWEST = 5  # The published file leaves out pages with fewer views in the month
 
 
 def views_line(title: str, views: int, wiki: Wiki) -> bytes:

@@ -163,12 +163,8 @@ def _blocks(
     blocks = [ArticleBlock("paragraph", " ".join((*lead, *filler[:cut])))]
     rest = filler[cut:]
     if rest:
-        blocks.append(
-            ArticleBlock("heading", rng.choice(("History", "Life", "Details", "Reception")), 2)
-        )
-        blocks += (
-            ArticleBlock("paragraph", " ".join(rest[n : n + 6])) for n in range(0, len(rest), 6)
-        )
+        blocks.append(ArticleBlock("heading", rng.choice(("History", "Life", "Details", "Reception")), 2))
+        blocks += (ArticleBlock("paragraph", " ".join(rest[n : n + 6])) for n in range(0, len(rest), 6))
     if rng.random() < 0.3:
         kinds = list(inventor.values.by_property)
         seen = (rng.choice(inventor.values.by_property[rng.choice(kinds)]) for _ in range(2))
@@ -179,8 +175,7 @@ def _blocks(
     return tuple(blocks)
 
 
-BLOCK = 5_000
-"""Entities in a block."""
+BLOCK = 5_000  # Entities in a block
 PAGES_A_BLOCK = 8 * BLOCK
 FIRST_ITEM = 200_000_000
 FIRST_DISAMBIGUATION_ITEM = 2_000_000_000
@@ -378,10 +373,7 @@ def write_invented(invention: Invention, out: Path, *, workers: int = 1) -> dict
     (out / SUMMARY).unlink(missing_ok=True)
     counts = {"pages": 0, "items": 0, "shared_names": 0}
     try:
-        with (
-            ExitStack() as opened,
-            progress("inventing", invention.entities, "entities") as advance,
-        ):
+        with ExitStack() as opened, progress("inventing", invention.entities, "entities") as advance:
             files = [opened.enter_context((out / f".{name}").open("wb")) for name in FILES]
             for part in _parts(invention, workers):
                 contents = (part.wikidata, part.wikipedia, part.kilt, part.views)
@@ -453,17 +445,10 @@ def closing_part(invention: Invention) -> WorldPart:
     labels = {kind.type: kind.type_label for kind in (*HUMANS, *OTHERS)}
     labels |= {value.type: value.type_label for value in VALUES.values()}
     labels |= {DISAMBIGUATION_TYPE: "Wikimedia disambiguation page", "Q28640": "profession"}
-    lines = [
-        dump_files.item_json(Item(id=key, label=label), wiki)
-        for key, label in sorted(labels.items())
-    ]
+    lines = [dump_files.item_json(Item(id=key, label=label), wiki) for key, label in sorted(labels.items())]
     content = dump_files.BETWEEN.join(lines) + dump_files.CLOSING
     return WorldPart(
-        bz2.compress(content),
-        bz2.compress(dump_files.MEDIAWIKI_CLOSING),
-        b"",
-        b"",
-        items=len(lines),
+        bz2.compress(content), bz2.compress(dump_files.MEDIAWIKI_CLOSING), b"", b"", items=len(lines)
     )
 
 
@@ -484,9 +469,7 @@ def _part(
         counts.append(dump_files.views_line(article.title, article.views or 0, wiki))
         number += 1
         for title in article.redirects:
-            xml.append(
-                dump_files.redirect_xml(title, article.title, number, FIRST_REVISION + number, wiki)
-            )
+            xml.append(dump_files.redirect_xml(title, article.title, number, FIRST_REVISION + number, wiki))
             number += 1
     return WorldPart(
         bz2.compress(heads[0] + b"".join(line + dump_files.BETWEEN for line in lines)),

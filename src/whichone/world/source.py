@@ -4,8 +4,6 @@ Markup in a block's text is `[[Title]]`, `[[Title|text]]`, `[[!Title]]` for a pa
 and MediaWiki's quotes for italics and bold.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -19,8 +17,8 @@ from whichone.files.lines import read_text, read_toml
 StatementKind = Literal["item", "quantity", "time", "string", "somevalue"]
 BlockKind = Literal["paragraph", "heading", "bullet"]
 
+# Wikidata's class of disambiguation pages, which are items too and bear the name they explain.
 DISAMBIGUATION_TYPE = "Q4167410"
-"""Wikidata's class of disambiguation pages, which are items too and bear the name they explain."""
 
 
 class ItemStatement(msgspec.Struct, frozen=True, kw_only=True):
@@ -207,8 +205,7 @@ def _last_is_bullet(blocks: list[ArticleBlock]) -> bool:
     return bool(blocks) and blocks[-1].kind == "bullet"
 
 
-BUILTIN = Path(__file__).parent / "source"
-"""Where the source of the built-in world is stored."""
+BUILTIN = Path(__file__).parent / "source"  # Where the source of the built-in world is stored
 
 T = TypeVar("T")
 
@@ -329,9 +326,7 @@ def _placed(rows: list[Any], path: Path, text: str) -> list[SourceEntity]:
 def _properties(document: dict[str, Any], path: Path) -> dict[str, Property]:
     """`[P1303]` tables with label, datatype and description, or plain `P1303 = "instrument"`."""
     return {
-        key: _convert(
-            {**(row if isinstance(row, dict) else {"label": row}), "id": key}, path, Property
-        )
+        key: _convert({**(row if isinstance(row, dict) else {"label": row}), "id": key}, path, Property)
         for key, row in document.items()
     }
 
@@ -361,8 +356,7 @@ def disambiguation_page(
         title=title,
     )
     lines = [
-        ArticleBlock("bullet", f"[[{page}]], {text}" if text else f"[[{page}]]")
-        for page, text in bearers
+        ArticleBlock("bullet", f"[[{page}]], {text}" if text else f"[[{page}]]") for page, text in bearers
     ]
     return Article(
         title=title,

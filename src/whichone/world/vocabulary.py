@@ -1,7 +1,5 @@
 """What invented worlds are made of: words spelled in syllables, filler text, types, properties and their values."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random
@@ -21,8 +19,7 @@ _SYLLABLES = tuple(onset + vowel for onset in _ONSETS for vowel in _VOWELS)
 _PAIRS = len(_SYLLABLES) ** 2
 
 WORDS = _PAIRS * len(_ENDINGS)
-NAMES = WORDS * WORDS
-"""How many different words and two-word names there are."""
+NAMES = WORDS * WORDS  # How many different words and two-word names there are
 
 
 def word(number: int) -> str:
@@ -115,8 +112,8 @@ class InventedKind(msgspec.Struct, frozen=True):
     properties: tuple[str, ...]
 
 
+# Properties whose values are numbers, and their range.
 QUANTITIES = {"P1082": (600, 4_000_000), "P2437": (1, 28)}
-"""Properties whose values are numbers, and their range."""
 
 VALUES = {
     "P1303": ValueKind(
@@ -278,9 +275,7 @@ def _value(kind: ValueKind, number: int, bare: str, person: str) -> InventedValu
             title=users[0].upper() + users[1:],
         )
     statements = (
-        (ItemStatement(property=_PRACTISED_BY, kind="item", value=user.id),)
-        if user is not None
-        else ()
+        (ItemStatement(property=_PRACTISED_BY, kind="item", value=user.id),) if user is not None else ()
     )
     return InventedValue(
         Item(

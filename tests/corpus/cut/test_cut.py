@@ -39,10 +39,7 @@ PAGE = [
 
 
 def test_words_without_headings_and_lists() -> None:
-    assert list(word_passages(PAGE, size=6)) == [
-        "Ada was a mathematician. She was",
-        "born in London.",
-    ]
+    assert list(word_passages(PAGE, size=6)) == ["Ada was a mathematician. She was", "born in London."]
     kept = " ".join(word_passages(PAGE, keep_lists=True))
     assert kept == "Ada was a mathematician. She was born in London. a note another"
 
@@ -71,15 +68,11 @@ def test_no_word_is_lost_and_none_is_doubled(lines: list[str], size: int) -> Non
 
 
 _BLANKS = " \n\t\x1c\x1f\x85\xa0\u2003\u2028\u200b\u3000"
-_LINES = st.sampled_from(["BULLET::::- b", " Section::::c.", ""]) | st.text(
-    "ab" + _BLANKS, max_size=9
-)
+_LINES = st.sampled_from(["BULLET::::- b", " Section::::c.", ""]) | st.text("ab" + _BLANKS, max_size=9)
 
 
 @given(st.lists(st.lists(_LINES, max_size=5), max_size=6), st.integers(1, 4), st.integers(0, 2))
-def test_columns_of_pages_are_cut_as_each_page_is(
-    pages: list[list[str]], size: int, before: int
-) -> None:
+def test_columns_of_pages_are_cut_as_each_page_is(pages: list[list[str]], size: int, before: int) -> None:
     column = pa.array(pages, pa.list_(pa.string())).slice(before)
     rows, numbers, texts = (found.to_pylist() for found in word_columns(column, size))
     assert list(zip(rows, numbers, texts, strict=True)) == [
@@ -91,10 +84,7 @@ def test_columns_of_pages_are_cut_as_each_page_is(
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
-    rows = [
-        {"page": f"w:{n}", "title": f'Page "{n}"', "paragraphs": PAGE, "kind": "article"}
-        for n in (2, 1)
-    ]
+    rows = [{"page": f"w:{n}", "title": f'Page "{n}"', "paragraphs": PAGE, "kind": "article"} for n in (2, 1)]
     with Folder.create(tmp_path / "kb", KIND) as folder:
         folder.write(PAGES, PAGES.from_rows(rows))
         folder.commit()

@@ -39,8 +39,7 @@ def test_langchain(namesake: whichone.Namesake) -> None:
     assert chain.invoke(QUESTION) == "Ada Park: the printer prints twice."
     assert retriever.invoke(QUESTION)[0].metadata["entity"] == "c2"
     documents = [
-        Document(id=t["id"], page_content=t["text"], metadata={"entity": t["entity"]})
-        for t in TICKETS
+        Document(id=t["id"], page_content=t["text"], metadata={"entity": t["entity"]}) for t in TICKETS
     ]
     compressor = NamesakeCompressor(names=PEOPLE, top_n=2)
     kept = compressor.compress_documents(documents, QUESTION)
@@ -60,21 +59,15 @@ def test_llama_index(namesake: whichone.Namesake) -> None:
     assert [n.node.node_id for n in retriever.retrieve(QUESTION)] == ["t2"]
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
     assert [n.node.node_id for n in engine.query(QUESTION).source_nodes] == ["t2"]
-    nodes = [
-        TextNode(id_=t["id"], text=t["text"], metadata={"entity": t["entity"]}) for t in TICKETS
-    ]
+    nodes = [TextNode(id_=t["id"], text=t["text"], metadata={"entity": t["entity"]}) for t in TICKETS]
     index = VectorStoreIndex(nodes, embed_model=MockEmbedding(4))
     engine = index.as_query_engine(
-        llm=MockLLM(),
-        similarity_top_k=3,
-        node_postprocessors=[NamesakePostprocessor(names=PEOPLE, top_n=1)],
+        llm=MockLLM(), similarity_top_k=3, node_postprocessors=[NamesakePostprocessor(names=PEOPLE, top_n=1)]
     )
     (first,) = engine.query(QUESTION).source_nodes
     assert first.node.node_id in ("t2", "t3")  # places of others stay theirs
     two = NamesakePostprocessor(names=PEOPLE)
-    ordered = two.postprocess_nodes(
-        index.as_retriever(similarity_top_k=3).retrieve("x"), query_str=QUESTION
-    )
+    ordered = two.postprocess_nodes(index.as_retriever(similarity_top_k=3).retrieve("x"), query_str=QUESTION)
     ids = [n.node.node_id for n in ordered]
     assert ids.index("t2") < ids.index("t1")
 

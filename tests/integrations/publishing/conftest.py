@@ -19,9 +19,7 @@ def bells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Benchmark:
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     passages = [
-        Passage(
-            id=f"w:{k}#0", page=f"w:{k}", title=f"John Bell ({k})", text=f"John Bell was a {k}."
-        )
+        Passage(id=f"w:{k}#0", page=f"w:{k}", title=f"John Bell ({k})", text=f"John Bell was a {k}.")
         for k in KINDS
     ]
     queries = [

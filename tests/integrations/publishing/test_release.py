@@ -58,9 +58,7 @@ def accuracy(task: object, logs: Path) -> float:
     return float(log.results.scores[0].metrics["accuracy"].value)
 
 
-def test_inspect_runs_the_folder(
-    released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_inspect_runs_the_folder(released: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(released)
     assert accuracy("inspect_task.py", tmp_path / "logs") == 0.5
 
@@ -85,9 +83,7 @@ def test_an_archive_with_a_citation(bells: Benchmark, tmp_path: Path) -> None:
     for name in ("bells.tar.gz", "again/bells.tar.gz"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         export(str(bells.folder.root), tmp_path / name, "archive")
-    assert (tmp_path / "bells.tar.gz").read_bytes() == (
-        tmp_path / "again/bells.tar.gz"
-    ).read_bytes()
+    assert (tmp_path / "bells.tar.gz").read_bytes() == (tmp_path / "again/bells.tar.gz").read_bytes()
     with tarfile.open(tmp_path / "bells.tar.gz") as archive:
         file = archive.extractfile("bells/CITATION.cff")
         assert file is not None

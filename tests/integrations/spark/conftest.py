@@ -45,8 +45,7 @@ def started(place: Path) -> Iterator[Cluster]:
     small = ("--cores", "1", "--memory", "1500m", "--webui-port", "0")
     folders = [place / f"work{n}" for n in range(2)]
     workers = [
-        spark_class("worker.Worker", *host, *small, "--work-dir", str(folder), url)
-        for folder in folders
+        spark_class("worker.Worker", *host, *small, "--work-dir", str(folder), url) for folder in folders
     ]
     try:
         yield Cluster(url, workers, folders)

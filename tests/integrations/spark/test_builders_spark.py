@@ -42,9 +42,7 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=["amber", "entityquestions", "ambigdocs", "ambigdocs of shared names"],
 )
-def test_the_same_benchmark(
-    paper: list[str], kb: Path, tmp_path: Path, lasting_cluster: Cluster
-) -> None:
+def test_the_same_benchmark(paper: list[str], kb: Path, tmp_path: Path, lasting_cluster: Cluster) -> None:
     hashes = {}
     for engine in ("duckdb", "spark"):
         out = tmp_path / engine

@@ -79,10 +79,7 @@ def test_spark_on_this_machine_gives_the_same_bytes(
 
 
 def test_a_cluster_that_loses_a_machine_finishes(
-    dump: Path,
-    expected: dict[str, bytes],
-    tmp_path: Path,
-    cluster: Cluster,
+    dump: Path, expected: dict[str, bytes], tmp_path: Path, cluster: Cluster
 ) -> None:
     url, workers, _ = cluster
     kb = tmp_path / "kb"

@@ -55,11 +55,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("given", [wikipedia, kilt])
 def test_the_same_knowledge_base(
-    given: Given,
-    world: Path,
-    tmp_path: Path,
-    lasting_cluster: Cluster,
-    monkeypatch: pytest.MonkeyPatch,
+    given: Given, world: Path, tmp_path: Path, lasting_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     manifests = {}

@@ -54,17 +54,7 @@ def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kept = Path(sys.prefix) / JAR
     if not kept.exists():
         place = tmp_path_factory.mktemp("pyserini")
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "-q",
-            "--no-deps",
-            "-d",
-            str(place),
-            PYSERINI,
-        ]
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(place), PYSERINI]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             pytest.skip(f"{PYSERINI} cannot be fetched: {done.stderr.strip()[-200:]}")

@@ -59,10 +59,7 @@ def test_another_python_asks_and_scores(wheel: Path, tmp_path: Path, version: st
     if version == f"{sys.version_info.major}.{sys.version_info.minor}":
         pytest.skip("the demo runs on this one")
     python = shutil.which(f"python{version}")
-    if (
-        python is None
-        or subprocess.run([python, "-c", "import venv"], capture_output=True).returncode
-    ):
+    if python is None or subprocess.run([python, "-c", "import venv"], capture_output=True).returncode:
         pytest.skip(f"python{version} is not installed")
     whichone = installed(wheel, tmp_path, python)
     there = {"PYTHONPATH": "", "WHICHONE_CACHE": str(tmp_path / "cache")}

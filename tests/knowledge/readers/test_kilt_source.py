@@ -62,11 +62,7 @@ def test_rows() -> None:
     assert page["categories"] == ["1815 births", "People from London, England", "Ada"]
     assert (page["revision"], page["timestamp"]) == (5, "2019-08-01T00:00:00Z")
     links = [(x["text"], x["target"], x["target_page"]) for x in tables["links"].to_pylist()]
-    assert links == [
-        ("Ada", "Ada (name)", None),
-        ("born", "Birth", None),
-        ("London", "London", "enwiki:9"),
-    ]
+    assert links == [("Ada", "Ada (name)", None), ("born", "Birth", None), ("London", "London", "enwiki:9")]
 
 
 def test_a_record_goes_out_as_it_came_in(tmp_path: Path) -> None:

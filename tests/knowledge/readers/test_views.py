@@ -8,14 +8,7 @@ import pytest
 
 from whichone.errors import BadInput
 from whichone.knowledge.formats.sources import PartRows
-from whichone.knowledge.formats.wiki_dumps import (
-    FORMATS,
-    UNFIT,
-    Rules,
-    ViewsFile,
-    detect_format,
-    read_part,
-)
+from whichone.knowledge.formats.wiki_dumps import FORMATS, UNFIT, Rules, ViewsFile, detect_format, read_part
 from whichone.knowledge.ingest import ingest
 
 
@@ -40,9 +33,7 @@ def read(text: str, language: str = "en", rules: Rules = "summed") -> PartRows:
         ("pageview_complete_2011_five_columns.txt", "pageview_complete without page ids", "aa", {}),
     ],
 )  # fmt: skip
-def test_real_lines(
-    shared: Path, file: str, form: str, language: str, found: dict[str, int]
-) -> None:
+def test_real_lines(shared: Path, file: str, form: str, language: str, found: dict[str, int]) -> None:
     data = (shared / "data/dumps/pageviews-format-samples" / file).read_bytes()
     assert detect_format(data).name == form
     part = read_part(data, detect_format(data), language=language)

@@ -22,9 +22,7 @@ def claim(value: Any, kind: str = "wikibase-entityid", rank: str = "normal") -> 
     return {"mainsnak": snak, "type": "statement", "rank": rank}
 
 
-def item(
-    entity: str, *, label: str | None = "X", page: str | None = "X", **fields: Any
-) -> dict[str, Any]:
+def item(entity: str, *, label: str | None = "X", page: str | None = "X", **fields: Any) -> dict[str, Any]:
     sitelinks = {"enwiki": {"site": "enwiki", "title": page, "badges": []}} if page else {}
     return {
         "type": "item",
@@ -55,9 +53,7 @@ def rows(reader: WikidataReader, table: str, *columns: str) -> list[tuple[Any, .
 def test_names_of_the_language_keep_their_order_and_repetitions(compact: bool) -> None:
     aliases = {"en": [text("en", "B"), text("en", "A"), text("en", "B")], "de": [text("de", "Z")]}
     reader = read(item("Q1", label="A", aliases=aliases), compact=compact)
-    assert rows(reader, "entities", "entity", "label", "label_language", "title") == [
-        ("Q1", "A", "en", "X")
-    ]
+    assert rows(reader, "entities", "entity", "label", "label_language", "title") == [("Q1", "A", "en", "X")]
     assert rows(reader, "names", "name", "kind", "place") == [
         ("B", "alias", 1),
         ("A", "alias", 2),
@@ -71,11 +67,7 @@ def test_a_page_title_is_stripped_and_has_blanks() -> None:
 
 
 def test_fallback_languages_add_only_new_names() -> None:
-    labels = {
-        "en-gb": text("en-gb", "Colour"),
-        "en": text("en", "Color"),
-        "fr": text("fr", "Couleur"),
-    }
+    labels = {"en-gb": text("en-gb", "Colour"), "en": text("en", "Color"), "fr": text("fr", "Couleur")}
     aliases = {"en": [text("en", "Hue")], "en-gb": [text("en-gb", "Hue"), text("en-gb", "Shade")]}
     reader = read(item("Q1", labels=labels, aliases=aliases))
     assert rows(reader, "entities", "label") == [("Color",)]
@@ -129,11 +121,7 @@ def test_chosen_properties_and_types() -> None:
         "P999": "what is not asked for is not looked into",
     }
     reader = read(item("Q1", claims=claims), properties=("P54",))
-    assert rows(reader, "facts", "property", "value") == [
-        ("P54", "Q7"),
-        ("P31", "Q5"),
-        ("P31", "Q6"),
-    ]
+    assert rows(reader, "facts", "property", "value") == [("P54", "Q7"), ("P31", "Q5"), ("P31", "Q6")]
     assert rows(reader, "entities", "types", "sitelinks") == [(["Q5", "Q6"], 1)]
 
 
@@ -146,14 +134,8 @@ def test_of_items_without_a_page_only_names_and_superclasses_are_kept() -> None:
     assert rows(reader, "entities", "entity", "label", "title") == [("Q2", "X", None)]
     assert rows(reader, "facts", "entity", "property") == [("Q2", "P279")]
     every = read(*entities, without_page=True)
-    assert rows(every, "facts", "entity", "property") == [
-        ("Q1", "P54"),
-        ("Q2", "P54"),
-        ("Q2", "P279"),
-    ]
-    other = read(
-        item("Q1", sitelinks={"dewiki": {"site": "dewiki", "title": "enwiki"}}), wiki="dewiki"
-    )
+    assert rows(every, "facts", "entity", "property") == [("Q1", "P54"), ("Q2", "P54"), ("Q2", "P279")]
+    other = read(item("Q1", sitelinks={"dewiki": {"site": "dewiki", "title": "enwiki"}}), wiki="dewiki")
     assert rows(other, "entities", "title") == [("enwiki",)]
 
 
@@ -167,12 +149,7 @@ def test_the_short_way_and_the_long_way_give_the_same_rows() -> None:
 
 def test_properties_keep_their_datatype_and_null_labels() -> None:
     reader = read(
-        {
-            "type": "property",
-            "id": "P54",
-            "datatype": "wikibase-item",
-            "labels": {"en": text("en", "team")},
-        },
+        {"type": "property", "id": "P54", "datatype": "wikibase-item", "labels": {"en": text("en", "team")}},
         {"type": "property", "id": "P55", "datatype": "string", "labels": {}},
     )
     assert rows(reader, "properties", "property", "label", "datatype", "position") == [
@@ -198,11 +175,7 @@ def test_lexemes_redirects_and_empty_lists() -> None:
 
 def test_the_last_line_needs_no_comma_and_brackets_may_share_lines() -> None:
     lines = [json.dumps(item(f"Q{n}"), separators=(",", ":")) for n in range(3)]
-    for joined in (
-        "\n".join(lines),
-        "[\n" + ",\n".join(lines) + "\n]",
-        "[" + ",\r\n".join(lines) + "]\n",
-    ):
+    for joined in ("\n".join(lines), "[\n" + ",\n".join(lines) + "\n]", "[" + ",\r\n".join(lines) + "]\n"):
         reader = WikidataReader(WikidataSelection())
         reader.read(joined.encode())
         assert rows(reader, "entities", "entity") == [("Q0",), ("Q1",), ("Q2",)]
@@ -223,9 +196,7 @@ def test_an_array_may_stand_on_one_line() -> None:
 
 
 def test_what_cannot_be_read_is_refused_and_the_rest_is_kept() -> None:
-    deep = (
-        '{"type":"item","id":"Q9","claims":{"P1":' + "[" * 100_000 + '},"sitelinks":{"enwiki":1}}'
-    )
+    deep = '{"type":"item","id":"Q9","claims":{"P1":' + "[" * 100_000 + '},"sitelinks":{"enwiki":1}}'
     good = item("Q1")
     bad_value = item("Q3", claims={"P54": [claim({"entity-type": "item", "id": 5})]})
     reader = read(good, '{"type":"item","id":"Q2"', "{}", deep, bad_value, "5", good)

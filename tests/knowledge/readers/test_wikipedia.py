@@ -90,9 +90,7 @@ def test_multistream_is_one_stream(tmp_path: Path) -> None:
 def test_redirects_of_old_dumps_and_other_languages() -> None:
     de = site_for("dewiki", "de")
     part = read_part(page("A", "#WEITERLEITUNG [[b_c#d]]"), de)
-    assert part.tables()["redirects"].to_pylist() == [
-        {"title": "A", "target": "B c", "target_page": None}
-    ]
+    assert part.tables()["redirects"].to_pylist() == [{"title": "A", "target": "B c", "target_page": None}]
     assert read_part(page("A", "#weiter unten"), de).counts["article pages"] == 1
 
 

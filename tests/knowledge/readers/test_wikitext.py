@@ -43,9 +43,7 @@ def test_list_items_are_marked_and_numbered() -> None:
 
 
 def test_anchors_know_their_target_and_place() -> None:
-    page = parse(
-        "* See [[abe lincoln#Early life|the ''president'']]s, [[Chicago]]an or [[#here|here]]."
-    )
+    page = parse("* See [[abe lincoln#Early life|the ''president'']]s, [[Chicago]]an or [[#here|here]].")
     assert page.paragraphs[1] == "BULLET::::- See the presidents, Chicagoan or here.\n"
     assert [(a.text, a.target) for a in page.anchors] == [
         ("the presidents", "Abe lincoln"),
@@ -148,8 +146,7 @@ def test_a_title_keeps_a_first_letter_that_has_no_single_capital() -> None:
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
-    "piece",
-    ["{{", "[[a|", "{|\n", "<div>", "<ref>", "<!--", "[http://a ", " ", " ;", "{{a}}", "<gallery "],
+    "piece", ["{{", "[[a|", "{|\n", "<div>", "<ref>", "<!--", "[http://a ", " ", " ;", "{{a}}", "<gallery "]
 )
 def test_a_page_made_to_be_slow_is_not(piece: str) -> None:
     """Two such pages of 40,000 pieces take seconds, not the hours of a parser that tries again."""

@@ -86,9 +86,7 @@ ARTICLE_PIECES += ["\u212a", "İ", "oslo", "Oslo ", ".", "\n", "h", "1"]
 
 
 @settings(max_examples=500)
-@given(
-    *[st.lists(st.sampled_from(ARTICLE_PIECES), max_size=n).map("".join) for n in (4, 8)],
-)
+@given(*[st.lists(st.sampled_from(ARTICLE_PIECES), max_size=n).map("".join) for n in (4, 8)])
 def test_the_normalised_matcher_is_a_substring_of_normalised_text(answer: str, text: str) -> None:
     assert found("dpr-kilt", answer, text) is (normalize(answer) in normalize(text))
 
@@ -101,9 +99,7 @@ def test_as_released(shared: Path) -> None:
         (name, case["answers"], case["title"], case["text"])
         for case in cases
         for published, name in PUBLISHED.items()
-        if find_matcher(name)
-        .prepare(case["answers"])
-        .found_in(MatchedText(case["title"], case["text"]))
+        if find_matcher(name).prepare(case["answers"]).found_in(MatchedText(case["title"], case["text"]))
         is not case["expect"][published]
     ]
     assert wrong == []

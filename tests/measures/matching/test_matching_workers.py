@@ -30,11 +30,7 @@ def test_another_thread_does_not_matter() -> None:
     thread = threading.Thread(target=end.wait)
     thread.start()
     try:
-        assert list(workers_in_order(double, range(3), size=1 << 30, workers=2)) == [
-            (0, 0),
-            (1, 2),
-            (2, 4),
-        ]
+        assert list(workers_in_order(double, range(3), size=1 << 30, workers=2)) == [(0, 0), (1, 2), (2, 4)]
     finally:
         end.set()
         thread.join()

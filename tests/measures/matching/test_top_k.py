@@ -13,13 +13,7 @@ from click.testing import CliRunner
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files import json_records, pools
 from whichone.papers.entityquestions.commands import score_entityquestions_command
-from whichone.papers.entityquestions.top_k import (
-    Labels,
-    label_files,
-    relation_names,
-    result_files,
-    top_k,
-)
+from whichone.papers.entityquestions.top_k import Labels, label_files, relation_names, result_files, top_k
 
 PUBLISHED = {
     "string": "entityquestions",
@@ -180,8 +174,7 @@ def test_the_command(tmp_path: Path) -> None:
     two = write(tmp_path / "P2.test.json", [result("oslo", "x"), result("oslo", "oslo")])
     rows = tmp_path / "rows.jsonl"
     run = CliRunner().invoke(
-        score_entityquestions_command,
-        [str(two), str(one), "-k", "1,2", "--json", "--per-query", str(rows)],
+        score_entityquestions_command, [str(two), str(one), "-k", "1,2", "--json", "--per-query", str(rows)]
     )
     assert run.exit_code == 0, run.output
     assert json.loads(run.stdout) == {

@@ -55,8 +55,7 @@ def world(seed: int) -> list[Person]:
 def built(people: list[Person], folder: Path, rules: AmberRules) -> BuiltSets:
     values = [item(key, name, types=["Q34379"], title=name) for key, name in NAMED.items()]
     properties = [
-        prop(p, label)
-        for p, label in (("P1303", "instrument"), ("P641", "sport"), ("P106", "occupation"))
+        prop(p, label) for p, label in (("P1303", "instrument"), ("P641", "sport"), ("P106", "occupation"))
     ]
     pages = [page(n, p.title, p.id, p.text) for n, p in enumerate(people, 1) if p.has_page]
     views = {p.title.replace(" ", "_"): p.views for p in people if p.title and p.views}
@@ -89,9 +88,7 @@ def plain_counts(people: list[Person], rules: AmberRules) -> dict[str, int]:
         if (first - second) / second >= rules.gap:
             leading[name] = known
     asking = set(load_collection("human").property_ids)
-    statements = [
-        (n, p, prop) for n, ps in leading.items() for p in ps for prop in p.facts if prop in asking
-    ]
+    statements = [(n, p, prop) for n, ps in leading.items() for p in ps for prop in p.facts if prop in asking]
     held = Counter((n, prop) for n, _, prop in statements)
     single = [(n, p, prop) for n, p, prop in statements if held[n, prop] == 1]
     alive = set()
@@ -148,10 +145,7 @@ def test_the_released_programs_rules_add_up_too(seed: int, tmp_path: Path) -> No
 
 
 def test_a_language_without_templates_is_refused(tmp_path: Path) -> None:
-    people = [
-        item("Q1", "Abe Roe", title="A", P1303="Q11"),
-        item("Q2", "Abe Roe", title="B", P641="Q13"),
-    ]
+    people = [item("Q1", "Abe Roe", title="A", P1303="Q11"), item("Q2", "Abe Roe", title="B", P641="Q13")]
     kb = write_kb(tmp_path / "kb", people, [], {"A": 9, "B": 1}, languages={"Q1": "it", "Q2": "it"})
     human = load_collection("human")
     with (

@@ -67,12 +67,9 @@ def test_properties_that_are_selective_and_stated(tmp_path: Path) -> None:
     """Everybody has a gender; six of fourteen a sport that pages state, six an instrument that none does."""
     facts = [{"P641": "Q13"}] * 6 + [{"P1303": "Q11"}] * 6 + [{}] * 2
     entities = [
-        item(f"Q1{n:02}", f"Ada {n}", title=f"Ada {n}", P21="Q15", **own)
-        for n, own in enumerate(facts)
+        item(f"Q1{n:02}", f"Ada {n}", title=f"Ada {n}", P21="Q15", **own) for n, own in enumerate(facts)
     ]
-    pages = [
-        page(n, f"Ada {n}", f"Q1{n:02}", "A male basketball player.") for n in range(len(facts))
-    ]
+    pages = [page(n, f"Ada {n}", f"Q1{n:02}", "A male basketball player.") for n in range(len(facts))]
     views = {f"Ada {n}": 10 for n in range(len(facts))}
     kb = write_kb(tmp_path / "kb", [*entities, *VALUES, *PROPERTIES], pages, views)
     with opened_pipeline(Folder.open(kb, KIND), load_collection("human"), PAPER) as pipeline:

@@ -72,16 +72,12 @@ def test_places_are_told_apart_by_their_country(tmp_path: Path) -> None:
     assert [s.name for s in bench.sets] == ["Paris"]
     questions = {q.input for q in bench.queries if q.task == "qa"}
     assert len(questions) == 4
-    assert all(
-        ", France" in text or "in France" in text or "United States" in text for text in questions
-    )
+    assert all(", France" in text or "in France" in text or "United States" in text for text in questions)
     slots = [q.input for q in bench.queries if q.task == "sf"]
     assert "Paris (France) [SEP] population" in slots
     head = {q.entity for q in bench.queries if q.role == "head"}
     assert head == {"places:1"}
-    assert {
-        q.answers() for q in bench.queries if q.task == "qa" and q.relation == "population"
-    } == {
+    assert {q.answers() for q in bench.queries if q.task == "qa" and q.relation == "population"} == {
         ("2138551",),
         ("24171",),
     }
@@ -105,9 +101,7 @@ def test_without_popularity_and_templates_it_works_and_says_so(tmp_path: Path) -
     typed("export", tmp_path / "bench", tmp_path / "out", "--format", "amber")
     typed("import", "amber", tmp_path / "out", tmp_path / "again", "--source", "places")
     again = Benchmark.open(tmp_path / "again")
-    assert (
-        {q.role for q in again.queries} == {b.role for s in again.sets for b in s.bearers} == {None}
-    )
+    assert {q.role for q in again.queries} == {b.role for s in again.sets for b in s.bearers} == {None}
 
 
 def test_without_a_qualifier_it_says_what_to_do(tmp_path: Path) -> None:

@@ -15,13 +15,7 @@ from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.amber.amber_files import export_amber, import_amber
 from whichone.papers.amber.amber_tables import amber_statistics, template_of, templates_table
 from whichone.papers.amber.build_amber import BuiltSets, build, opened_pipeline
-from whichone.papers.amber.collection import (
-    PAPER,
-    AmberRules,
-    load_builtin,
-    load_collection,
-    rules_called,
-)
+from whichone.papers.amber.collection import PAPER, AmberRules, load_builtin, load_collection, rules_called
 from whichone.records import Query
 from whichone.text.normalisers import amber_tokens
 
@@ -120,9 +114,7 @@ def test_no_value_is_false_in_most_claims(tmp_path: Path) -> None:
 def test_a_bearer_of_many_names_is_not_the_answer_to_all_claims(tmp_path: Path) -> None:
     names = [f"Name {n}" for n in range(9)]
     people = [item("Q1", "Abe", aliases=names, title="Abe", P607="Q32")]
-    people += [
-        item(f"Q{10 + n}", name, title=f"{name} (b)", P641="Q60") for n, name in enumerate(names)
-    ]
+    people += [item(f"Q{10 + n}", name, title=f"{name} (b)", P641="Q60") for n, name in enumerate(names)]
     people += [item("Q3", "Else", title="Else", P607="Q31")]
     texts = {"Q1": "In the Boer War.", **{f"Q{10 + n}": "A cricket player." for n in range(9)}}
     made = built(tmp_path, people, texts)

@@ -16,9 +16,7 @@ from whichone.report.figures import knowledge_beside, popularity_sample
 from whichone.report.three_choice import people_rows
 from whichone.runs.retrieve import retrieve
 
-HEADER = (
-    "study,person,item,page,span,seconds,query,question,gold,right,exact,skipped,check,external"
-)
+HEADER = "study,person,item,page,span,seconds,query,question,gold,right,exact,skipped,check,external"
 
 
 @pytest.fixture

@@ -96,9 +96,7 @@ def test_the_task_is_told_by_the_queries(bench: Path, tmp_path: Path, task: str)
     assert {q.task for q in import_amber(moved, tmp_path / "bench").queries} == {task}
 
 
-def test_repeated_ids_keep_the_last_as_the_released_scorer_does(
-    shared: Path, tmp_path: Path
-) -> None:
+def test_repeated_ids_keep_the_last_as_the_released_scorer_does(shared: Path, tmp_path: Path) -> None:
     file = shared / "golden" / "amber" / "eval" / "a09_dup_query_ids" / "amber_sets.jsonl"
     made = import_amber(file, tmp_path / "bench")
     repeated = made.folder.manifest.counts["repeated_queries"]
@@ -113,9 +111,7 @@ def test_bad_files_are_named(tmp_path: Path) -> None:
     for popularity in (52_000, "high"):
         bearer = {"is_head": True, "popularity": popularity, "wikipedia": [], "queries": []}
         (tmp_path / "x.jsonl").write_text(json.dumps({"name": "A", "qids": {"Q1": bearer}}))
-        with pytest.raises(
-            BadInput, match=f"log10 of the views in these files, not '?{popularity}"
-        ):
+        with pytest.raises(BadInput, match=f"log10 of the views in these files, not '?{popularity}"):
             import_amber(tmp_path / "x.jsonl", tmp_path / "bench")
     with pytest.raises(UsageError, match=r"no \{qa,sf,fc\}"):
         import_amber(tmp_path, tmp_path / "bench")
@@ -142,9 +138,7 @@ def test_explain_draws_a_name(bench: Path) -> None:
     assert shown.exit_code == 0
     assert "head, popularity 12,000,000" in shown.stdout
     assert "[2 bearers have it]" in shown.stdout
-    document = typed(
-        "build", "amber", kb, "--collection", "human", "--json", "--explain", "Ana Kaya"
-    )
+    document = typed("build", "amber", kb, "--collection", "human", "--json", "--explain", "Ana Kaya")
     assert json.loads(document.stdout)["name"] == "Ana Kaya"
 
 

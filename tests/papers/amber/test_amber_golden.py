@@ -83,10 +83,7 @@ def collection_of(case: Path) -> Collection:
         "key": "golden",
         "types": {key: {"id": key, "properties": props} for key, props in types.items()},
         "properties": {
-            prop: {
-                "questions": {"en": ours(questions[prop]["all"])},
-                "claims": {"en": ours(claims[prop])},
-            }
+            prop: {"questions": {"en": ours(questions[prop]["all"])}, "claims": {"en": ours(claims[prop])}}
             for prop in questions
         },
     }
@@ -113,9 +110,7 @@ def test_pipeline(shared: Path, tmp_path: Path, name: str) -> None:
     )
 
 
-def test_where_the_released_program_stops_ours_goes_on_and_says_so(
-    shared: Path, tmp_path: Path
-) -> None:
+def test_where_the_released_program_stops_ours_goes_on_and_says_so(shared: Path, tmp_path: Path) -> None:
     case = shared / "golden" / "amber" / "pipeline" / "p05_error_no_property_label"
     built = published(knowledge_base(case, tmp_path), collection_of(case))
     assert {q.task for q in built.queries} == set(TASKS)
@@ -146,9 +141,7 @@ def test_world1_as_typed(shared: Path, tmp_path: Path, collection: str) -> None:
         assert done.exit_code == 0, done.output
     expected = world / "expected"
     made = Path(out)
-    assert lines(made / "amber_set_tuples.jsonl") == lines(
-        expected / f"{collection}.amber_set_tuples.jsonl"
-    )
+    assert lines(made / "amber_set_tuples.jsonl") == lines(expected / f"{collection}.amber_set_tuples.jsonl")
     for task in TASKS:
         assert lines(made / task / "amber_sets.jsonl") == lines(
             expected / f"{collection}.{task}.amber_sets.jsonl"

@@ -58,8 +58,7 @@ def tiny(folder: Path) -> Path:
 def corpus(folder: Path, *pages: tuple[str, str]) -> str:
     """A benchmark whose corpus has these pages, by key and title."""
     passages = [
-        Passage(id=f"w:{key}#0", page=f"w:{key}", title=title, text=f"{title} text")
-        for key, title in pages
+        Passage(id=f"w:{key}#0", page=f"w:{key}", title=title, text=f"{title} text") for key, title in pages
     ]
     from whichone.records import Output, Query
 
@@ -128,9 +127,7 @@ def test_wrong_places(tmp_path: Path) -> None:
         import_amber(folder, tmp_path / "bench", collection=["a", "b"])
     tiny(tmp_path / "N" / "qa")
     made = import_amber([tmp_path / "H", tmp_path / "N"], tmp_path / "two")
-    assert {s.collection for s in made.sets} == {"H", "N"}, (
-        "one collection may not swallow the other"
-    )
+    assert {s.collection for s in made.sets} == {"H", "N"}, "one collection may not swallow the other"
 
 
 def test_a_collection_is_known_by_its_properties(tmp_path: Path) -> None:

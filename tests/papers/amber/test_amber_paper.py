@@ -14,13 +14,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.engines import Tables
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.papers.amber.build_amber import (
-    BuiltSets,
-    build,
-    build_amber,
-    explain_name,
-    opened_pipeline,
-)
+from whichone.papers.amber.build_amber import BuiltSets, build, build_amber, explain_name, opened_pipeline
 from whichone.papers.amber.collection import (
     PAPER,
     RULES_PUBLISHED,
@@ -69,9 +63,7 @@ def made(
 ) -> BuiltSets:
     everything = [*entities, *VALUES, *PROPERTIES]
     kb = write_kb(tmp_path / "kb", everything, PAGES if pages is None else pages, views or VIEWS)
-    with opened_pipeline(
-        Folder.open(kb, KIND), collection or load_collection("human"), rules
-    ) as pipeline:
+    with opened_pipeline(Folder.open(kb, KIND), collection or load_collection("human"), rules) as pipeline:
         return build(pipeline, str(kb))
 
 
@@ -95,8 +87,7 @@ def test_a_pair_becomes_a_set_with_head_and_tail(tmp_path: Path) -> None:
 def test_names_without_two_known_bearers_of_the_types_are_accounted_for(tmp_path: Path) -> None:
     unseen = [item(f"Q{n}", "Bo Lee", title=f"Bo Lee ({n})") for n in (21, 22)]
     things = [
-        item(f"Q{n}", "Bolt", types=["Q34379"], title=title)
-        for n, title in ((23, "Piano"), (24, "Cricket"))
+        item(f"Q{n}", "Bolt", types=["Q34379"], title=title) for n, title in ((23, "Piano"), (24, "Cricket"))
     ]
     step = made(tmp_path, [*pair(), *unseen, *things]).account.steps[0]
     assert step.name == "two or more bearers of the collection's types that have views"
@@ -213,22 +204,13 @@ def test_in_amber_n_bearers_are_of_different_types(tmp_path: Path) -> None:
         page(2, "Her (b)", "Q2", "With Person 2."),
         page(3, "Her (song)", "Q3", "Sung by Person 3."),
     ]
-    views = {
-        "Her": 9000,
-        "Her_(b)": 500,
-        "Her_(song)": 100,
-        "Person_1": 9,
-        "Person_2": 9,
-        "Person_3": 9,
-    }
+    views = {"Her": 9000, "Her_(b)": 500, "Her_(song)": 100, "Person_1": 9, "Person_2": 9, "Person_3": 9}
     collection = load_collection("nonhuman")
     built = made(tmp_path / "paper", entities, pages, views, collection=collection)
     assert [b.entity for b in built.sets[0].bearers] == ["Q1", "Q3"]
     step = next(s for s in built.account.steps if "same type" in s.name)
     assert (step.removed, step.examples) == (1, ["Her: Q2 (Her)"])
-    both = made(
-        tmp_path / "published", entities, pages, views, collection=collection, rules=RULES_PUBLISHED
-    )
+    both = made(tmp_path / "published", entities, pages, views, collection=collection, rules=RULES_PUBLISHED)
     assert [b.entity for b in both.sets[0].bearers] == ["Q1", "Q2", "Q3"]
 
 
@@ -242,10 +224,7 @@ OWN = {
 
 def test_without_templates_and_popularity_it_works_and_says_so(tmp_path: Path) -> None:
     built = made(tmp_path, pair(), collection=parse_collection(OWN, "own.toml"))
-    assert inputs(built, "qa") == [
-        "What is the instrument of Abe Roe?",
-        "What is the sport of Abe Roe?",
-    ]
+    assert inputs(built, "qa") == ["What is the instrument of Abe Roe?", "What is the sport of Abe Roe?"]
     assert inputs(built, "fc")[0] == "The instrument of Abe Roe is trombone."
     assert {q.role for q in built.queries} == {None}
     assert "there is no popularity: no head, no tail, no gap" in built.account.remarks
@@ -361,10 +340,7 @@ def test_a_quantity_keeps_its_sign_by_the_paper(tmp_path: Path) -> None:
         item("Q1", "Abe Roe", title="Abe Roe", P641="Q13"),
         item("Q2", "Abe Roe", title="Abe Roe (b)", P2076=-3),
     ]
-    pages = [
-        page(1, "Abe Roe", "Q1", "A cricket player."),
-        page(2, "Abe Roe (b)", "Q2", "It is -3 degrees."),
-    ]
+    pages = [page(1, "Abe Roe", "Q1", "A cricket player."), page(2, "Abe Roe (b)", "Q2", "It is -3 degrees.")]
     answers = {}
     for rules in (PAPER, RULES_PUBLISHED):
         built = made(tmp_path / rules.name, entities, pages, rules=rules, collection=collection)
@@ -387,12 +363,8 @@ def test_labels_come_first_and_the_own_language_before_its_variants() -> None:
     assert found["name"].to_pylist() == ["Zither", "Cither", "Yither", "Xither", "Bither"]
 
 
-@pytest.mark.parametrize(
-    ("popularity", "head"), [("views", "Q1"), ("sitelinks", "Q2"), ("links", "Q2")]
-)
-def test_popularity_can_be_counted_in_three_ways(
-    tmp_path: Path, popularity: Any, head: str
-) -> None:
+@pytest.mark.parametrize(("popularity", "head"), [("views", "Q1"), ("sitelinks", "Q2"), ("links", "Q2")])
+def test_popularity_can_be_counted_in_three_ways(tmp_path: Path, popularity: Any, head: str) -> None:
     entities = pair()
     entities[1]["sitelinks"] |= {f"{n}wiki": {"title": "x"} for n in range(9)}
     kb = write_kb(

@@ -76,12 +76,7 @@ def test_a_name_with_a_slot_is_rewritten_in_claims_only() -> None:
 @pytest.mark.parametrize("said", [True, False])
 def test_pages_are_those_whose_records_say_their_entity(tmp_path: Path, said: bool) -> None:
     """However little else the record says; where no record says it, titles decide."""
-    infos = {
-        "A": {"wikidata_id": "Q1"},
-        "B": {"wikidata_id": "Q2", "aliases": {}},
-        "C": {},
-        "D": None,
-    }
+    infos = {"A": {"wikidata_id": "Q1"}, "B": {"wikidata_id": "Q2", "aliases": {}}, "C": {}, "D": None}
     records = []
     for number, (title, info) in enumerate(infos.items()):
         record = {"_id": str(number), "wikipedia_id": str(number), "wikipedia_title": title}

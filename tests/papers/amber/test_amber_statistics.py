@@ -54,10 +54,7 @@ def test_both_tables(tmp_path: Path) -> None:
         "queries_qa": 3,
     }
     shares = {(row["type"], row["property"]): row["share"] for row in tables["table_3"]}
-    assert shares == {
-        ("Human", "P54"): pytest.approx(1 / 3),
-        ("Human", "P641"): pytest.approx(2 / 3),
-    }
+    assert shares == {("Human", "P54"): pytest.approx(1 / 3), ("Human", "P641"): pytest.approx(2 / 3)}
     document, text = show(str(tmp_path / "bench"))
     assert document["amber"]["human"] == tables
     assert "Table 4, AmbER-H" in text and "66.67" in text

@@ -74,9 +74,7 @@ def test_every_clean_template_replaces_a_released_one() -> None:
     }
     assert set(CLEAN) <= released
     for old, new in CLEAN.items():
-        assert {s for s in ("$name", "$object") if s in old} == {
-            s for s in ("$name", "$object") if s in new
-        }
+        assert {s for s in ("$name", "$object") if s in old} == {s for s in ("$name", "$object") if s in new}
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,7 @@ from whichone.cli import whichone
 
 def test_json_has_a_block_for_each_depth(tmp_path: Path) -> None:
     entry = [{"wikipedia_id": "1"}]
-    bearer = {
-        "is_head": True,
-        "wikipedia": entry,
-        "queries": [{"id": "q", "output": {"provenance": entry}}],
-    }
+    bearer = {"is_head": True, "wikipedia": entry, "queries": [{"id": "q", "output": {"provenance": entry}}]}
     other = {"is_head": False, "wikipedia": [{"wikipedia_id": "2"}], "queries": []}
     sets, predictions = tmp_path / "sets.jsonl", tmp_path / "predictions.jsonl"
     sets.write_text(json.dumps({"name": "n", "qids": {"Q1": bearer, "Q2": other}}))

@@ -26,9 +26,7 @@ TEXTS = {
 }
 
 
-def page(
-    number: int, title: str, kind: str, lines: list[str], entity: str | None
-) -> dict[str, Any]:
+def page(number: int, title: str, kind: str, lines: list[str], entity: str | None) -> dict[str, Any]:
     return {
         "page": f"w:{number}",
         "title": title,
@@ -41,9 +39,7 @@ def page(
 
 
 def entity_rows() -> list[dict[str, Any]]:
-    rows = [
-        {"entity": q, "label": label, "types": [], "sitelinks": 1} for q, label in VALUES.items()
-    ]
+    rows = [{"entity": q, "label": label, "types": [], "sitelinks": 1} for q, label in VALUES.items()]
     rows += [
         {"entity": q, "label": label, "types": ["Q5"], "sitelinks": 1, "title": title}
         for q, (label, title, _, _) in PEOPLE.items()
@@ -86,8 +82,7 @@ def fact_rows() -> list[dict[str, Any]]:
 
 def page_rows(disambiguation: bool, texts: dict[str, list[str]]) -> list[dict[str, Any]]:
     rows = [
-        page(int(q[1:]), title, "article", [" ".join(texts[q])], q)
-        for q, (_, title, _, _) in PEOPLE.items()
+        page(int(q[1:]), title, "article", [" ".join(texts[q])], q) for q, (_, title, _, _) in PEOPLE.items()
     ]
     if disambiguation:
         lines = [
@@ -119,18 +114,14 @@ def link_rows(disambiguation: bool) -> list[dict[str, Any]]:
     ]
 
 
-def write_knowledge_base(
-    path: Path, *, disambiguation: bool, texts: dict[str, list[str]] = TEXTS
-) -> Path:
+def write_knowledge_base(path: Path, *, disambiguation: bool, texts: dict[str, list[str]] = TEXTS) -> Path:
     properties = {"P19": "place of birth", "P106": "occupation", "P571": "inception", "P999": ""}
     views = [{"title": t, "views": v, "source": "t"} for _, t, v, _ in PEOPLE.values()]
     content = {
         knowledge_tables.ENTITIES: entity_rows(),
         knowledge_tables.NAMES: name_rows(),
         knowledge_tables.FACTS: fact_rows(),
-        knowledge_tables.PROPERTIES: [
-            {"property": p, "label": label} for p, label in properties.items()
-        ],
+        knowledge_tables.PROPERTIES: [{"property": p, "label": label} for p, label in properties.items()],
         knowledge_tables.PAGES: page_rows(disambiguation, texts),
         knowledge_tables.LINKS: link_rows(disambiguation),
         knowledge_tables.REDIRECTS: [],
@@ -160,9 +151,7 @@ def unlisted(tmp_path: Path) -> Path:
 def alike(tmp_path: Path) -> Path:
     """The same, but the bearers of one name are told of in similar words."""
     texts = TEXTS | {
-        "Q10": [
-            "She was born in the town of Paris and painted boats, rivers and fog for a living."
-        ],
+        "Q10": ["She was born in the town of Paris and painted boats, rivers and fog for a living."],
         "Q11": ["Some say she was born in the town of Rome; her verses praise bread, wine, mules."],
         "Q12": ["Nobody knows much, but Rome Town is where this one came from, records tell."],
     }

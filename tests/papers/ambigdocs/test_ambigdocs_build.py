@@ -100,9 +100,7 @@ def test_options(listed: Path, tmp_path: Path) -> None:
 def test_an_answer_is_written_as_its_page_has_it() -> None:
     bearer = BearerPage("w:1", "Ada Field", "Q10")
     text = "Ada Field wrote for the US press and in Rome."
-    page = PagePassages(
-        [Passage(id="w:1#0", page="w:1", title="Ada Field", text=text)], Contained()
-    )
+    page = PagePassages([Passage(id="w:1#0", page="w:1", title="Ada Field", text=text)], Contained())
     labels = {"Q30": ("United States", "US"), "Q2": ("Rome",)}
     facts = [
         {"kind": "entity", "value": "Q2", "rank": "normal"},
@@ -112,10 +110,7 @@ def test_an_answer_is_written_as_its_page_has_it() -> None:
     found = statement(bearer, "P1", facts, labels, page)
     assert found is not None
     assert (found.answer, found.aliases) == ("US", ("United States", "Rome"))
-    assert found.values == (
-        StatedValue(("US", "United States"), "w:1#0"),
-        StatedValue(("Rome",), "w:1#0"),
-    )
+    assert found.values == (StatedValue(("US", "United States"), "w:1#0"), StatedValue(("Rome",), "w:1#0"))
     assert statement(bearer, "P1", facts[2:], labels, page) is None
 
 
@@ -123,16 +118,10 @@ def test_what_a_page_states_of_its_facts() -> None:
     bearer = BearerPage("w:2", "Ada Field", "Q10")
     facts = [
         {"key": key, "property": prop, "kind": "string", "value": value, "rank": ""}
-        for key, prop, value in (
-            ("a", "P1", "y"),
-            ("a", "P1", "x"),
-            ("a", "P2", "z"),
-            ("b", "P1", "x"),
-        )
+        for key, prop, value in (("a", "P1", "y"), ("a", "P1", "x"), ("a", "P2", "z"), ("b", "P1", "x"))
     ]
     passages = [
-        Passage(id=f"w:2#{n}", page="w:2", title="", text=text)
-        for n, text in enumerate(("a", "an x"))
+        Passage(id=f"w:2#{n}", page="w:2", title="", text=text) for n, text in enumerate(("a", "an x"))
     ]
     found = page_statements(bearer, facts, {}, PagePassages(passages, Contained()))
     assert [(s.key, s.property, s.statement.passage) for s in found] == [
@@ -142,14 +131,7 @@ def test_what_a_page_states_of_its_facts() -> None:
 
 
 def test_lines_of_a_disambiguation_page() -> None:
-    lines = [
-        "X",
-        "X may be:",
-        "BULLET::::- X (film)",
-        "Section::::People.",
-        " X",
-        "Section::::See also.",
-    ]
+    lines = ["X", "X may be:", "BULLET::::- X (film)", "Section::::People.", " X", "Section::::See also."]
     assert line_starts([*lines, "BULLET::::- Y"]) == {0: 0, 1: 0, 2: 12, 4: 1}
     assert surface_of("X (disambiguation)") == surface_of("X") == "X"
 

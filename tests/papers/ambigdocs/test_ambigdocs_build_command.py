@@ -14,9 +14,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.cli import whichone
 from whichone.errors import Missing, UsageError
 
-needs_httpx = pytest.mark.skipif(
-    importlib.util.find_spec("httpx") is None, reason="needs the extra llm"
-)
+needs_httpx = pytest.mark.skipif(importlib.util.find_spec("httpx") is None, reason="needs the extra llm")
 
 
 def build(*arguments: object) -> Result:

@@ -98,19 +98,7 @@ def test_the_built_in_world_holds() -> None:
 def test_by_an_nli_model(listed: Path, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
-    words = [
-        "[PAD]",
-        "[UNK]",
-        "[CLS]",
-        "[SEP]",
-        "[MASK]",
-        "born",
-        "paris",
-        "rome",
-        "the",
-        "of",
-        "is",
-    ]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "born", "paris", "rome", "the", "of", "is"]
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     config = transformers.BertConfig(
         vocab_size=len(words), intermediate_size=16, max_position_embeddings=512, num_labels=3,

@@ -19,12 +19,8 @@ def test_golden_statuses(shared: Path) -> None:
     rows = [row for _, row in read_json_lines(shared / "golden/ambigdocs/filter_rules.jsonl")]
     assert rows
     for row in rows:
-        draft = Draft(
-            row["surface"], (row["t1"], row["t2"]), row["question"], (row["a1"], row["a2"])
-        )
-        found = status(
-            draft, entailed=bool(row["nli_entails"]), limit_stops=row["script"] == "llama"
-        )
+        draft = Draft(row["surface"], (row["t1"], row["t2"]), row["question"], (row["a1"], row["a2"]))
+        found = status(draft, entailed=bool(row["nli_entails"]), limit_stops=row["script"] == "llama")
         assert found == row["status"], row
 
 

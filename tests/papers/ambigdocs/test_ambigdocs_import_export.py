@@ -5,11 +5,7 @@ import msgspec
 import pytest
 
 from whichone.errors import BadInput, UsageError
-from whichone.papers.ambigdocs.ambigdocs_files import (
-    export_ambigdocs,
-    read_predictions,
-    read_questions,
-)
+from whichone.papers.ambigdocs.ambigdocs_files import export_ambigdocs, read_predictions, read_questions
 from whichone.papers.ambigdocs.import_ambigdocs import import_ambigdocs, read_passage_file
 
 

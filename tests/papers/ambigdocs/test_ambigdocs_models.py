@@ -58,9 +58,7 @@ def roles(
     writer: Say = lambda _: BORN, answerer: Say = lambda _: "none", judge: Say = lambda _: "Yes."
 ) -> Roles:
     return Roles(
-        QuestionWriter(Scripted(writer)),
-        Answerer(Scripted(answerer)),
-        PassageJudge(Scripted(judge)),
+        QuestionWriter(Scripted(writer)), Answerer(Scripted(answerer)), PassageJudge(Scripted(judge))
     )
 
 
@@ -118,11 +116,7 @@ def test_without_log_probabilities_the_first_entailed_answer_is_kept() -> None:
             Status.RULE,
             "question about its making",
         ),
-        (
-            roles(judge=lambda p: "no" if "Rome" in p else "yes"),
-            Status.NOT_ENTAILED,
-            "answer not entailed",
-        ),
+        (roles(judge=lambda p: "no" if "Rome" in p else "yes"), Status.NOT_ENTAILED, "answer not entailed"),
     ],
 )
 def test_thrown_out(parts: Roles, status: Status, reason: str) -> None:
@@ -168,16 +162,14 @@ def test_replies_of_the_writer(reply: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply",
-    ["", "I cannot.", "When?\nAnswer 1: b", "When?\nAnswer: a", "?\nAnswer 1: b\nAnswer 2:"],
+    "reply", ["", "I cannot.", "When?\nAnswer 1: b", "When?\nAnswer: a", "?\nAnswer 1: b\nAnswer 2:"]
 )
 def test_replies_that_are_no_draft(reply: str) -> None:
     assert parse_draft(reply) is None
 
 
 @pytest.mark.parametrize(
-    ("said", "verdict"),
-    [("**Yes**, it does", True), (" yes", True), ("yesterday", False), ("No", False)],
+    ("said", "verdict"), [("**Yes**, it does", True), (" yes", True), ("yesterday", False), ("No", False)]
 )
 def test_what_a_judge_says(said: str, verdict: bool) -> None:
     assert PassageJudge(Scripted(lambda _: said)).entails(FILM, "Where?", "Paris") is verdict

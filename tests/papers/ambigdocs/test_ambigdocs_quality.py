@@ -11,19 +11,8 @@ from conftest import write_knowledge_base
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.papers.ambigdocs.build_ambigdocs import build_ambigdocs, distinct
 from whichone.papers.ambigdocs.properties import tensed
-from whichone.papers.ambigdocs.shared_names import (
-    BearerPage,
-    StatedValue,
-    Statement,
-    SurfaceName,
-)
-from whichone.papers.ambigdocs.statements import (
-    ByRule,
-    Claimed,
-    PagePassages,
-    listed_roles,
-    statement,
-)
+from whichone.papers.ambigdocs.shared_names import BearerPage, StatedValue, Statement, SurfaceName
+from whichone.papers.ambigdocs.statements import ByRule, Claimed, PagePassages, listed_roles, statement
 from whichone.records import Passage
 
 
@@ -105,10 +94,7 @@ def test_an_answer_that_two_bearers_share_is_nobodys() -> None:
 
 
 def test_a_name_of_one_answer_within_another_tells_nobody_apart() -> None:
-    college, university = (
-        bearer(1, "Harvard College"),
-        bearer(2, "Harvard University", also=("Harvard",)),
-    )
+    college, university = (bearer(1, "Harvard College"), bearer(2, "Harvard University", also=("Harvard",)))
     assert len(distinct([college, university], NAME, ASK)[0]) == 1
 
 
@@ -125,9 +111,7 @@ def test_a_name_of_one_answer_within_another_tells_nobody_apart() -> None:
         ("Where was $name born?", "P19", [True, True], "Where was $name born?"),
     ],
 )  # fmt: skip
-def test_the_tense_follows_the_facts(
-    question: str, prop: str, past: list[bool], asked: str
-) -> None:
+def test_the_tense_follows_the_facts(question: str, prop: str, past: list[bool], asked: str) -> None:
     assert tensed(question, prop, past) == asked
 
 

@@ -33,17 +33,12 @@ def prediction(qid: str, text: str, bearers: int = 2) -> Prediction:
         Document(title=f"{qid} ({kind})", pid=kind, answer=answer, popularity=popularity)
         for kind, answer, popularity in BEARERS[:bearers]
     )
-    asked = AmbigQuestion(
-        qid=qid, ambiguous_entity=qid, question=f"Who made {qid}?", documents=documents
-    )
+    asked = AmbigQuestion(qid=qid, ambiguous_entity=qid, question=f"Who made {qid}?", documents=documents)
     return Prediction(question=asked, gen_answer=text, docs=documents)
 
 
 def system(place: str, *texts: str, bearers: Sequence[int] = ()) -> AmbigSystem:
-    made = [
-        prediction(f"Name{n}", text, (bearers or [2] * len(texts))[n])
-        for n, text in enumerate(texts)
-    ]
+    made = [prediction(f"Name{n}", text, (bearers or [2] * len(texts))[n]) for n, text in enumerate(texts)]
     return system_of(place, made)
 
 

@@ -21,11 +21,7 @@ def asked(question: str, *titles: str) -> RamQuestion:
 @pytest.mark.parametrize(
     ("question", "titles", "name"),
     [
-        (
-            "When was Patrick Regan born?",
-            ("Patrick Regan (1873)", "Patrick M. Regan"),
-            "Patrick Regan",
-        ),
+        ("When was Patrick Regan born?", ("Patrick Regan (1873)", "Patrick M. Regan"), "Patrick Regan"),
         ("Who was Mahmud I's father?", ("Mahmud I of Great Seljuq",), "Mahmud I"),
         ("Where was Justice Cole born?", ("Luther F. Cole", "John Cole (judge)"), "Cole"),
         ("What does VCD refer to?", ("Voice command device",), "VCD"),
@@ -38,9 +34,7 @@ def test_shared_name(question: str, titles: tuple[str, ...], name: str) -> None:
 
 
 def test_a_document_belongs_to_the_bearer_whose_answer_it_has() -> None:
-    question = RamQuestion(
-        "?", (), ("Devata (1941 film)", "Devata (1978 film)"), ("Telugu", "Hindi")
-    )
+    question = RamQuestion("?", (), ("Devata (1941 film)", "Devata (1978 film)"), ("Telugu", "Hindi"))
     misleading = RamDocument("Devata (1941 film) Devata is a 1941 Hindi film", "correct", "hindi ")
     assert bearer_of(misleading, question) == 1
     assert bearer_of(RamDocument("", "misinfo", "Hindi"), question) is None

@@ -14,9 +14,7 @@ from whichone.files.lines import read_json_lines
 
 
 def score(*arguments: object) -> Result:
-    return CliRunner().invoke(
-        whichone, ["score", "ambigdocs", *map(str, arguments)], catch_exceptions=True
-    )
+    return CliRunner().invoke(whichone, ["score", "ambigdocs", *map(str, arguments)], catch_exceptions=True)
 
 
 @pytest.fixture
@@ -53,13 +51,7 @@ def test_json(predictions: Path) -> None:
     found = json.loads(result.stdout)
     assert found["scored"] == 4
     shares = {name: row["value"] for name, row in found["categories"].items()}
-    assert shares == {
-        "complete": 0.25,
-        "partial": 0.25,
-        "ambiguous": 0.25,
-        "merged": 0.0,
-        "no answer": 0.25,
-    }
+    assert shares == {"complete": 0.25, "partial": 0.25, "ambiguous": 0.25, "merged": 0.0, "no answer": 0.25}
     recall = found["measures"]["answer_recall"]
     assert recall["value"] == pytest.approx((1 + 0.5 + 0.25 + 0) / 4)
     assert (recall["low"], recall["clusters"]) == (None, 3)

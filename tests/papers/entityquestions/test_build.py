@@ -22,11 +22,7 @@ from whichone.papers.entityquestions.draw import PUBLISHED_SIZES, Sizes
 from whichone.records import Query
 
 OPTIONS = EntityQuestionsOptions(
-    only=("P19", "P26"),
-    least_facts=5,
-    buckets=("P19",),
-    resolvable="all",
-    sizes=PUBLISHED_SIZES,
+    only=("P19", "P26"), least_facts=5, buckets=("P19",), resolvable="all", sizes=PUBLISHED_SIZES
 )
 
 

@@ -64,8 +64,7 @@ class Wrong:
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Benchmark]:
     root = tmp_path_factory.mktemp("eq-report")
     passages = [
-        Passage(id=f"w:{n}#0", page=f"w:{n}", title=f"Person {n}", text=f"Born in Town{n}.")
-        for n in range(N)
+        Passage(id=f"w:{n}#0", page=f"w:{n}", title=f"Person {n}", text=f"Born in Town{n}.") for n in range(N)
     ]
     passages += [
         Passage(id=f"lucky:{n}#0", page=f"lucky:{n}", title="Another", text=f"Town{n} again.")

@@ -21,12 +21,7 @@ def test_places_in_the_release() -> None:
     dev = place_of(Path("dev/P19.dev.json"))
     assert (dev.relation, dev.split, dev.set, dev.bucket) == ("P19", "dev", "main", None)
     seen = place_of(Path("one-off/nq-seen-buckets/P170/bucket3.test.json.gz"))
-    assert (seen.relation, seen.split, seen.set, seen.bucket) == (
-        "P170",
-        "test",
-        "nq-seen-buckets",
-        3,
-    )
+    assert (seen.relation, seen.split, seen.set, seen.bucket) == ("P170", "test", "nq-seen-buckets", 3)
     similar = place_of(Path("one-off/similar/P19/P19_similar.train.json"))
     assert (similar.relation, similar.split, similar.set) == ("P19", "train", "similar")
     assert place_of(Path("mine.jsonl")).prefix() == "mine"
@@ -64,9 +59,7 @@ def test_json_lines_are_read_and_written(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "again.jsonl").read_text()) == json.loads(path.read_text())
 
 
-@pytest.mark.parametrize(
-    "text", ["[]", '[{"question": "x"}]', '[{"question": "x", "answers": []}]']
-)
+@pytest.mark.parametrize("text", ["[]", '[{"question": "x"}]', '[{"question": "x", "answers": []}]'])
 def test_a_wrong_file_is_named(text: str, tmp_path: Path) -> None:
     path = tmp_path / "P19.dev.json"
     path.write_text(text)

@@ -98,9 +98,7 @@ def kb(tmp_path: Path) -> Path:
 
 
 def test_subclasses_and_answers_count(kb: Path, tmp_path: Path) -> None:
-    options = EntityQuestionsOptions(
-        only=("P136",), least_facts=1, least_answers=1, sizes=PUBLISHED_SIZES
-    )
+    options = EntityQuestionsOptions(only=("P136",), least_facts=1, least_answers=1, sizes=PUBLISHED_SIZES)
     built = build_entityquestions(kb, tmp_path / "bench", options)
     assert {q.input for q in built.benchmark.queries} == {
         "What type of music does The Larks play?",

@@ -23,20 +23,12 @@ from whichone.papers.entityquestions.draw import (
     shuffled,
     training_entities,
 )
-from whichone.papers.entityquestions.entityquestions_files import (
-    OtherBearer,
-    best_expected,
-    resolution,
-)
+from whichone.papers.entityquestions.entityquestions_files import OtherBearer, best_expected, resolution
 from whichone.papers.entityquestions.facts import EntityFact, Object, read_triples
 
 
-def fact(
-    subject: str, name: str = "Abe", value: str = "Oslo", frequency: float | None = 1
-) -> EntityFact:
-    return EntityFact(
-        subject, name, "P19", (Object(f"o:{value}", value),), f"w:{subject}", name, frequency
-    )
+def fact(subject: str, name: str = "Abe", value: str = "Oslo", frequency: float | None = 1) -> EntityFact:
+    return EntityFact(subject, name, "P19", (Object(f"o:{value}", value),), f"w:{subject}", name, frequency)
 
 
 def test_buckets_have_equal_sums_and_the_frequent_come_first() -> None:

@@ -43,10 +43,7 @@ def asked(built: BuiltQuestions) -> set[str]:
 
 @pytest.mark.parametrize(
     ("wanted", "removed", "without"),
-    [
-        ("possible", 2, {"P19-Q200", "P19-Q240"}),
-        ("strict", 3, {"P19-Q200", "P19-Q240", "P19-Q201"}),
-    ],
+    [("possible", 2, {"P19-Q200", "P19-Q240"}), ("strict", 3, {"P19-Q200", "P19-Q240", "P19-Q201"})],
 )
 def test_unresolvable_questions_are_left_out_and_counted(
     kb: Path, tmp_path: Path, wanted: str, removed: int, without: set[str]
@@ -93,9 +90,7 @@ def located(folder: Path, *, town: str) -> BuiltQuestions:
 def test_one_question_in_the_same_words_accepts_all_answers(tmp_path: Path) -> None:
     built = located(tmp_path, town="Elsewhere")
     texts = [q.input for q in built.benchmark.queries]
-    assert sorted(texts) == [
-        f"Where is {name} located?" for name in ("Elsewhere", "New Mill", "Old Mill")
-    ]
+    assert sorted(texts) == [f"Where is {name} located?" for name in ("Elsewhere", "New Mill", "Old Mill")]
     (mill,) = (q for q in built.benchmark.queries if q.entity == "Q1")
     assert mill.answers() == ("Leeds", "York")
     assert step(built, ALONE) == (3, 1)
@@ -134,9 +129,7 @@ def test_sizes_scale_up_to_the_published_ones() -> None:
 def test_the_page_leads_with_top_20_and_names_no_other_paper(tmp_path: Path) -> None:
     place = builtin_benchmark("builtin/entityquestions")
     retrieve(place, tmp_path / "run", retriever="bm25", k=20)
-    result = CliRunner().invoke(
-        whichone, ["report", str(tmp_path / "run"), str(tmp_path / "page.html")]
-    )
+    result = CliRunner().invoke(whichone, ["report", str(tmp_path / "run"), str(tmp_path / "page.html")])
     assert result.exit_code == 0, result.output
     text = (tmp_path / "page.html").read_text()
     assert "Top-20 retrieval accuracy (percent, the mean over relations): bm25" in text

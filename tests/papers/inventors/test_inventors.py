@@ -98,11 +98,7 @@ def test_mentions(archive: Path) -> None:
     first = mentions[0]
     assert (first.name, first.city, first.country) == ("Yu Chen", "Osaka", "JP")
     assert first.inventors == ("Yu Chen", "Ann Lee")
-    assert (first.field, first.abstract, first.assignees) == (
-        "H04",
-        "A device.",
-        ("LSI Corporation",),
-    )
+    assert (first.field, first.abstract, first.assignees) == ("H04", "A device.", ("LSI Corporation",))
     packed = archive.parent / "archive.whl"
     with zipfile.ZipFile(packed, "w") as wheel:
         for table in archive.iterdir():
@@ -186,9 +182,7 @@ def test_a_benchmark(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "removed.txt" in card and "CC BY 4.0" in card and "33.3 %" in card
     without = tmp_path / "without.txt"
     without.write_text("# asked to be left out\n7\n")
-    smaller = build_inventors(
-        tmp_path / "smaller", InventorOptions(without=str(without)), file=archive
-    )
+    smaller = build_inventors(tmp_path / "smaller", InventorOptions(without=str(without)), file=archive)
     assert "patent:7" not in {p.page for p in smaller.passage_records()}
     without.write_text("Yu Chen\n")
     with pytest.raises(BadInput, match="no name is shared"):
@@ -227,15 +221,11 @@ def asked(retriever: Any, text: str) -> list[str]:
     return [page_of(passage) for passage in ranking.passages]
 
 
-def test_namesake_knows_the_inventors(
-    with_knowledge: tuple[Benchmark, Path], tmp_path: Path
-) -> None:
+def test_namesake_knows_the_inventors(with_knowledge: tuple[Benchmark, Path], tmp_path: Path) -> None:
     """Nara is on one of the inventor's three patents: with the catalogue all three come first."""
     bench, kb = with_knowledge
     text = "What did Yu Chen from Nara invent?"
-    known = NamesakeRetriever.over(
-        bench.corpus, tmp_path / "work", encoder="none", knowledge=str(kb)
-    )
+    known = NamesakeRetriever.over(bench.corpus, tmp_path / "work", encoder="none", knowledge=str(kb))
     assert known.sees == ("corpus", "knowledge base")
     assert set(asked(known, text)[:3]) == {"patent:1", "patent:2", "patent:7"}
     plain = NamesakeRetriever.over(bench.corpus, tmp_path / "work", encoder="none")
@@ -247,12 +237,8 @@ def test_a_co_inventor_counts_though_it_is_a_name_too(
     with_knowledge: tuple[Benchmark, Path], tmp_path: Path
 ) -> None:
     bench, kb = with_knowledge
-    known = NamesakeRetriever.over(
-        bench.corpus, tmp_path / "work", encoder="none", knowledge=str(kb)
-    )
-    (ranking,) = known.search(
-        [Question(id="q", text="Where was Yu Chen, co-inventor of Bo Li, based?")], 6
-    )
+    known = NamesakeRetriever.over(bench.corpus, tmp_path / "work", encoder="none", knowledge=str(kb))
+    (ranking,) = known.search([Question(id="q", text="Where was Yu Chen, co-inventor of Bo Li, based?")], 6)
     assert {page_of(p) for p in ranking.passages[:3]} == {"patent:1", "patent:2", "patent:7"}
     yu_chen = next(name for name in ranking.notes["names"] if name["name"] == "Yu Chen")
     assert "has the co-inventor Bo Li" in yu_chen["candidates"][0]["for"]

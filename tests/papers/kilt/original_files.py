@@ -46,9 +46,4 @@ def trex(subject: str, relation: str, value: str, sentence_id: int = 0) -> dict[
 
 def trex_document(name: str, *triples: dict[str, Any]) -> dict[str, Any]:
     bounds = [[0, 4], [5, 9]]
-    return {
-        "title": name,
-        "text": "One. Two.",
-        "sentences_boundaries": bounds,
-        "triples": [*triples],
-    }
+    return {"title": name, "text": "One. Two.", "sentences_boundaries": bounds, "triples": [*triples]}

@@ -27,11 +27,7 @@ def told(*words: str | Path) -> Any:
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "nq-dev-kilt.jsonl"
     records = [
-        {
-            "id": n,
-            "input": f"q{n}",
-            "output": [{"answer": "a", "provenance": [{"wikipedia_id": n}]}],
-        }
+        {"id": n, "input": f"q{n}", "output": [{"answer": "a", "provenance": [{"wikipedia_id": n}]}]}
         for n in (1, 2)
     ]
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
@@ -46,9 +42,7 @@ def test_import_show_export(file: Path, tmp_path: Path) -> None:
     assert told("show", bench)["kilt"]["table_6"][0]["dataset"] == "NQ"
     assert told("export", bench, tmp_path / "out", "--format", "kilt") == {file.name: 2}
     back = (tmp_path / "out" / file.name).read_text().splitlines()
-    assert [json.loads(line) for line in back] == [
-        json.loads(line) for line in file.read_text().splitlines()
-    ]
+    assert [json.loads(line) for line in back] == [json.loads(line) for line in file.read_text().splitlines()]
 
 
 def test_runs_of_others(file: Path, tmp_path: Path) -> None:
@@ -56,8 +50,7 @@ def test_runs_of_others(file: Path, tmp_path: Path) -> None:
     told("import", "kilt", file, bench)
     guess.write_text(
         "".join(
-            json.dumps({"id": n, "output": [{"provenance": [{"wikipedia_id": 1}]}]}) + "\n"
-            for n in (1, 2)
+            json.dumps({"id": n, "output": [{"provenance": [{"wikipedia_id": 1}]}]}) + "\n" for n in (1, 2)
         )
     )
     words = ("--benchmark", bench, "--format", "kilt")

@@ -32,12 +32,7 @@ def test_fever_1_and_2_are_merged(tmp_path: Path) -> None:
         tmp_path / "fever1.jsonl",
         [
             fever(1, "SUPPORTS", "c", [(page, 0)], [(page, 0)], [(page, 0), ("Fox", 1)]),
-            {
-                "id": 2,
-                "label": "NOT ENOUGH INFO",
-                "claim": "d",
-                "evidence": [[[3, None, None, None]]],
-            },
+            {"id": 2, "label": "NOT ENOUGH INFO", "claim": "d", "evidence": [[[3, None, None, None]]]},
         ],
     )
     second = write(tmp_path / "fever2.jsonl", [fever(500001, "REFUTES", "e", [("Gone", 3)])])
@@ -50,10 +45,7 @@ def test_fever_1_and_2_are_merged(tmp_path: Path) -> None:
     records, left = convert("fever", first, second, extra=[tmp_path / "wiki-pages"])
     assert [(r.id, r.input) for r in records] == [("1", "c"), ("500001", "e")]
     film = ("Soul Food (film)", "Soul Food is a film.")
-    assert texts(records[0]) == [
-        ("SUPPORTS", [film]),
-        ("SUPPORTS", [film, ("Fox", "Fox 2000 made films.")]),
-    ]
+    assert texts(records[0]) == [("SUPPORTS", [film]), ("SUPPORTS", [film, ("Fox", "Fox 2000 made films.")])]
     meta = {"fever_page_id": page, "fever_sentence_id": 0}
     assert records[0].outputs[0].evidence[0].rest == {"meta": meta}  # type: ignore[index]
     assert left == {"not enough information": 1, "sentences not in FEVER's pages": 1}
@@ -138,11 +130,7 @@ def test_trex_filters_and_merges(tmp_path: Path) -> None:
         "triples": [trex("Q1", "P1", "Q2"), trex("Q1", "P1", "Q3", 1), trex("Q1", "P9", "Q4"),
                     trex("Q5", "P1", "Q2"), trex("Q6", "P1", "Q2")],
     }  # fmt: skip
-    often = {
-        **document,
-        "title": "Bo",
-        "triples": [trex("Q7", "P1", "Q2", n % 2) for n in range(2)],
-    }
+    often = {**document, "title": "Bo", "triples": [trex("Q7", "P1", "Q2", n % 2) for n in range(2)]}
     often["triples"][0]["object"]["surfaceform"] = "a Q2"  # of the same object in another document
     often["triples"][1]["object"]["surfaceform"] = None  # an id is no surface form
     file = write(tmp_path / "trex.json", [document, often])
@@ -179,9 +167,7 @@ def test_a_trex_too_small_for_its_rule_says_so(tmp_path: Path) -> None:
         "triples": [trex("Q1", "P1", "Q2"), trex("Q5", "P1", "Q2"), trex("Q1", "P9", "Q4")],
     }  # fmt: skip
     file = write(tmp_path / "trex.json", [document])
-    with pytest.raises(
-        BadInput, match=r"trex.json: no relation has the 1,000 facts.*P1 has the most, 2"
-    ):
+    with pytest.raises(BadInput, match=r"trex.json: no relation has the 1,000 facts.*P1 has the most, 2"):
         convert("trex", file, split="train")
 
 
@@ -204,9 +190,7 @@ def test_trex_keeps_the_order_of_the_files(tmp_path: Path) -> None:
     second[1]["triples"][2]["subject"]["uri"] = ""
     files = [write(tmp_path / f"{n}.json", part) for n, part in enumerate([first, second])]
     options = {"least_facts": 5, "evaluation": 0}
-    records, left = convert(
-        "trex", *files, split="train", options={**options, "most_provenances": 2}
-    )
+    records, left = convert("trex", *files, split="train", options={**options, "most_provenances": 2})
     assert [r.input for r in records] == [
         "the Q5 [SEP] the P1", f"the {early} [SEP] the P1", f"the {late} [SEP] the P1"
     ]  # fmt: skip
@@ -225,8 +209,7 @@ def test_trex_keeps_the_order_of_the_files(tmp_path: Path) -> None:
 
 def test_the_seed_draws_the_splits_of_trex(tmp_path: Path) -> None:
     file = write(
-        tmp_path / "t.json",
-        [trex_document("T", *(trex(f"Q{n % 20}", "P", f"Q{n}") for n in range(30)))],
+        tmp_path / "t.json", [trex_document("T", *(trex(f"Q{n % 20}", "P", f"Q{n}") for n in range(30)))]
     )
     subjects = sorted(f"Q{n}" for n in range(20))
     random.Random(5).shuffle(subjects)
@@ -245,14 +228,11 @@ def drawn_originals(folder: Path) -> dict[str, dict[str, Any]]:
         return f"{kind}{draw.randrange(most)}"
 
     documents = [
-        trex_document(
-            one("T", 5), *(trex(one("Q", 30), one("P", 4), one("Q", 30), n % 3) for n in range(9))
-        )
+        trex_document(one("T", 5), *(trex(one("Q", 30), one("P", 4), one("Q", 30), n % 3) for n in range(9)))
         for _ in range(60)
     ]
     examples = [
-        f"{one('r', 12)}\t{one('XXX', 3)}\t{one('s', 9)}\t{one('t', 4)}\t{one('a', 3)}"
-        for _ in range(300)
+        f"{one('r', 12)}\t{one('XXX', 3)}\t{one('s', 9)}\t{one('t', 4)}\t{one('a', 3)}" for _ in range(300)
     ]
     claims = []
     for _ in range(300):
@@ -326,10 +306,7 @@ def test_natural_questions_up_to_five_tokens(tmp_path: Path) -> None:
     ]
     meta = {"yes_no_answer": "NONE", "annotation_id": 7}
     assert record.outputs[1].evidence[0].rest == {"meta": meta}  # type: ignore[index]
-    assert left == {
-        "answers of more than five tokens": 2,
-        "questions without a short answer": 1,
-    }
+    assert left == {"answers of more than five tokens": 2, "questions without a short answer": 1}
 
 
 def test_hotpotqa_triviaqa_and_eli5(tmp_path: Path) -> None:
@@ -341,9 +318,7 @@ def test_hotpotqa_triviaqa_and_eli5(tmp_path: Path) -> None:
     assert texts(record) == [("yes", [("A", "a1"), ("B", "b0")])]
     assert left == {"supporting facts outside the context": 1}
     question = {"QuestionId": "t", "Question": "q", "Answer": {"Value": "X", "Aliases": ["X", "Y"]}}
-    document = {
-        "Data": [{**question, "EntityPages": [{"Title": "P"}]}, {**question, "EntityPages": []}]
-    }
+    document = {"Data": [{**question, "EntityPages": [{"Title": "P"}]}, {**question, "EntityPages": []}]}
     (record,), left = convert("triviaqa", write(tmp_path / "trivia.json", document))
     assert texts(record) == [("X", [("P", "X")]), ("Y", [("P", "Y")])]
     assert left == {"questions without a Wikipedia page": 1}

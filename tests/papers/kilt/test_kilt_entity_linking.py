@@ -82,14 +82,10 @@ def test_real_entity_linking_data(shared: Path, snapshot_folder: Path, tmp_path:
     original = Original(files=[file])
     account = map_original("elevant", original, snapshot_folder, tmp_path / "o.jsonl", MapPlan())
     assert account.records == len(records)
-    assert account.kept + len((tmp_path / "o.dropped.jsonl").read_text().splitlines()) == len(
-        records
-    )
+    assert account.kept + len((tmp_path / "o.dropped.jsonl").read_text().splitlines()) == len(records)
 
 
-def test_the_answer_of_a_link_is_the_title_of_its_page(
-    snapshot_folder: Path, tmp_path: Path
-) -> None:
+def test_the_answer_of_a_link_is_the_title_of_its_page(snapshot_folder: Path, tmp_path: Path) -> None:
     """Elevant names Wikidata items, which nobody answers with."""
     page, title, entity = next(
         (row["page"], row["title"], row["entity"])

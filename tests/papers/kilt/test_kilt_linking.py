@@ -47,9 +47,7 @@ def linking(tmp_path: Path) -> Benchmark:
 def test_a_title_alone_gives_its_page(linking: Benchmark, tmp_path: Path) -> None:
     """a: right, b: the namesake's title."""
     file = tmp_path / "guess.jsonl"
-    file.write_text(
-        "".join(json.dumps({"id": i, "output": [{"answer": "Rome"}]}) + "\n" for i in "ab")
-    )
+    file.write_text("".join(json.dumps({"id": i, "output": [{"answer": "Rome"}]}) + "\n" for i in "ab"))
     answers = import_answers(linking.folder.root, file, tmp_path / "answers")
     scores = score_answers(answers, linking, parse_measures(["accuracy", "kilt_accuracy"]))
     assert scores.values["accuracy"].tolist() == [1.0, 0.0]
@@ -95,11 +93,7 @@ def test_a_report_of_runs_alone_has_table_4(linking: Benchmark, tmp_path: Path) 
     assert float(row["aidayago2"]) == float(rprec.mean())
     with (tables / "kilt-datasets.csv").open() as file:
         (known,) = csv.DictReader(file)
-    assert (known["label"], known["task"], known["input"]) == (
-        "AY2",
-        "Entity Linking",
-        "Text Chunk",
-    )
+    assert (known["label"], known["task"], known["input"]) == ("AY2", "Entity Linking", "Text Chunk")
     assert "KILT, Figure 1" in (tmp_path / "report.html").read_text()
     assert board_measures(linking)[-1] == "kilt_recall@5"
     assert of_papers(linking, "answers") == ["accuracy"]

@@ -41,9 +41,7 @@ def write(path: Path, *records: dict[str, Any]) -> Path:
         ("therefore sign", "enwiki:310"),
     ],
 )
-def test_pages_by_id_title_address_and_redirect(
-    snapshot_folder: Path, reference: str, page: str
-) -> None:
+def test_pages_by_id_title_address_and_redirect(snapshot_folder: Path, reference: str, page: str) -> None:
     assert Snapshot(snapshot_folder).resolve([reference, "Nobody"]) == {reference: page}
 
 
@@ -128,12 +126,9 @@ def test_blocks_of_records_are_placed_the_same(
 
 def test_names_of_mentions_and_subjects(snapshot_folder: Path, tmp_path: Path) -> None:
     linked = write(
-        tmp_path / "wned-dev-kilt.jsonl",
-        record("el", "heard [START_ENT] Abe Lincoln [END_ENT] play", "308"),
+        tmp_path / "wned-dev-kilt.jsonl", record("el", "heard [START_ENT] Abe Lincoln [END_ENT] play", "308")
     )
-    filled = write(
-        tmp_path / "trex-dev-kilt.jsonl", record("sf", "Abe Lincoln [SEP] instrument", "308")
-    )
+    filled = write(tmp_path / "trex-dev-kilt.jsonl", record("sf", "Abe Lincoln [SEP] instrument", "308"))
     _, corpus = read_kilt([linked, filled], KiltPlan(knowledge=str(snapshot_folder)))
     assert [(q.name, q.role) for q in corpus.queries] == [("abe lincoln", "tail")] * 2
 
@@ -165,9 +160,7 @@ def test_gold_that_the_snapshot_does_not_hold_is_told(
 def test_gold_is_found_in_a_corpus_by_title(tmp_path: Path) -> None:
     passages = tmp_path / "passages.jsonl"
     texts = [("p1", "Abe Lincoln (musician)"), ("p2", "Abe Lincoln"), ("p3", "Soul Food")]
-    passages.write_text(
-        "".join(json.dumps({"id": i, "title": t, "text": "x"}) + "\n" for i, t in texts)
-    )
+    passages.write_text("".join(json.dumps({"id": i, "title": t, "text": "x"}) + "\n" for i, t in texts))
     gold = record("1", "q", "308", title="Abe Lincoln (musician)")
     file = write(tmp_path / "nq-dev-kilt.jsonl", gold, record("2", "q", "77", title="Nobody"))
     bench = import_kilt([file], tmp_path / "bench", KiltPlan(passages=str(passages)))

@@ -16,13 +16,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt, read_kilt
 from whichone.papers.kilt.kilt_files import Originals, export_kilt, read_file
-from whichone.papers.kilt.kilt_record import (
-    dataset,
-    dataset_and_split,
-    datasets,
-    query_of,
-    record_of,
-)
+from whichone.papers.kilt.kilt_record import dataset, dataset_and_split, datasets, query_of, record_of
 
 METRIC = {
     "fever": "accuracy",
@@ -106,8 +100,7 @@ _values = st.recursive(
     max_leaves=4,
 )  # fmt: skip
 _evidence = st.dictionaries(
-    st.sampled_from(["wikipedia_id", "title", "start_paragraph_id", "end_character", "meta"]),
-    _values,
+    st.sampled_from(["wikipedia_id", "title", "start_paragraph_id", "end_character", "meta"]), _values
 )
 _outputs = st.fixed_dictionaries(
     {}, optional={"answer": _values, "provenance": st.lists(_evidence, max_size=2), "meta": _values}
@@ -164,8 +157,7 @@ def test_a_bad_line_is_named(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [("aida", "START_ENT"), ("trex", r"\[SEP\]"), ("fever", "SUPPORTS or REFUTES")],
+    ("name", "message"), [("aida", "START_ENT"), ("trex", r"\[SEP\]"), ("fever", "SUPPORTS or REFUTES")]
 )
 def test_records_of_another_dataset_are_told(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):

@@ -12,12 +12,7 @@ from click.testing import CliRunner
 
 from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
-from whichone.papers.kilt.kilt_file_tables import (
-    document_name,
-    documents,
-    open_system,
-    score_systems,
-)
+from whichone.papers.kilt.kilt_file_tables import document_name, documents, open_system, score_systems
 
 
 def write(path: Path, *records: dict[str, Any]) -> Path:
@@ -62,8 +57,7 @@ def folders(tmp_path: Path) -> Path:
     (good / "system.toml").write_text('name = "BART + DPR"\nparameters = "406M"\nindex = "15B"\n')
     plain = tmp_path / "systems" / "plain"
     write(
-        plain / "nq-dev-kilt.jsonl",
-        *({"id": str(n), "output": [{"answer": "answer 1"}]} for n in range(4)),
+        plain / "nq-dev-kilt.jsonl", *({"id": str(n), "output": [{"answer": "answer 1"}]} for n in range(4))
     )
     return tmp_path
 
@@ -132,10 +126,7 @@ def test_tables_of_own_answers(folders: Path, tmp_path: Path) -> None:
     from whichone.runs.read import run_reader
     from whichone.runs.shown import Setting
 
-    pages = [
-        Passage(id=f"enwiki:{n}#0", page=f"enwiki:{n}", title=f"T{n}", text="text")
-        for n in range(9)
-    ]
+    pages = [Passage(id=f"enwiki:{n}#0", page=f"enwiki:{n}", title=f"T{n}", text="text") for n in range(9)]
     save_corpus(tmp_path / "corpus", pages, name="nine")
     gold = sorted(str(file) for file in (folders / "gold").iterdir())
     words = ["import", "kilt", *gold, str(tmp_path / "bench"), "--corpus", str(tmp_path / "corpus")]
@@ -151,10 +142,7 @@ def test_tables_of_own_answers(folders: Path, tmp_path: Path) -> None:
     words = ["export", str(tmp_path / "answers"), str(out), "--format", "kilt", "--json"]
     done = CliRunner().invoke(whichone, words)
     assert done.exit_code == 0, done.output
-    assert sorted(p.name for p in out.iterdir()) == [
-        "aidayago2-dev-kilt.jsonl",
-        "nq-dev-kilt.jsonl",
-    ]
+    assert sorted(p.name for p in out.iterdir()) == ["aidayago2-dev-kilt.jsonl", "nq-dev-kilt.jsonl"]
     scored = {s.dataset.name: s.values for s in score_systems(folders / "gold", [open_system(out)])}
     assert scored["nq"]["accuracy"].value == 0.25
     assert scored["nq"]["Rprec"].value == 1.0

@@ -41,9 +41,7 @@ def test_json_holds_the_three_parts_and_marks_the_headline(files: tuple[Path, Pa
 
 def test_rank_keys_and_one_part(files: tuple[Path, Path]) -> None:
     keys = "wikipedia_id,section"
-    document = json.loads(
-        score(*files, "--json", "--rank-keys", keys, "--only", "retrieval").stdout
-    )
+    document = json.loads(score(*files, "--json", "--rank-keys", keys, "--only", "retrieval").stdout)
     assert document["retrieval"]["Rprec"] == 1.0  # the entry without a section is passed over
     assert document["downstream"] is None
 

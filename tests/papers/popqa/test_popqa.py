@@ -52,10 +52,7 @@ def test_every_layout_goes_out_and_comes_in(suffix: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [
-        ({"possible_answers": "trombonist"}, "no JSON list"),
-        ({"possible_answers": "[]"}, "empty list"),
-    ],
+    [({"possible_answers": "trombonist"}, "no JSON list"), ({"possible_answers": "[]"}, "empty list")],
 )
 def test_wrong_answers_are_named(change: dict[str, str], message: str, tmp_path: Path) -> None:
     path = tmp_path / "popqa.jsonl"

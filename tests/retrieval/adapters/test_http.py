@@ -54,9 +54,7 @@ def right_pages(body: dict[str, Any]) -> tuple[int, bytes]:
     return 200, json.dumps({"rankings": rankings}).encode()
 
 
-def test_a_run_over_a_service(
-    small: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_over_a_service(small: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TOKEN", "secret-1")
     with service(right_pages) as (url, seen):
         system = Http.over(small.corpus, tmp_path, url=url, batch="4", token_variable="MY_TOKEN")

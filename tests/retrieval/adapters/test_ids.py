@@ -104,8 +104,6 @@ STORES = ["http", "lucene", "mteb", "haystack"]
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_an_unknown_option_is_the_users_mistake(
-    small: Benchmark, tmp_path: Path, name: str
-) -> None:
+def test_an_unknown_option_is_the_users_mistake(small: Benchmark, tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match=f"{name} does not take these options.*nonsense"):
         make_retriever(name, small, tmp_path, {"nonsense": "1"})

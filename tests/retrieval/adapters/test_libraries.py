@@ -50,11 +50,7 @@ def test_a_langchain_vector_store(small: Benchmark, tmp_path: Path, words: Any) 
     )
     by_id = LangChain(small.corpus, store)
     assert first_pages(by_id, small, tmp_path / "id") == RIGHT
-    assert by_id.describe() == {
-        "retriever": "langchain",
-        "ids": "passage",
-        "class": "InMemoryVectorStore",
-    }
+    assert by_id.describe() == {"retriever": "langchain", "ids": "passage", "class": "InMemoryVectorStore"}
     retriever = store.as_retriever(search_kwargs={"k": 3})
     by_field = LangChain(small.corpus, retriever, ids="metadata:doc")
     assert first_pages(by_field, small, tmp_path / "field") == RIGHT
@@ -64,9 +60,7 @@ def test_a_langchain_vector_store(small: Benchmark, tmp_path: Path, words: Any) 
         LangChain(small.corpus, {})
 
 
-def test_named_on_the_command_line(
-    small: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_named_on_the_command_line(small: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("langchain_core")
     (tmp_path / "my_chain.py").write_text(
         "from langchain_core.retrievers import BaseRetriever\n"
@@ -97,9 +91,7 @@ def test_a_llama_index_retriever(small: Benchmark, tmp_path: Path) -> None:
 
     from whichone.retrieval.adapters.frameworks import LlamaIndex
 
-    nodes = [
-        TextNode(text=p.text, id_=p.id, metadata={"page": p.page}) for p in small.passage_records()
-    ]
+    nodes = [TextNode(text=p.text, id_=p.id, metadata={"page": p.page}) for p in small.passage_records()]
 
     class Overlap(BaseRetriever):
         def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -174,14 +166,10 @@ def test_the_documented_function_over_bm25s(
 
     passages = list(small.passage_records())
     index = bm25s.BM25(corpus=[{"id": p.id, "text": p.text} for p in passages])
-    index.index(
-        bm25s.tokenize([p.text for p in passages], show_progress=False), show_progress=False
-    )
+    index.index(bm25s.tokenize([p.text for p in passages], show_progress=False), show_progress=False)
     index.save(tmp_path / "index")
     page = Path(__file__).resolve().parents[3] / "docs" / "stores.md"
-    code = (
-        page.read_text("utf-8").partition("## bm25s")[2].partition("```py\n")[2].partition("```")[0]
-    )
+    code = page.read_text("utf-8").partition("## bm25s")[2].partition("```py\n")[2].partition("```")[0]
     names: dict[str, Any] = {}
     monkeypatch.chdir(tmp_path)
     exec(code, names)

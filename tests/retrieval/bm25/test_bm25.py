@@ -34,8 +34,7 @@ BACKENDS = ("numba", "numpy")
 
 def passages(texts: list[str], title: str = "") -> list[Passage]:
     return [
-        Passage(id=f"t:{n:03}#0", page=f"t:{n:03}", title=title, text=text)
-        for n, text in enumerate(texts)
+        Passage(id=f"t:{n:03}#0", page=f"t:{n:03}", title=title, text=text) for n, text in enumerate(texts)
     ]
 
 
@@ -85,9 +84,7 @@ def expected(texts: list[str], query: str, p: Bm25Parameters, k: int) -> list[tu
         Bm25Parameters(b=1.0, stop_words="cat,the"),
     ],
 )
-def test_scores_are_those_of_the_formula(
-    tmp_path: Path, backend: str, parameters: Bm25Parameters
-) -> None:
+def test_scores_are_those_of_the_formula(tmp_path: Path, backend: str, parameters: Bm25Parameters) -> None:
     build(passages(TEXTS), tmp_path / "index", parameters)
     retriever = Bm25.open(tmp_path / "index", backend=backend)  # type: ignore[arg-type]
     for query in ("cat", "the dog barking", "mats mats cat", "two dogs and a cat", "bird"):
@@ -146,9 +143,7 @@ def test_title_counts_as_often_as_told(tmp_path: Path) -> None:
     assert by_weight == {0: ("t:000#0",), 1: ("a#0", "t:000#0"), 3: ("a#0", "t:000#0")}
 
 
-def test_blocks_and_ranges_do_not_change_the_index(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_and_ranges_do_not_change_the_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"word{n % 7} word{n % 3} common {'often ' * (n % 5)}" for n in range(50)]
     build(passages(texts), tmp_path / "one")
     monkeypatch.setattr(bm25_index, "BLOCK", 7)
@@ -236,15 +231,7 @@ def test_empty_corpus(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        {"k1": -1},
-        {"k1": "inf"},
-        {"k1": "nan"},
-        {"b": 1.5},
-        {"kk1": 1},
-        {"k1": "high"},
-        {"title_weight": -1},
-    ],
+    [{"k1": -1}, {"k1": "inf"}, {"k1": "nan"}, {"b": 1.5}, {"kk1": 1}, {"k1": "high"}, {"title_weight": -1}],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError):

@@ -8,15 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whichone.retrieval.bm25 import postings
-from whichone.retrieval.bm25.postings import (
-    BYTES,
-    SHORTS,
-    WIDE,
-    decode,
-    decode_blocks,
-    encode,
-    peak,
-)
+from whichone.retrieval.bm25.postings import BYTES, SHORTS, WIDE, decode, decode_blocks, encode, peak
 
 Rows = list[tuple[int, int]]
 
@@ -53,9 +45,7 @@ def test_lists_come_back(many: list[Rows]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gap", "shape"),
-    [(3, BYTES), (300, SHORTS), (1_000_000, WIDE)],
-    ids=["bytes", "shorts", "wide"],
+    ("gap", "shape"), [(3, BYTES), (300, SHORTS), (1_000_000, WIDE)], ids=["bytes", "shorts", "wide"]
 )
 def test_the_shortest_shape_is_chosen(gap: int, shape: int) -> None:
     words, places, _ = encoded([[(gap * n, 1) for n in range(100)]])

@@ -49,10 +49,7 @@ class Random:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Benchmark:
-    passages = [
-        Passage(id=f"c:{n:04}#0", page=f"c:{n:04}", title="", text=f"text {n}")
-        for n in range(COUNT)
-    ]
+    passages = [Passage(id=f"c:{n:04}#0", page=f"c:{n:04}", title="", text=f"text {n}") for n in range(COUNT)]
     queries = [
         Query(id=f"q{n}", task="qa", input=f"text {n}", outputs=(Output(answer="x"),))
         for n in range(0, COUNT, 10)
@@ -74,12 +71,7 @@ def exact(corpus: Benchmark, encoder: Random, k: int) -> list[list[str]]:
 
 @pytest.mark.parametrize(
     ("options", "overlap"),
-    [
-        ({}, 0.99),
-        ({"precision": "float32"}, 1.0),
-        ({"precision": "int8"}, 0.95),
-        ({"search": "cpu"}, 0.99),
-    ],
+    [({}, 0.99), ({"precision": "float32"}, 1.0), ({"precision": "int8"}, 0.95), ({"search": "cpu"}, 0.99)],
 )
 def test_exact_search_finds_what_is_closest(
     corpus: Benchmark, tmp_path: Path, options: dict[str, str], overlap: float
@@ -150,9 +142,7 @@ def test_ties_go_by_ordinal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("k", [1, 20, 100])
-def test_shards_one_after_the_other_rank_as_all_at_once(
-    corpus: Benchmark, tmp_path: Path, k: int
-) -> None:
+def test_shards_one_after_the_other_rank_as_all_at_once(corpus: Benchmark, tmp_path: Path, k: int) -> None:
     class Few(Random):
         """Vectors of few different numbers: most scores are equal to others."""
 
@@ -176,13 +166,8 @@ def test_more_asked_than_there_is(corpus: Benchmark, tmp_path: Path) -> None:
     assert list(retriever.search([], 5)) == []
 
 
-@pytest.mark.parametrize(
-    ("bad", "message"),
-    [(np.nan, "NaN"), (np.inf, "NaN or infinity"), (None, "shape")],
-)
-def test_bad_vectors_are_named(
-    corpus: Benchmark, tmp_path: Path, bad: float | None, message: str
-) -> None:
+@pytest.mark.parametrize(("bad", "message"), [(np.nan, "NaN"), (np.inf, "NaN or infinity"), (None, "shape")])
+def test_bad_vectors_are_named(corpus: Benchmark, tmp_path: Path, bad: float | None, message: str) -> None:
     from whichone.retrieval.dense.encoder import checked
 
     found = np.zeros((3, 4), np.float32)

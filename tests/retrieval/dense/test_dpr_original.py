@@ -80,8 +80,7 @@ def reader(models: Path, **options: Any) -> Any:
 def read_passages() -> tuple[Passage, ...]:
     """The reader's golden values have a title for the passage that has none."""
     return tuple(
-        Passage(id=p["id"], page=p["id"], title=p["title"] or "Ada", text=p["text"])
-        for p in PASSAGES
+        Passage(id=p["id"], page=p["id"], title=p["title"] or "Ada", text=p["text"]) for p in PASSAGES
     )
 
 
@@ -92,15 +91,11 @@ def same_words(text: str) -> str:
 def test_the_reader(models: Path) -> None:
     """The passage it chooses, every passage's relevance and best span, and the span's score."""
     tasks = [
-        ReadingTask(
-            question=Question(id=str(n), text=a["question"], task="qa"), passages=read_passages()
-        )
+        ReadingTask(question=Question(id=str(n), text=a["question"], task="qa"), passages=read_passages())
         for n, a in enumerate(GOLDEN["reader"]["answers"])
     ]
     opened = reader(models)
-    for answer, task, wanted in zip(
-        opened.read(tasks), tasks, GOLDEN["reader"]["answers"], strict=True
-    ):
+    for answer, task, wanted in zip(opened.read(tasks), tasks, GOLDEN["reader"]["answers"], strict=True):
         relevance = torch.tensor(wanted["relevance"])
         order = relevance.argsort(descending=True, stable=True).tolist()
         assert answer.passages == tuple(PASSAGES[n]["id"] for n in order)

@@ -37,9 +37,7 @@ def bert(tmp_path: Path) -> Path:
     transformers = pytest.importorskip("transformers")
     folder = tmp_path / "bert"
     (tmp_path / "vocab.txt").write_text("\n".join(WORDS))
-    transformers.BertTokenizerFast(
-        str(tmp_path / "vocab.txt"), model_max_length=64
-    ).save_pretrained(folder)
+    transformers.BertTokenizerFast(str(tmp_path / "vocab.txt"), model_max_length=64).save_pretrained(folder)
     transformers.BertModel(transformers.BertConfig(**SMALL)).save_pretrained(folder)
     return folder
 
@@ -65,9 +63,7 @@ def test_a_sentence_transformers_folder(bert: Path, tmp_path: Path) -> None:
     encoder = find_encoder(str(folder))
     assert encoder is not None
     check(encoder)
-    assert np.allclose(
-        encoder.passages(["red"], ["fox"]), encoder.questions(["red fox"]), atol=1e-5
-    )
+    assert np.allclose(encoder.passages(["red"], ["fox"]), encoder.questions(["red fox"]), atol=1e-5)
     assert len(encoder.describe()["weights"]) == 16
 
 

@@ -16,19 +16,7 @@ from whichone.retrieval.dense.sentence import Tokeniser, corpus_tokens, read_tok
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-WORDS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "bill",
-    "evans",
-    "played",
-    "piano",
-    "sax",
-    ".",
-]
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "bill", "evans", "played", "piano", "sax", "."]
 
 
 @pytest.fixture
@@ -103,8 +91,7 @@ def test_int8_vectors_from_tokens_are_resumed(
     monkeypatch.setattr(vectors, "SHARD", 8)
     monkeypatch.setattr(sentence, "available_cores", lambda: 1)
     passages = [
-        Passage(id=f"w:{n:03}#0", page=f"w:{n:03}", title="bill", text=WORDS[5 + n % 6])
-        for n in range(40)
+        Passage(id=f"w:{n:03}#0", page=f"w:{n:03}", title="bill", text=WORDS[5 + n % 6]) for n in range(40)
     ]
     corpus = save_corpus(tmp_path / "corpus", passages)
     side = dpr_side(tokenizer, 3)
@@ -128,8 +115,6 @@ def test_int8_vectors_from_tokens_are_resumed(
     side.packed = lambda held: calls.append(held) or packed(held)  # type: ignore[attr-defined]
     side.packed.tokeniser = packed.tokeniser  # type: ignore[attr-defined]
     dense = Dense.build(corpus, tmp_path / "index", encoder=side, precision="int8")
-    assert len(calls) - before == 2, (
-        "the shard on its way and the one of the kill are encoded again"
-    )
+    assert len(calls) - before == 2, "the shard on its way and the one of the kill are encoded again"
     plain = side.encode(["bill"] * 40, [p.text for p in passages])  # type: ignore[attr-defined]
     np.testing.assert_allclose(dense.vectors(np.arange(40)), plain, atol=0.02)

@@ -14,18 +14,7 @@ from whichone.retrieval.token_vectors import ColbertTokens, read_rules, token_mo
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-WORDS = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "[MASK]",
-    "[unused0]",
-    "[unused1]",
-    ".",
-    "red",
-    "green",
-]
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]", "[unused1]", ".", "red", "green"]
 
 
 @pytest.fixture

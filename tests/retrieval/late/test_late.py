@@ -13,14 +13,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing
 from whichone.records import Question
 from whichone.retrieval.late import Late, maxsim
-from whichone.retrieval.token_vectors import (
-    Cutter,
-    OnnxTokens,
-    TokenRules,
-    compress,
-    decompress,
-    read_rules,
-)
+from whichone.retrieval.token_vectors import Cutter, OnnxTokens, TokenRules, compress, decompress, read_rules
 
 pytest.importorskip("onnxruntime")
 
@@ -31,10 +24,7 @@ def model(tmp_path: Path) -> Path:
     folder = tmp_path / "model"
     folder.mkdir()
     write_onnx(
-        folder / "model.onnx",
-        np.eye(len(WORDS), dtype=np.float32),
-        output="last_hidden_state",
-        summed=False,
+        folder / "model.onnx", np.eye(len(WORDS), dtype=np.float32), output="last_hidden_state", summed=False
     )
     write_tokenizer(folder)
     return folder
@@ -49,9 +39,7 @@ def test_maxsim_by_hand() -> None:
     assert maxsim(question, []).tolist() == []
 
 
-@pytest.mark.parametrize(
-    ("precision", "error"), [("float16", 1e-3), ("int8", 0.5 / 127), ("int4", 0.5 / 7)]
-)
+@pytest.mark.parametrize(("precision", "error"), [("float16", 1e-3), ("int8", 0.5 / 127), ("int4", 0.5 / 7)])
 def test_compression_stays_within_half_a_step(precision: str, error: float) -> None:
     vectors = np.random.default_rng(0).normal(size=(50, 7)).astype(np.float32)
     vectors[3] = 0
@@ -125,19 +113,14 @@ def test_candidates_are_scored_exactly(
     built = Late.build(colours.corpus, tmp_path / "index", **options)
     question = Question(id="q", text="blue red")
     (ranking,) = built.search([question], 2)
-    assert ranking.passages == (
-        "c:3#0",
-        "c:1#0",
-    )  # both words; then one, in the order of the corpus
+    assert ranking.passages == ("c:3#0", "c:1#0")  # both words; then one, in the order of the corpus
     assert ranking.scores == pytest.approx((4.0, 3.0))
     (again,) = Late.open(tmp_path / "index").search([question], 2)
     assert again == ranking
     assert built.describe()["candidates"]["retriever"] == "bm25"
 
 
-def test_an_index_of_other_weights_is_made_again(
-    model: Path, colours: Benchmark, tmp_path: Path
-) -> None:
+def test_an_index_of_other_weights_is_made_again(model: Path, colours: Benchmark, tmp_path: Path) -> None:
     Late.build(colours.corpus, tmp_path / "index", model=str(model))
     table = np.eye(len(WORDS), dtype=np.float32)
     table[8] = table[10]  # red is blue

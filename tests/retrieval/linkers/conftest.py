@@ -38,8 +38,7 @@ def onos(tmp_path: Path) -> Benchmark:
             for i, (text, mention, gold) in texts.items()
         ],
         passages=[
-            Passage(id=f"{page}#0", page=page, title=title, text="text")
-            for page, title in TITLES.items()
+            Passage(id=f"{page}#0", page=page, title=title, text="text") for page, title in TITLES.items()
         ],
         names=[("w:1", Named("Ken Ono", "anchor", 97)), ("w:2", Named("Ken Ono", "anchor", 1))],
         sets=[NameSet(id="s", name="Ken Ono", bearers=bearers)],

@@ -48,9 +48,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def corpus(folder: Path, *, text: str | None = None, more: int = 0) -> Corpus:
     """The catalogue's pages as a corpus, with texts of its own where `text` is given."""
     passages = [
-        Passage(
-            id=f"enwiki:{page}#0", page=f"enwiki:{page}", title=e["title"], text=text or e["text"]
-        )
+        Passage(id=f"enwiki:{page}#0", page=f"enwiki:{page}", title=e["title"], text=text or e["text"])
         for e in GOLDEN["entities"]
         for page in [e["idx"].partition("curid=")[2]]
     ]
@@ -123,10 +121,7 @@ def test_both_stages_and_the_first_alone(models: Path, tmp_path: Path) -> None:
 def test_published_vectors(models: Path, tmp_path: Path, encodings: str) -> None:
     """Pages in the catalogue have its vectors and texts; only a page it does not have is encoded."""
     pages = corpus(tmp_path / "corpus", text="other words than the catalogue's", more=1)
-    given = {
-        "encodings": str(models / encodings),
-        "catalogue": str(models / "entity.jsonl"),
-    }
+    given = {"encodings": str(models / encodings), "catalogue": str(models / "entity.jsonl")}
     linker = blink(pages, models, tmp_path / "work", cross=False, **given)
     for ranking in with_recognised(linker).search(asked(), 13):
         kept = [p for p in ranking.passages if p != "enwiki:1"]
@@ -147,9 +142,7 @@ def test_files_that_do_not_belong_together(models: Path, tmp_path: Path) -> None
         blink(pages, models, tmp_path / "work", catalogue=catalogue)
     torch.save(torch.zeros(3, 16), tmp_path / "short.t7")
     with pytest.raises(BadInput, match=r"short.t7.*catalogue has 12 entities"):
-        blink(
-            pages, models, tmp_path / "w", encodings=str(tmp_path / "short.t7"), catalogue=catalogue
-        )
+        blink(pages, models, tmp_path / "w", encodings=str(tmp_path / "short.t7"), catalogue=catalogue)
     (tmp_path / "bad.jsonl").write_text('{"idx": "1", "title": "x"}\n')
     both = {"encodings": str(models / "older.t7"), "catalogue": str(tmp_path / "bad.jsonl")}
     with pytest.raises(BadInput, match=r"bad.jsonl:1.*not an entity"):
@@ -182,18 +175,12 @@ def test_settings_of_kilt_with_a_real_recogniser(models: Path, tmp_path: Path) -
 
     linker = Blink.over(pages, tmp_path / "work", **options)
     described = linker.describe()
-    assert (described["candidates"], described["whole"], described["mentions"]) == (
-        100,
-        True,
-        "spacy",
-    )
+    assert (described["candidates"], described["whole"], described["mentions"]) == (100, True, "spacy")
     texts = [
         "Who is [START_ENT] Ada [END_ENT] of London?",
         "Was Ada Lovelace born in London?",
         "where was the film born?",
     ]
     questions = [Question(id=str(n), text=text, task="qa") for n, text in enumerate(texts)]
-    mentions = [
-        [m["mention"] for m in ranking.notes["mentions"]] for ranking in linker.search(questions, 5)
-    ]
+    mentions = [[m["mention"] for m in ranking.notes["mentions"]] for ranking in linker.search(questions, 5)]
     assert mentions == [["Ada"], ["Ada Lovelace", "London"], [""]]

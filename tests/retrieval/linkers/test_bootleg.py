@@ -27,8 +27,7 @@ def knowledge(amber: Benchmark) -> str:
 def first_right(system: Linker, queries: list[Query]) -> float:
     found = system.search([q.question() for q in queries], 1)
     right = [
-        set(r.passages) <= q.gold_pages() and bool(r.passages)
-        for q, r in zip(queries, found, strict=True)
+        set(r.passages) <= q.gold_pages() and bool(r.passages) for q, r in zip(queries, found, strict=True)
     ]
     return sum(right) / len(right)
 
@@ -43,13 +42,9 @@ def test_the_tail_is_found_by_facts_where_priors_fail(
     assert facts > 0.9
 
 
-def test_the_asked_entity_comes_before_a_value(
-    amber: Benchmark, knowledge: str, tmp_path: Path
-) -> None:
+def test_the_asked_entity_comes_before_a_value(amber: Benchmark, knowledge: str, tmp_path: Path) -> None:
     claims = [q for q in amber.queries if q.task == "fc"]
-    assert (
-        first_right(BootlegStyle.over(amber.corpus, tmp_path, knowledge=knowledge), claims) > 0.85
-    )
+    assert first_right(BootlegStyle.over(amber.corpus, tmp_path, knowledge=knowledge), claims) > 0.85
 
 
 def test_priors_and_links_of_a_knowledge_base(amber: Benchmark, knowledge: str) -> None:
@@ -60,27 +55,17 @@ def test_priors_and_links_of_a_knowledge_base(amber: Benchmark, knowledge: str) 
     assert names.find("Who killed Abe Lincoln?")[0].text == "Abe Lincoln"
 
 
-def test_titles_and_ids_that_only_the_knowledge_base_knows(
-    amber: Benchmark, knowledge: str
-) -> None:
+def test_titles_and_ids_that_only_the_knowledge_base_knows(amber: Benchmark, knowledge: str) -> None:
     alone, helped = EntityPages(amber), EntityPages(amber, knowledge)
     in_sets = {b.entity for s in amber.sets for b in s.bearers}
-    rows = (
-        KnowledgeNames(knowledge, amber.corpus)
-        .folder.table("pages", ["page", "entity"])
-        .to_pylist()
-    )
-    other = next(
-        r for r in rows if r["entity"] and r["entity"] not in in_sets and r["page"] in amber.pages
-    )
+    rows = KnowledgeNames(knowledge, amber.corpus).folder.table("pages", ["page", "entity"]).to_pylist()
+    other = next(r for r in rows if r["entity"] and r["entity"] not in in_sets and r["page"] in amber.pages)
     assert alone.of_entity(other["entity"]) is None
     assert helped.of_entity(other["entity"]) == other["page"]
     assert alone.of_entity("Q91") == helped.of_entity("Q91") == "enwiki:1004"
 
 
-def test_without_a_knowledge_base_or_with_another(
-    onos: Benchmark, knowledge: str, tmp_path: Path
-) -> None:
+def test_without_a_knowledge_base_or_with_another(onos: Benchmark, knowledge: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="needs a knowledge base"):
         BootlegStyle.over(onos.corpus, tmp_path)
     with pytest.raises(BadInput, match="none of the corpus' first"):

@@ -54,9 +54,7 @@ def test_several_marks_and_their_places() -> None:
     spans = given(Question(id="q", text=text))
     assert [s.text for s in spans] == ["A B", "C"]
     assert [p.strip() for p in around(text, spans)] == ["met", ", [START_ENT] [END_ENT]"]
-    assert given(Question(id="q", text="He left.", mention="Bo")) == [
-        Span(text="Bo", start=0, end=0)
-    ]
+    assert given(Question(id="q", text="He left.", mention="Bo")) == [Span(text="Bo", start=0, end=0)]
 
 
 def test_possessives_and_articles() -> None:

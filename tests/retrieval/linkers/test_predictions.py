@@ -49,12 +49,7 @@ FILES = {
     ),
     "genre": lines(
         {"predictions": [{"text": "Ken Ono", "score": -0.1}]},
-        {
-            "predictions": [
-                {"text": "Ken Ono (painter)", "score": -0.1},
-                {"text": "Ken Ono", "score": -0.4},
-            ]
-        },
+        {"predictions": [{"text": "Ken Ono (painter)", "score": -0.1}, {"text": "Ken Ono", "score": -0.4}]},
         *EMPTY,
         *EMPTY[:1],
     ),

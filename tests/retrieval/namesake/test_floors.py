@@ -38,6 +38,4 @@ def test_no_set_falls(measured: dict[str, float]) -> None:
     known = tomllib.loads((ROOT / "docs/experiments/namesake-floors.toml").read_text("utf-8"))
     assert len(measured) >= 8
     fallen = {n: (v, known[n]) for n, v in measured.items() if v < known[n] - BELOW}
-    assert not fallen, (
-        f"acc@1 now and before: {fallen}; say in the commit why, and run bench/namesake.py fit"
-    )
+    assert not fallen, f"acc@1 now and before: {fallen}; say in the commit why, and run bench/namesake.py fit"

@@ -29,10 +29,7 @@ def corpus(tmp_path: Path) -> Corpus:
 
 def test_variants_of_names(corpus: Corpus, tmp_path: Path) -> None:
     NameVariants.write(corpus.names, tmp_path)
-    written, made = (
-        NameVariants.open(tmp_path.joinpath, corpus.names),
-        NameVariants.of(corpus.names),
-    )
+    written, made = (NameVariants.open(tmp_path.joinpath, corpus.names), NameVariants.of(corpus.names))
     for name in ("_short", "_rows", "_word_hashes", "_numbers"):
         np.testing.assert_array_equal(getattr(written, name), getattr(made, name))
     assert written._words.table().equals(made._words.table())
@@ -42,9 +39,7 @@ def test_variants_of_names(corpus: Corpus, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 1 << 20])
-def test_fields(
-    corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
-) -> None:
+def test_fields(corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
     monkeypatch.setattr(lexical, "_CHUNK", chunk)
     FieldIndex.write(corpus, tmp_path)
     written, made = FieldIndex.open(tmp_path.joinpath), FieldIndex.of(corpus)

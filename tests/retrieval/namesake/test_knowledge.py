@@ -28,24 +28,14 @@ def knowledge(tmp_path: Path) -> Path:
         folder.write(
             knowledge_tables.PAGES,
             knowledge_tables.PAGES.from_rows(
-                [
-                    row(knowledge_tables.PAGES, page=f"t:{t}", title=t, entity=e)
-                    for e, t in pages.items()
-                ]
+                [row(knowledge_tables.PAGES, page=f"t:{t}", title=t, entity=e) for e, t in pages.items()]
             ),
         )
         folder.write(
             knowledge_tables.NAMES,
             knowledge_tables.NAMES.from_rows(
                 [
-                    row(
-                        knowledge_tables.NAMES,
-                        entity=e,
-                        name=n,
-                        key=name_key(n),
-                        kind="alias",
-                        place=1,
-                    )
+                    row(knowledge_tables.NAMES, entity=e, name=n, key=name_key(n), kind="alias", place=1)
                     for e, n in names
                 ]
             ),
@@ -53,16 +43,7 @@ def knowledge(tmp_path: Path) -> Path:
         folder.write(
             knowledge_tables.FACTS,
             knowledge_tables.FACTS.from_rows(
-                [
-                    row(
-                        knowledge_tables.FACTS,
-                        entity="Q2",
-                        property="P1",
-                        kind="string",
-                        value="x",
-                        place=0,
-                    )
-                ]
+                [row(knowledge_tables.FACTS, entity="Q2", property="P1", kind="string", value="x", place=0)]
             ),
         )
         folder.write(
@@ -74,14 +55,7 @@ def knowledge(tmp_path: Path) -> Path:
         folder.write(
             knowledge_tables.VIEWS,
             knowledge_tables.VIEWS.from_rows(
-                [
-                    row(
-                        knowledge_tables.VIEWS,
-                        title="John Bell (surgeon)",
-                        views=9_000_000,
-                        source="v",
-                    )
-                ]
+                [row(knowledge_tables.VIEWS, title="John Bell (surgeon)", views=9_000_000, source="v")]
             ),
         )
         folder.commit(name="kb")
@@ -89,17 +63,13 @@ def knowledge(tmp_path: Path) -> Path:
 
 
 def ask(benchmark: Benchmark, tmp_path: Path, text: str, **options: Any) -> Any:
-    retriever = NamesakeRetriever.over(
-        benchmark.corpus, tmp_path / "work", encoder="none", **options
-    )
+    retriever = NamesakeRetriever.over(benchmark.corpus, tmp_path / "work", encoder="none", **options)
     (ranking,) = retriever.search([Question(id="q", text=text)], 3)
     return [page_of(p).removeprefix("t:") for p in ranking.passages], ranking.notes, retriever
 
 
 def test_aliases_are_names(benchmark: Benchmark, tmp_path: Path, knowledge: Path) -> None:
-    found, notes, retriever = ask(
-        benchmark, tmp_path, "Where is Auld Reekie?", knowledge=str(knowledge)
-    )
+    found, notes, retriever = ask(benchmark, tmp_path, "Where is Auld Reekie?", knowledge=str(knowledge))
     assert found[0] == "Edinburgh"
     assert [name["name"] for name in notes["names"]] == ["Auld Reekie"]
     assert retriever.describe()["knowledge_base"]["id"].startswith("kb-")
@@ -108,9 +78,7 @@ def test_aliases_are_names(benchmark: Benchmark, tmp_path: Path, knowledge: Path
     assert without[:1] != ["Edinburgh"]
 
 
-def test_facts_speak_for_their_entity(
-    benchmark: Benchmark, tmp_path: Path, knowledge: Path
-) -> None:
+def test_facts_speak_for_their_entity(benchmark: Benchmark, tmp_path: Path, knowledge: Path) -> None:
     text = "What is the blood type of Jack the Knife?"
     found, notes, _ = ask(benchmark, tmp_path, text, knowledge=str(knowledge))
     assert found[0] == "John Bell (bishop)"
@@ -129,6 +97,4 @@ def test_the_wrong_knowledge_base(small: Benchmark, tmp_path: Path, knowledge: P
     with pytest.raises(BadInput, match="none of the corpus' pages"):
         NamesakeRetriever.over(small.corpus, tmp_path, encoder="none", knowledge=str(knowledge))
     with pytest.raises(Missing, match="knowledge base"):
-        NamesakeRetriever.over(
-            small.corpus, tmp_path, encoder="none", knowledge=str(tmp_path / "no")
-        )
+        NamesakeRetriever.over(small.corpus, tmp_path, encoder="none", knowledge=str(tmp_path / "no"))

@@ -72,9 +72,7 @@ def people() -> whichone.Namesake:
         ("Edinburgh Castle", {"Edinburgh Castle"}),
     ],
 )
-def test_every_bearer_is_a_candidate(
-    people: whichone.Namesake, name: str, bearers: set[str]
-) -> None:
+def test_every_bearer_is_a_candidate(people: whichone.Namesake, name: str, bearers: set[str]) -> None:
     assert {b.title for b in people.resolve(f"Is it true of {name}?").bearers} == bearers
 
 

@@ -142,9 +142,7 @@ def test_a_last_name_alone_is_open(namesake: whichone.Namesake) -> None:
 
 def test_names_that_were_given_or_added_are_found_so_too() -> None:
     records = [{"id": "1", "title": "Ticket", "text": "It is broken.", "entity": "c1"}]
-    namesake = whichone.Namesake.over(
-        records, names=[{"id": "c1", "name": "Jürgen Groß"}], encoder="none"
-    )
+    namesake = whichone.Namesake.over(records, names=[{"id": "c1", "name": "Jürgen Groß"}], encoder="none")
     assert namesake.resolve("What did Juergen Gross say?").bearers[0].id == "c1"
     namesake.add([{"id": "2", "title": "Zofia Łęcka", "text": "Zofia Łęcka is here."}])
     assert namesake.resolve("Where is Zofia Lecka?").bearers[0].title == "Zofia Łęcka"
@@ -163,9 +161,7 @@ def test_spelling() -> None:
         "paul walker",
     ]
     assert list(short_keys(["edinburgh"])) == []
-    assert {"garcia marquez", "jose garcia", "jose marquez"} <= set(
-        short_keys(["josé", "garcía", "márquez"])
-    )
+    assert {"garcia marquez", "jose garcia", "jose marquez"} <= set(short_keys(["josé", "garcía", "márquez"]))
     assert {"=acmewidgetsinc", "=acmewidgets"} <= set(short_keys(["acme", "widgets", "inc"]))
     assert {"=hansmuller", "=hansmueller"} <= set(short_keys(["hans", "-", "müller"]))
 

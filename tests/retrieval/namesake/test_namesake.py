@@ -24,9 +24,7 @@ from whichone.runs.retrieve import make_retriever
 
 
 def make(benchmark: Benchmark, tmp_path: Path, **options: Any) -> NamesakeRetriever:
-    return NamesakeRetriever.over(
-        benchmark.corpus, tmp_path / "work", **{"encoder": "none", **options}
-    )
+    return NamesakeRetriever.over(benchmark.corpus, tmp_path / "work", **{"encoder": "none", **options})
 
 
 def titles(retriever: NamesakeRetriever, text: str, k: int = 5) -> list[str]:
@@ -47,9 +45,7 @@ def titles(retriever: NamesakeRetriever, text: str, k: int = 5) -> list[str]:
         ("Where did the old physician study?", "John Bell (surgeon)"),
     ],
 )
-def test_the_fitting_bearer_comes_first(
-    benchmark: Benchmark, tmp_path: Path, text: str, first: str
-) -> None:
+def test_the_fitting_bearer_comes_first(benchmark: Benchmark, tmp_path: Path, text: str, first: str) -> None:
     assert titles(make(benchmark, tmp_path), text)[0] == first
 
 
@@ -96,9 +92,7 @@ def test_odd_questions(benchmark: Benchmark, tmp_path: Path, text: str) -> None:
 
 
 def test_a_marked_mention_is_the_name(benchmark: Benchmark, tmp_path: Path) -> None:
-    question = Question(
-        id="q", text="Did Daryl Hall perform Dark River, the song?", mention="Dark River"
-    )
+    question = Question(id="q", text="Did Daryl Hall perform Dark River, the song?", mention="Dark River")
     (ranking,) = make(benchmark, tmp_path).search([question], 5)
     assert [name["name"] for name in ranking.notes["names"]] == ["Dark River"]
 
@@ -130,9 +124,7 @@ def test_the_closest_sentence_decides(
     benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encode: str
 ) -> None:
     text = "Which monarch knew John Bell?"
-    monkeypatch.setattr(
-        namesake_retriever, "find_encoder", lambda told, device=None: ClosenessByLetters()
-    )
+    monkeypatch.setattr(namesake_retriever, "find_encoder", lambda told, device=None: ClosenessByLetters())
     retriever = NamesakeRetriever.over(benchmark.corpus, tmp_path / "work", encode=encode)
     assert titles(retriever, text)[0] == "John Bell (bishop)"
     assert retriever.describe()["model"]["encoder"] == "letters"
@@ -146,9 +138,7 @@ def test_sentences_are_encoded_once(
     encoder = ClosenessByLetters()
     encoded: list[str] = []
     passages = encoder.passages
-    monkeypatch.setattr(
-        encoder, "passages", lambda t, texts: (encoded.extend(texts), passages(t, texts))[1]
-    )
+    monkeypatch.setattr(encoder, "passages", lambda t, texts: (encoded.extend(texts), passages(t, texts))[1])
     monkeypatch.setattr(namesake_retriever, "find_encoder", lambda told, device=None: encoder)
     question = Question(id="q", text="Who performed Dark River?")
 

@@ -89,9 +89,7 @@ def test_a_question_or_an_answer_may_rule_a_bearer_out(
 
 
 def test_what_does_not_work_is_not_ruled_out(staff: whichone.Namesake) -> None:
-    believed = staff.resolve(
-        "Why does the badge of Ada Park in Leeds not open the door in Payroll?"
-    )
+    believed = staff.resolve("Why does the badge of Ada Park in Leeds not open the door in Payroll?")
     assert believed.best is not None and believed.best.id == "1"
 
 

@@ -48,9 +48,7 @@ def test_folding_keeps_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert reader.refresh() and len(reader) == 30
 
 
-def test_what_is_in_memory_is_replaced_and_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_in_memory_is_replaced_and_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of the journal is a part in memory that stays; what is changed in it counts no longer."""
     monkeypatch.setattr(updates, "SEAL", 2)
     place = tmp_path / "index"

@@ -26,8 +26,6 @@ title = "title"
 text = "text"
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import re
@@ -141,11 +139,7 @@ class CatalogueReader:
         return {name: columns.table() for name, columns in results.items()}, counts, refused
 
     def _take(
-        self,
-        row: Mapping[str, Any],
-        position: int,
-        value: dict[str, Columns],
-        counts: Counter[str],
+        self, row: Mapping[str, Any], position: int, value: dict[str, Columns], counts: Counter[str]
     ) -> None:
         columns, of = self.catalogue.columns, self.catalogue
         own, label = text_of(row.get(columns.id)), text_of(row.get(columns.name))
@@ -172,9 +166,7 @@ class CatalogueReader:
             counts["without popularity"] += bool(columns.popularity)
         if text:
             paragraphs = [label, *(p.strip() for p in text.split("\n") if p.strip())]
-            value["pages"].add(
-                (entity, label, entity, "article", paragraphs, [], None, None, position, None)
-            )
+            value["pages"].add((entity, label, entity, "article", paragraphs, [], None, None, position, None))
         elif not self._apart and not (self.texts is not None and (self.texts / own).is_dir()):
             counts["without a document"] += 1
 
@@ -184,9 +176,7 @@ class CatalogueReader:
             for given in _several(row.get(attribute.column), self.catalogue.separator):
                 value = self._value(given, attribute)
                 place = len(facts)
-                facts.append(
-                    (entity, name, attribute.kind, value, None, None, None, "normal", place)
-                )
+                facts.append((entity, name, attribute.kind, value, None, None, None, "normal", place))
         return facts
 
     def _value(self, value: str, attribute: Attribute) -> str:
@@ -251,8 +241,7 @@ def _count(value: Any) -> int | None:
 
 
 _BATCH = 20_000
-_FILES = 200
-"""Documents that are read at once."""
+_FILES = 200  # Documents that are read at once
 
 
 class CatalogueSource:
@@ -277,8 +266,7 @@ class CatalogueSource:
         return self.path.parent / self.catalogue.file
 
     def parameters(self) -> dict[str, Any]:
-        results: dict[str, Any] = msgspec.to_builtins(self.catalogue)
-        return results
+        return msgspec.to_builtins(self.catalogue)
 
     def check(self) -> None:
         """The columns that the TOML file names must be there."""
@@ -380,9 +368,7 @@ class CatalogueSource:
             "order by entity limit 20"
         )
         if twice:
-            raise BadInput(
-                "ids appear in it twice", file=self.data, ids=[entity for (entity,) in twice]
-            )
+            raise BadInput("ids appear in it twice", file=self.data, ids=[entity for (entity,) in twice])
         query = f"select distinct property from ({parts.rows('facts')})"
         used = {name for (name,) in queries.fetch(query)}
         for name, attribute in self.catalogue.attributes.items():
@@ -413,16 +399,12 @@ class CatalogueSource:
             f"(select entity from ({parts.rows('entities')})) order by entity limit 6"
         )
         if twice:
-            raise BadInput(
-                "two documents have the same id", file=self.path, ids=[page for (page,) in twice]
-            )
+            raise BadInput("two documents have the same id", file=self.path, ids=[page for (page,) in twice])
         parts.notes["documents of nobody"] = owners[0]
         parts.notes["without a document"] = rows[0][0] - owners[1]
         if unknown and (self.catalogue.documents.file or self.catalogue.documents.owner):
             named = sample([entity.partition(":")[2] for (entity,) in unknown])
-            talk(
-                f"{self.path.name}: documents name owners that no row has, and are nobody's: {named}"
-            )
+            talk(f"{self.path.name}: documents name owners that no row has, and are nobody's: {named}")
 
     def _rows(self, data: Path | None = None) -> Iterator[Mapping[str, Any]]:
         return rows_of(data or self.data, self.catalogue.delimiter, _BATCH)

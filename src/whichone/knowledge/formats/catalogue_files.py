@@ -1,7 +1,5 @@
 """The rows of a catalogue's file, and its documents: a row may have many, and some belong to nobody."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,8 +16,7 @@ from whichone.files.tables import group_batches
 from whichone.knowledge.formats.sources import Columns
 from whichone.knowledge.knowledge_tables import PAGES
 
-PATH = "path"
-"""As the owner: the first folder below that of the documents."""
+PATH = "path"  # As the owner: the first folder below that of the documents
 
 
 class DocumentColumns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -102,9 +99,7 @@ class DocumentReader:
         first, slash, _ = place.partition("/")
         return first if slash else Path(place).stem
 
-    def _page(
-        self, own: str, title: str, owner: str | None, text: str, position: int
-    ) -> tuple[object, ...]:
+    def _page(self, own: str, title: str, owner: str | None, text: str, position: int) -> tuple[object, ...]:
         entity = f"{self.name}:{owner}" if owner else None
         paragraphs = [p.strip() for p in text.split("\n") if p.strip()]
         page = f"{self.name}:{own}"

@@ -4,8 +4,6 @@ What our columns do not hold is kept beside them in `pages.history`, so that a r
 KILT goes out as it came in.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
@@ -36,8 +34,8 @@ from whichone.knowledge.formats.wiki_site import WikiSite, clean_title, is_disam
 from whichone.knowledge.knowledge_tables import KIND, LINKS, PAGES
 from whichone.records import page_id
 
+# In `pages.history` of a record that does not say which entity it is about; its title may say so later.
 UNNAMED = "unnamed"
-"""In `pages.history` of a record that does not say which entity it is about; its title may say so later."""
 
 
 def kilt_record(
@@ -57,9 +55,7 @@ def kilt_record(
         result.append(anchor)
     order = kept.get("order")
     if order:
-        result = [
-            anchor for _, anchor in sorted(zip(order, result, strict=True), key=lambda p: p[0])
-        ]
+        result = [anchor for _, anchor in sorted(zip(order, result, strict=True), key=lambda p: p[0])]
     record: dict[str, Any] = {
         "_id": number,
         "wikipedia_id": number,
@@ -87,9 +83,7 @@ _INT32, _INT64 = 2**31 - 1, 2**63 - 1
 _Place = Annotated[int, msgspec.Meta(ge=0, le=_INT32)]
 
 
-def read_part(
-    data: bytes, *, source: str = "enwiki", language: str = "en", position: int = 0
-) -> PartRows:
+def read_part(data: bytes, *, source: str = "enwiki", language: str = "en", position: int = 0) -> PartRows:
     """Rows of pages and links from whole lines; `position` is the place of the first of them."""
     part = PartRows()
     reader = _Reader(part, site_for(source, language))

@@ -25,21 +25,14 @@ from whichone.files.manifest import BlockHashes, content_hash
 from whichone.files.parts import beginning
 from whichone.files.tables import TableSchema, sql_text
 from whichone.knowledge.engines import MergeQueries
-from whichone.knowledge.formats.sources import (
-    DumpFile,
-    PartFiles,
-    PartJob,
-    PartRows,
-    Read,
-    read_chunks,
-)
+from whichone.knowledge.formats.sources import DumpFile, PartFiles, PartJob, PartRows, Read, read_chunks
 from whichone.knowledge.formats.wiki_site import clean_title, site_for
 from whichone.knowledge.knowledge_tables import VIEWS
 from whichone.progress import talk
 
+# `summed` normalises titles and adds up; `published` is what AmbER's program does: only lines of
+# exactly three fields that begin with en.z, the title as written, a later line replaces an earlier.
 Rules = Literal["summed", "published"]
-"""`summed` normalises titles and adds up; `published` is what AmbER's program does: only lines of
-exactly three fields that begin with en.z, the title as written, a later line replaces an earlier."""
 
 UNFIT = "lines that do not fit"
 
@@ -47,9 +40,7 @@ _NUMBER = re.compile(rb"\d+")
 _HOURS = re.compile(rb"(?:[^\d\s]\d+)+")
 _DEVICE = re.compile(rb"desktop|mobile-web|mobile-app|mobile")
 _SAMPLE = 200
-PARTS = VIEWS.schema.remove(VIEWS.schema.get_field_index("source")).append(
-    pa.field("position", pa.int64())
-)
+PARTS = VIEWS.schema.remove(VIEWS.schema.get_field_index("source")).append(pa.field("position", pa.int64()))
 
 
 class ViewsFormat(msgspec.Struct, frozen=True):
@@ -114,12 +105,7 @@ def detect_format(head: bytes, *, file: str = "") -> ViewsFormat:
 
 
 def read_part(
-    data: bytes,
-    form: ViewsFormat,
-    *,
-    language: str = "en",
-    rules: Rules = "summed",
-    position: int = 0,
+    data: bytes, form: ViewsFormat, *, language: str = "en", rules: Rules = "summed", position: int = 0
 ) -> PartRows:
     """Titles, blanks not underscores, with their views and a line, from whole lines.
 
@@ -250,9 +236,7 @@ class ViewsFile(DumpFile):
         add = "sum(views)" if self.rules == "summed" else "arg_max(views, position)"
         name = sql_text(self.path.name)
         rows = parts.rows("views")
-        return {
-            "views": f"select title, {add} as views, {name} as source from ({rows}) group by title"
-        }
+        return {"views": f"select title, {add} as views, {name} as source from ({rows}) group by title"}
 
 
 _TABLE = re.compile(rb"CREATE TABLE `(\w+)` \((.*?)\n\)", re.DOTALL)

@@ -1,7 +1,5 @@
 """Which wiki a dump is of: its namespaces, its titles, and its words for redirects and namesakes."""
 
-from __future__ import annotations
-
 import codecs
 import html
 import re
@@ -24,8 +22,7 @@ _BLANKS = re.compile(r"[\s_]{2,}|[^\S ]|_")
 _ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9A-Fa-f]+|\w+);")  # with its semicolon: "M&notes" stays
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 
-DISAMBIGUATION = "__DISAMBIG__"
-"""MediaWiki's own mark of a page that lists namesakes, in every language."""
+DISAMBIGUATION = "__DISAMBIG__"  # MediaWiki's own mark of a page that lists namesakes, in every language
 
 
 class WikiSite(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,9 +139,7 @@ def language_of_namespaces(declared: Mapping[str, int]) -> str | None:
     scores: dict[str, int] = {}
     for language, own in _languages().items():
         for key, number in (("file_aliases", FILE), ("category_aliases", CATEGORY)):
-            if language != "all" and any(
-                names.get(name_key(a)) == number for a in own.get(key, ())
-            ):
+            if language != "all" and any(names.get(name_key(a)) == number for a in own.get(key, ())):
                 scores[language] = scores.get(language, 0) + 1
     best = [language for language, score in scores.items() if score == max(scores.values())]
     return best[0] if len(best) == 1 else None
@@ -160,9 +155,7 @@ def _site_info(head: bytes, file: str) -> tuple[str, bool, dict[str, int]]:
     except ET.ParseError as error:
         raise BadInput(f"its <siteinfo> is broken: {error}", file=file or None) from error
     declared = {
-        item.text: int(item.get("key", "0"))
-        for item in info.iterfind("namespaces/namespace")
-        if item.text
+        item.text: int(item.get("key", "0")) for item in info.iterfind("namespaces/namespace") if item.text
     }
     return info.findtext("dbname") or "", info.findtext("case") != "case-sensitive", declared
 

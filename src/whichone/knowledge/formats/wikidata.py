@@ -5,8 +5,6 @@ at the end it is known which items are values of facts. Not kept: qualifiers, re
 without a value, languages that were not asked for.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
@@ -21,14 +19,7 @@ from whichone.errors import BadInput
 from whichone.files.lines import NOT_JSON
 from whichone.files.parts import beginning
 from whichone.knowledge.engines import MergeQueries
-from whichone.knowledge.formats.sources import (
-    Columns,
-    DumpFile,
-    PartFiles,
-    PartJob,
-    Read,
-    RefusedRecord,
-)
+from whichone.knowledge.formats.sources import Columns, DumpFile, PartFiles, PartJob, Read, RefusedRecord
 from whichone.knowledge.formats.wikidata_choice import (
     SUBCLASS_OF,
     NoEntries,
@@ -57,12 +48,7 @@ OTHER_COLUMNS = pa.schema(
     ]
 )
 ENTITY_COLUMNS = pa.schema(
-    [
-        *OTHER_COLUMNS,
-        ("types", pa.list_(pa.string())),
-        ("sitelinks", pa.int32()),
-        ("title", pa.string()),
-    ]
+    [*OTHER_COLUMNS, ("types", pa.list_(pa.string())), ("sitelinks", pa.int32()), ("title", pa.string())]
 )
 _POSITION = pa.field("position", pa.int64())  # of the entity: a dump may contain it twice
 _NAMED = ("entity", "name", "language", "kind", "place")
@@ -191,11 +177,7 @@ class WikidataReader:
         try:
             record = self._whole(line)
         except NOT_JSON:
-            if (
-                len(whole) - len(line) < 2
-                or not whole.startswith(b"[")
-                or not self._take_all(whole)
-            ):
+            if len(whole) - len(line) < 2 or not whole.startswith(b"[") or not self._take_all(whole):
                 raise
         else:
             self._take(record, linked)
@@ -203,9 +185,7 @@ class WikidataReader:
     def _take_all(self, line: bytes) -> bool:
         """A whole array on one line, as most programs write it; false where it is none."""
         try:
-            results = [
-                self._whole(raw) for raw in msgspec.json.decode(line, type=list[msgspec.Raw])
-            ]
+            results = [self._whole(raw) for raw in msgspec.json.decode(line, type=list[msgspec.Raw])]
         except NOT_JSON:
             return False
         for record in results:
@@ -264,9 +244,7 @@ class WikidataReader:
         self.position += 1
         return record.id, value, language, described, self.position - 1
 
-    def _add_other_names(
-        self, entity: str, labels: tuple[Any, ...], aliases: tuple[Any, ...]
-    ) -> None:
+    def _add_other_names(self, entity: str, labels: tuple[Any, ...], aliases: tuple[Any, ...]) -> None:
         """Further labels, and aliases; those of fallback languages where they are new names."""
         full, position = self._full_languages, self.position
         seen: set[str] = set()

@@ -3,8 +3,6 @@
 Kept are those with a page, the values of their facts, and the classes above.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import msgspec
@@ -132,8 +130,8 @@ class Sitelink(msgspec.Struct, gc=False):
     title: str
 
 
+# Wikibase writes an empty map as an empty list in some dumps.
 NoEntries = Annotated[list[None], msgspec.Meta(max_length=0)]
-"""Wikibase writes an empty map as an empty list in some dumps."""
 
 
 def by_language(name: str, languages: tuple[str, ...], value: Any) -> Any:

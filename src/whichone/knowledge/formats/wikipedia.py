@@ -10,8 +10,6 @@ differs from wiki to wiki. A dump of all articles contains the templates: those 
 that redirect to one, and those that call one.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 import xml.etree.ElementTree as ET
@@ -53,8 +51,7 @@ from whichone.knowledge.knowledge_tables import LINKS, PAGES, REDIRECTS
 from whichone.names import name_key
 from whichone.records import Record, page_id
 
-TEMPLATE = 10
-"""The number of the namespace of templates, in every wiki."""
+TEMPLATE = 10  # The number of the namespace of templates, in every wiki
 TEMPLATES = TableSchema(
     "templates",
     pa.schema(
@@ -67,16 +64,13 @@ TEMPLATES = TableSchema(
     ),
     ("template",),
 )
-USES = TableSchema(
-    "uses", pa.schema([("page", pa.string()), ("templates", pa.list_(pa.int64()))]), ("page",)
-)
+USES = TableSchema("uses", pa.schema([("page", pa.string()), ("templates", pa.list_(pa.int64()))]), ("page",))
 _NOT_INCLUDED = re.compile(
     r"<!--.*?(?:-->|\Z)|<noinclude\b[^<>]*>.*?(?:</noinclude\s*>|\Z)|<nowiki\b[^<>]*>.*?</nowiki\s*>",
     re.DOTALL | re.IGNORECASE,
 )
 _CALL = re.compile(r"\{\{\s*([^{}|#<>\[\]\n:]+(?::[^{}|#<>\[\]\n:]+)?)\s*(?=\||\}\}|\n)")
-_LEVELS = 4
-"""A template that calls one that calls one and so on, as far as this."""
+_LEVELS = 4  # A template that calls one that calls one and so on, as far as this
 
 
 def used_templates(names: Iterable[str], site: WikiSite) -> list[int]:
@@ -157,9 +151,7 @@ def page_elements(stream: IO[bytes], *, file: str = "") -> Iterator[tuple[int, b
         keep = start if start >= 0 else max(at, len(held) - len(_OPEN))
         offset, held, at = offset + keep, held[keep:], 0
         if len(held) > _LARGEST:
-            raise BadInput(
-                f"a page of more than {_LARGEST} bytes at byte {offset}", file=file or None
-            )
+            raise BadInput(f"a page of more than {_LARGEST} bytes at byte {offset}", file=file or None)
     if held.startswith(_OPEN):
         raise BadInput(
             f"it ends within the page at byte {offset}",
@@ -239,9 +231,7 @@ def read_part(data: bytes, site: WikiSite, *, position: int = 0) -> PartRows:
     return part
 
 
-def _read_element(
-    part: PartRows, element: bytes, offset: int, site: WikiSite, position: int
-) -> None:
+def _read_element(part: PartRows, element: bytes, offset: int, site: WikiSite, position: int) -> None:
     try:
         raw = raw_page(element)
     except ValueError as error:

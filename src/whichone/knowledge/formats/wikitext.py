@@ -10,8 +10,6 @@ faster than with the parser alone. What is taken out is counted, and the templat
 of a sentence (`wikis.toml`) are expanded.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -43,8 +41,7 @@ _TAG = re.compile(r"</?[A-Za-z][^<>]*>")
 _UNCLOSED = 200
 _MARKUP = re.compile(r"[\[\]{}|'<>=*#:;&_~]")
 _BRACE = re.compile(
-    r"(?P<open>\{\{)|(?P<close>\}\})|^[ \t:]*(?P<table>\{\|)|^[ \t]*(?P<end>\|\})(?!\})",
-    re.MULTILINE,
+    r"(?P<open>\{\{)|(?P<close>\}\})|^[ \t:]*(?P<table>\{\|)|^[ \t]*(?P<end>\|\})(?!\})", re.MULTILINE
 )
 _ARGUMENTS = re.compile(r"\|(?![^\[\]]*\]\])")
 _RANGES = ("to", "and", "or", "by", "x", "×", "-", "–", "+/-", "±")

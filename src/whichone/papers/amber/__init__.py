@@ -8,28 +8,14 @@ COMMANDS = {
     "import amber": "whichone.papers.amber.commands:import_amber_command",
     "score amber": "whichone.papers.amber.commands:score_amber_command",
 }
-EXPORTS = {
-    "amber": "whichone.papers.amber.amber_files:export_amber",
-}
-BUILTINS = {
-    "builtin/amber": "whichone.papers.amber.build_amber:build_builtin",
-}
-DATASETS = {
-    "amber": "whichone.papers.amber:published_files.toml",
-}
-LABELS = {
-    "amber": "whichone.papers.amber.collection:labels",
-}
+EXPORTS = {"amber": "whichone.papers.amber.amber_files:export_amber"}
+BUILTINS = {"builtin/amber": "whichone.papers.amber.build_amber:build_builtin"}
+DATASETS = {"amber": "whichone.papers.amber:published_files.toml"}
+LABELS = {"amber": "whichone.papers.amber.collection:labels"}
 MEASURES = {
     "amber_em": "whichone.papers.amber.amber_scores:amber_exact_match",
     "amber_f1": "whichone.papers.amber.amber_scores:amber_f1",
 }
-STATISTICS = {
-    "amber": "whichone.papers.amber.amber_tables:amber_statistics",
-}
-TYPE_NAMES = {
-    "amber": "whichone.papers.amber.collection:type_name",
-}
-TABLES = {
-    "amber": "whichone.papers.amber.amber_tables:templates_section",
-}
+STATISTICS = {"amber": "whichone.papers.amber.amber_tables:amber_statistics"}
+TYPE_NAMES = {"amber": "whichone.papers.amber.collection:type_name"}
+TABLES = {"amber": "whichone.papers.amber.amber_tables:templates_section"}

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from whichone.knowledge.engines import Engine
 
 
+# An entity and a property: whether its values are stated does not depend on the name set.
 Key = tuple[str, str]
-"""An entity and a property: whether its values are stated does not depend on the name set."""
 
 
 class Aligned(msgspec.Struct, frozen=True):
@@ -70,8 +70,7 @@ class ValueHit(NamedTuple):
     n: int
 
 
-Names: TypeAlias = Mapping[str, Sequence[Sequence[str]]]
-"""The names of an entity's values, by property."""
+Names: TypeAlias = Mapping[str, Sequence[Sequence[str]]]  # The names of an entity's values, by property
 
 
 class PageHits(msgspec.Struct, frozen=True):
@@ -97,9 +96,7 @@ def hits(names: Names, text: str, rules: AmberRules) -> list[ValueHit]:
     ]
 
 
-def aligned(
-    facts: Mapping[Key, Sequence[AmberValue]], pages: Iterable[PageHits]
-) -> dict[Key, Aligned]:
+def aligned(facts: Mapping[Key, Sequence[AmberValue]], pages: Iterable[PageHits]) -> dict[Key, Aligned]:
     """Every fact that some page states: pages by value, then name, then place in the source."""
     places: dict[Key, list[tuple[int, int, int, PageRef]]] = {}
     for page in pages:
@@ -110,8 +107,7 @@ def aligned(
         seen.sort(key=lambda hit: (*hit[:3], hit[3].page))
         values = {v for v, *_ in seen}
         stated[key] = Aligned(
-            tuple(v in values for v in range(len(facts[key]))),
-            tuple(dict.fromkeys(ref for *_, ref in seen)),
+            tuple(v in values for v in range(len(facts[key]))), tuple(dict.fromkeys(ref for *_, ref in seen))
         )
     return stated
 
@@ -243,9 +239,7 @@ class ValueNames(msgspec.Struct):
 class ValueBook:
     """All values that a build needs, by entity id."""
 
-    def __init__(
-        self, entities: dict[str, ValueNames], *, extra_answers: bool, signs: bool = False
-    ) -> None:
+    def __init__(self, entities: dict[str, ValueNames], *, extra_answers: bool, signs: bool = False) -> None:
         self._entities = entities
         self._extra_answers = extra_answers
         self._signs = signs
@@ -307,9 +301,7 @@ def _wanted(pipeline: Pipeline) -> Table:
     values = facts.filter(facts.kind == "entity").select("value")
     if "qualifiers" in pipeline.relations:
         qualifier_rows = pipeline.relations["qualifiers"]
-        values = values.union(
-            qualifier_rows.filter(qualifier_rows.kind == "entity").select("value")
-        )
+        values = values.union(qualifier_rows.filter(qualifier_rows.kind == "entity").select("value"))
     if "value_counts" in pipeline.relations:
         counted = pipeline.relations["value_counts"]
         values = values.union(counted.filter(counted.kind == "entity").select("value"))
@@ -333,11 +325,10 @@ def _add_users(pipeline: Pipeline, wanted: Table, entities: dict[str, ValueNames
 
 
 _key = lru_cache(maxsize=1 << 16)(name_key)
-WHOLE_PAGE = 1 << 40
-"""More tokens than any page has."""
+WHOLE_PAGE = 1 << 40  # More tokens than any page has
 LEAST_USES = 5
+# How many false claims of a property may have one value: this share of its facts, and at least `LEAST_USES`.
 MOST_USES = 0.1
-"""How many false claims of a property may have one value: this share of its facts, and at least `LEAST_USES`."""
 
 
 class FalseValues(Protocol):
@@ -356,9 +347,7 @@ class MostFrequentInTuples:
     def __init__(self, sets: Iterable[AmberSet]) -> None:
         counts: dict[str, Counter[str]] = {}
         for _, fact in _tuples(sets):
-            counts.setdefault(fact.property, Counter()).update(
-                value.names[0] for value in fact.values
-            )
+            counts.setdefault(fact.property, Counter()).update(value.names[0] for value in fact.values)
         self._ordered = {prop: [name for name, _ in c.most_common()] for prop, c in counts.items()}
 
     def other_than(self, entity: str, fact: AmberTuple) -> str | None:
@@ -433,8 +422,7 @@ def _by_frequency(pipeline: Pipeline, book: ValueBook) -> dict[str, list[AmberVa
         if named is not None:
             rows.setdefault(prop, []).append((rank, named))
     return {
-        prop: [value for _, value in sorted(ranked, key=lambda row: row[0])]
-        for prop, ranked in rows.items()
+        prop: [value for _, value in sorted(ranked, key=lambda row: row[0])] for prop, ranked in rows.items()
     }
 
 
@@ -460,9 +448,7 @@ def _mentioned(
 def _held(pipeline: Pipeline) -> set[tuple[str, str]]:
     """Every bearer with the entities that are its values, whatever the property."""
     facts = pipeline.tables.facts
-    held = facts.filter(facts.kind == "entity").semi_join(
-        pipeline.relations["set_bearers"], "entity"
-    )
+    held = facts.filter(facts.kind == "entity").semi_join(pipeline.relations["set_bearers"], "entity")
     return {(entity, value) for entity, value in pipeline.tuples(held.select("entity", "value"))}
 
 

@@ -1,7 +1,5 @@
 """AmbER's own files: a benchmark out as `{qa,sf,fc}/amber_sets.jsonl`, released files in."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
@@ -37,16 +35,7 @@ from whichone.papers.amber.collection import (
 )
 from whichone.papers.amber.instantiate import SEPARATOR, TASKS
 from whichone.progress import talk
-from whichone.records import (
-    Bearer,
-    NameSet,
-    Output,
-    Provenance,
-    Query,
-    Role,
-    page_id,
-    without_collector,
-)
+from whichone.records import Bearer, NameSet, Output, Provenance, Query, Role, page_id, without_collector
 
 
 class ReleasedCorpus(msgspec.Struct, frozen=True):
@@ -59,9 +48,7 @@ class ReleasedCorpus(msgspec.Struct, frozen=True):
     described: str = ""
 
 
-def open_place(
-    corpus: str | Path | None, knowledge: str | Path | None, words: int
-) -> ReleasedCorpus | None:
+def open_place(corpus: str | Path | None, knowledge: str | Path | None, words: int) -> ReleasedCorpus | None:
     """Where the queries are to be asked; None where they can only be scored."""
     if corpus and knowledge:
         raise UsageError("give a corpus or a knowledge base, not both")
@@ -129,10 +116,7 @@ class ReleasedPages:
 
 
 def in_place(
-    place: ReleasedCorpus,
-    queries: Sequence[Query],
-    sets: Sequence[NameSet],
-    titles: Mapping[str, str],
+    place: ReleasedCorpus, queries: Sequence[Query], sets: Sequence[NameSet], titles: Mapping[str, str]
 ) -> tuple[list[Query], list[NameSet]]:
     """Queries and sets with the pages of the corpus; what it lacks is counted, nothing found is an error."""
     pages = ReleasedPages(place, titles)
@@ -148,9 +132,7 @@ def in_place(
         )
     if absent:
         without = sum(bool(q.gold_pages()) and q.gold_pages() <= absent for q in asked)
-        talk(
-            f"{len(absent)} gold pages are not in {place.described}; {without} queries have no other"
-        )
+        talk(f"{len(absent)} gold pages are not in {place.described}; {without} queries have no other")
     return asked, [pages.name_set(name_set) for name_set in sets]
 
 
@@ -163,10 +145,8 @@ def _written(title: str) -> str:
 
 
 _MOST_POPULAR = 308  # what a float can contain; whoever writes more means views
-UNKNOWN = "amber"
-"""What a collection is called that neither folders nor properties say."""
-LOOKED_AT = 200
-"""Lines by whose properties a collection is recognised."""
+UNKNOWN = "amber"  # What a collection is called that neither folders nor properties say
+LOOKED_AT = 200  # Lines by whose properties a collection is recognised
 _CLAIM_ANSWERS = ("SUPPORTS", "REFUTES")
 
 
@@ -259,9 +239,7 @@ def import_amber(
                 titles |= _titles(record, source)
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-                raise BadInput(
-                    f"not a line of an amber_sets.jsonl: {why}", file=file, line=line
-                ) from error
+                raise BadInput(f"not a line of an amber_sets.jsonl: {why}", file=file, line=line) from error
             sets.setdefault(name_set[0].id, name_set[0])
             kept.setdefault(name_set[0].id, _without_queries(record))
             queries += name_set[1]
@@ -289,11 +267,11 @@ def import_amber(
     )
 
 
+# Name sets and queries of the released collections.
 TABLE_4 = {
     "human": {"sets": 2_093, "qa": 5_942, "sf": 5_942, "fc": 11_884},
     "nonhuman": {"sets": 5_237, "qa": 13_804, "sf": 13_804, "fc": 27_608},
 }
-"""Name sets and queries of the released collections."""
 
 
 def table_4(benchmark: Benchmark) -> list[dict[str, Any]]:
@@ -335,9 +313,7 @@ def _add_tuples(record: dict[str, Any], bearers: Mapping[str, Any]) -> None:
 
 
 def _collections(
-    path: str | Path | Sequence[str | Path],
-    files: Sequence[Path],
-    named: str | Sequence[str] | None,
+    path: str | Path | Sequence[str | Path], files: Sequence[Path], named: str | Sequence[str] | None
 ) -> dict[Path, str | None]:
     """The collection of each file; None where every set must say it."""
     given = [Path(path)] if isinstance(path, str | Path) else [Path(p) for p in path]
@@ -345,8 +321,7 @@ def _collections(
         return dict.fromkeys(files, named)
     if named and len(named) not in (1, len(given)):
         raise UsageError(
-            f"{len(named)} collections for {len(given)} paths",
-            hint="give one for all, or one for each",
+            f"{len(named)} collections for {len(given)} paths", hint="give one for all, or one for each"
         )
     if named:
         of_path = dict(zip(given, named if len(named) > 1 else [*named] * len(given), strict=True))
@@ -427,9 +402,7 @@ def _files(path: str | Path | Sequence[str | Path]) -> list[Path]:
         else:
             files.append(place)
     if not files:
-        raise UsageError(
-            f"no {{{','.join(TASKS)}}}/{SETS_FILE} in it", where=", ".join(map(str, given))
-        )
+        raise UsageError(f"no {{{','.join(TASKS)}}}/{SETS_FILE} in it", where=", ".join(map(str, given)))
     return files
 
 
@@ -528,16 +501,10 @@ def _unique(queries: list[Query]) -> list[Query]:
 def _card(
     files: Sequence[Path], sets: int, unique: int, read: int, place: ReleasedCorpus | None = None
 ) -> str:
-    repeated = (
-        f" {read - unique} repeated query ids: the last one is kept." if read > unique else ""
-    )
+    repeated = f" {read - unique} repeated query ids: the last one is kept." if read > unique else ""
     return (
         f"# AmbER sets from {', '.join(f.parent.name + '/' + f.name for f in files)}\n\n"
         f"{sets} sets, {unique} queries.{repeated}\n\n"
         "AmbER sets: Chen and others, ACL 2021. The files name pages of the KILT knowledge source.\n"
-        + (
-            f"Asked of {place.described}.\n"
-            if place
-            else "No corpus: it can be scored, not searched.\n"
-        )
+        + (f"Asked of {place.described}.\n" if place else "No corpus: it can be scored, not searched.\n")
     )

@@ -1,7 +1,5 @@
 """AmbER's retrieval scores from a file of AmbER sets and a file of predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -17,8 +15,8 @@ from whichone.measures.ranking_measures import is_confused, is_right
 from whichone.records import Role, page_of
 from whichone.text import normalisers
 
+# As it appears in the file: the released scorer takes 5 and "5" for different pages.
 PageId = str | int | float | None
-"""As it appears in the file: the released scorer takes 5 and "5" for different pages."""
 
 
 class SetQuery(Struct, frozen=True):
@@ -233,8 +231,7 @@ def _read_run(path: str | Path) -> Predictions:
 
     ranked = Run.open(path).ranked_pages()
     return Predictions(
-        {query: [_wikipedia_id(page) for page in pages] for query, pages in ranked.items()},
-        text_ids=True,
+        {query: [_wikipedia_id(page) for page in pages] for query, pages in ranked.items()}, text_ids=True
     )
 
 
@@ -243,8 +240,7 @@ def _wikipedia_id(document: str) -> str:
     return page_of(document).rpartition(":")[2]
 
 
-NOT_A_PAGE = "None"
-"""What the released retrievers write for a title that they could not find."""
+NOT_A_PAGE = "None"  # What the released retrievers write for a title that they could not find
 
 Percent = float | None
 
@@ -280,10 +276,7 @@ def ranked_pages(pages: Iterable[PageId]) -> list[PageId]:
 
 
 def evaluate_amber(
-    sets: str | Path,
-    predictions: str | Path,
-    depths: Sequence[int] = (1, 5, 20),
-    on_error: OnError = "fail",
+    sets: str | Path, predictions: str | Path, depths: Sequence[int] = (1, 5, 20), on_error: OnError = "fail"
 ) -> AmberEvaluation:
     """Score predictions for AmbER sets; with `on_error="skip"` a missing prediction is wrong."""
     all_predictions = read_predictions(predictions, on_error)
@@ -305,9 +298,7 @@ def evaluate_amber(
                 ids=missing,
                 hint="predict an empty list for them, or --on-error skip to count them as wrong",
             )
-        all_predictions.skipped.append(
-            f"{predictions}: {said}, counted as wrong ({', '.join(missing[:5])})"
-        )
+        all_predictions.skipped.append(f"{predictions}: {said}, counted as wrong ({', '.join(missing[:5])})")
     return AmberEvaluation(
         scores={k: scores_at(k, query_sets, ranked) for k in dict.fromkeys(depths)},
         rows=[_row(query, ranked[query.id], depths) for query in queries],
@@ -392,11 +383,7 @@ def _f1(text: str, golds: set[str]) -> float:
     return max(token_f1(words, normalisers.amber_tokens(gold)) for gold in golds)
 
 
-amber_exact_match = of_text(
-    "amber_em", _exact, "the answer is an accepted one after AmbER's normaliser"
-)
+amber_exact_match = of_text("amber_em", _exact, "the answer is an accepted one after AmbER's normaliser")
 amber_f1 = of_text(
-    "amber_f1",
-    _f1,
-    "the words that the answer shares with the best accepted one, as AmbER counts them",
+    "amber_f1", _f1, "the words that the answer shares with the best accepted one, as AmbER counts them"
 )

@@ -1,7 +1,5 @@
 """Tables and figures of the AmbER paper."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -100,9 +98,7 @@ def amber_statistics(benchmark: Benchmark) -> PaperStatistics | None:
     """Both tables as a document and as text; None where there are no AmbER queries."""
     counted: dict[str, tuple[SetStatistics, PropertyCounts]] = {}
     for name_set in benchmark.sets:
-        counted.setdefault(
-            name_set.collection, (SetStatistics(), PropertyCounts(name_set.collection))
-        )
+        counted.setdefault(name_set.collection, (SetStatistics(), PropertyCounts(name_set.collection)))
         counted[name_set.collection][0].add_set(name_set)
     asked = False
     for block in members(benchmark):
@@ -144,9 +140,7 @@ def _table_4(table: dict[str, Any]) -> list[str]:
     return [f"  {name:<34}{value:>10}" for name, value in rows]
 
 
-def templates_section(
-    runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False
-) -> Section | None:
+def templates_section(runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False) -> Section | None:
     """None where no query is of a known collection of name sets."""
     collections = sorted({s.collection for s in benchmark.sets} & set(builtin_names()))
     if not collections:

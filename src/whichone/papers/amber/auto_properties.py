@@ -21,13 +21,10 @@ from whichone.progress import talk
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-MOST_SHARE = 0.5
-"""A property that more of a type's entities have tells few of them apart."""
+MOST_SHARE = 0.5  # A property that more of a type's entities have tells few of them apart
 LEAST_ENTITIES = 5
-LEAST_STATED = 0.25
-"""How many of the sampled entities' pages must state the value."""
-SAMPLE = 100
-"""Entities looked at for each property: the first in order of their ids."""
+LEAST_STATED = 0.25  # How many of the sampled entities' pages must state the value
+SAMPLE = 100  # Entities looked at for each property: the first in order of their ids
 DATATYPES = ("wikibase-item", "quantity", "time", "string", "monolingualtext")
 
 
@@ -70,9 +67,7 @@ def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
     facts = facts.filter(facts["property"].isin(_answerable(pipeline)))
     owned = pipeline.keep(
         "typed_facts",
-        facts.inner_join(typed, "entity").select(
-            "entity", "kinds", "property", "kind", "value", "place"
-        ),
+        facts.inner_join(typed, "entity").select("entity", "kinds", "property", "kind", "value", "place"),
     )
     choices: list[Choice] = []
     types: dict[str, EntityType] = {}
@@ -81,9 +76,7 @@ def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
         own = owned.filter(distinguishing.of_kind(owned.kinds, n))
         counted = own.group_by("property").agg(entities=own.entity.nunique())
         counts = dict(pipeline.tuples(counted))
-        few = sorted(
-            p for p, count in counts.items() if LEAST_ENTITIES <= count <= MOST_SHARE * size
-        )
+        few = sorted(p for p, count in counts.items() if LEAST_ENTITIES <= count <= MOST_SHARE * size)
         stated = _stated(pipeline, own, few)
         rows = [
             Choice(
@@ -97,9 +90,7 @@ def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
             for p, count in sorted(counts.items())
         ]
         choices += rows
-        taken = tuple(
-            row.property for row in rows if row.taken and row.property != collection.qualifier
-        )
+        taken = tuple(row.property for row in rows if row.taken and row.property != collection.qualifier)
         types[key] = EntityType(id=entity_type.id, properties=taken, label=entity_type.label)
     chosen = msgspec.structs.replace(collection, types=types)
     if not chosen.property_ids:
@@ -114,8 +105,7 @@ def _answerable(pipeline: Pipeline) -> list[str]:
     """Properties that have a label and values that can be answers."""
     properties = pipeline.tables.properties
     known = properties.filter(
-        properties.label.notnull(),
-        properties.datatype.isnull() | properties.datatype.isin(["", *DATATYPES]),
+        properties.label.notnull(), properties.datatype.isnull() | properties.datatype.isin(["", *DATATYPES])
     )
     wanted = {p for (p,) in pipeline.tuples(known.select("property"))}
     return sorted(wanted | pipeline.collection.properties.keys())
@@ -133,9 +123,7 @@ def _stated(pipeline: Pipeline, facts: Table, few: list[str]) -> dict[str, float
     chosen = placed.filter(placed.n < SAMPLE).select("property", "entity")
     rows = list(
         pipeline.tuples(
-            facts.semi_join(chosen, ["property", "entity"]).select(
-                "property", "entity", "kind", "value"
-            )
+            facts.semi_join(chosen, ["property", "entity"]).select("property", "entity", "kind", "value")
         )
     )
     values = _value_names(pipeline, sorted({v for _, _, kind, v in rows if kind == "entity"}))
@@ -144,9 +132,7 @@ def _stated(pipeline: Pipeline, facts: Table, few: list[str]) -> dict[str, float
     for prop, entity, kind, value in rows:
         looked_for = [needle(name, pipeline.rules) for name in _shown(kind, value, values)]
         hit = any(
-            wanted is not None and wanted in text
-            for wanted in looked_for
-            for text in texts.get(entity, ())
+            wanted is not None and wanted in text for wanted in looked_for for text in texts.get(entity, ())
         )
         seen = stated.setdefault(prop, {})
         seen[entity] = seen.get(entity, False) or hit

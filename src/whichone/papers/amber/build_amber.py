@@ -1,7 +1,5 @@
 """`whichone build amber`: a knowledge base in, a benchmark of AmbER sets out."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,8 +78,7 @@ def card(
         "",
         *(f"- {remark}" for remark in account.remarks),
         "",
-        "Sources: "
-        + (", ".join(str(s.get("file")) for s in kb.manifest.sources) or "not recorded"),
+        "Sources: " + (", ".join(str(s.get("file")) for s in kb.manifest.sources) or "not recorded"),
         "",
         licence_text(kb.manifest.sources),
     ]
@@ -122,16 +119,11 @@ class AmberOptions(msgspec.Struct, frozen=True, kw_only=True):
     """By which rules a build goes, what it asks, and over which passages."""
 
     rules: Annotated[
-        Literal["paper", "published"],
-        Option("The paper's rules, or exactly what the released program does."),
+        Literal["paper", "published"], Option("The paper's rules, or exactly what the released program does.")
     ] = "paper"
     gap: Annotated[float | None, Option("Smallest lead of the head, such as 0.1.")] = None
-    gap_scale: Annotated[
-        Literal["views", "log10"] | None, Option("What the lead is measured on.")
-    ] = None
-    gap_denominator: Annotated[
-        Literal["tail", "mean"] | None, Option("What the lead is divided by.")
-    ] = None
+    gap_scale: Annotated[Literal["views", "log10"] | None, Option("What the lead is measured on.")] = None
+    gap_denominator: Annotated[Literal["tail", "mean"] | None, Option("What the lead is divided by.")] = None
     wording: Annotated[
         Literal["clean", "published"] | None,
         Option(
@@ -139,15 +131,11 @@ class AmberOptions(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     popularity: Annotated[
-        Popularity | None,
-        Option("What makes a head; the collection says, views if it does not."),
+        Popularity | None, Option("What makes a head; the collection says, views if it does not.")
     ] = None
     min_name_share: Annotated[
         float | None,
-        Option(
-            "Only names that this share of the links to a bearer use, such as 0.01.",
-            metavar="SHARE",
-        ),
+        Option("Only names that this share of the links to a bearer use, such as 0.01.", metavar="SHARE"),
     ] = None
     properties: Annotated[
         tuple[str, ...],
@@ -161,9 +149,7 @@ class AmberOptions(msgspec.Struct, frozen=True, kw_only=True):
         str, Option("Language of names and templates; en, of a knowledge base in no other.")
     ] = ""
     tasks: Annotated[tuple[str, ...], Option("Tasks to make queries for.", kind="words")] = TASKS
-    pages: Annotated[
-        Extent, Option("Passages of all pages, of the bearers' pages only, or none.")
-    ] = "all"
+    pages: Annotated[Extent, Option("Passages of all pages, of the bearers' pages only, or none.")] = "all"
     passages: Annotated[Way, Option("How pages are cut.")] = "words"
     passage_size: Annotated[int, Option("Words or tokens of a passage.")] = 100
 
@@ -197,10 +183,7 @@ def opened_pipeline(
     """The pipeline over a knowledge base, on DuckDB or on Spark."""
     language = language_asked(kb, how.get("language", ""))
     with opened_engine(
-        how.get("engine", "duckdb"),
-        kb,
-        memory=how.get("memory", DEFAULT_MEMORY),
-        master=how.get("master"),
+        how.get("engine", "duckdb"), kb, memory=how.get("memory", DEFAULT_MEMORY), master=how.get("master")
     ) as opened:
         pipeline = Pipeline(
             opened,
@@ -222,17 +205,11 @@ def build(pipeline: Pipeline, where: str, tasks: Sequence[str] = TASKS) -> Built
     relational_steps(pipeline, account)
     book = value_book(pipeline)
     sets = amber_sets(pipeline, book, account)
-    return BuiltSets(
-        sets, list(Instantiation(pipeline, book, sets, account).queries(tasks)), account
-    )
+    return BuiltSets(sets, list(Instantiation(pipeline, book, sets, account).queries(tasks)), account)
 
 
 def explain_name(
-    kb_path: str | Path,
-    name: str,
-    collection: Collection,
-    rules: AmberRules = PAPER,
-    **how: Unpack[How],
+    kb_path: str | Path, name: str, collection: Collection, rules: AmberRules = PAPER, **how: Unpack[How]
 ) -> NameFigure:
     """One name as the paper's Figure 3 draws it; nothing is written."""
     kb = Folder.open(kb_path, KIND)
@@ -241,11 +218,7 @@ def explain_name(
 
 
 def explain_in(
-    kb: str | Path,
-    name: str,
-    collections: Sequence[Collection],
-    rules: AmberRules,
-    **how: Unpack[How],
+    kb: str | Path, name: str, collections: Sequence[Collection], rules: AmberRules, **how: Unpack[How]
 ) -> list[NameFigure]:
     """The name in each of several collections that has it; an error where none does."""
     figures, errors = [], []
@@ -295,9 +268,7 @@ def build_amber(
 
 
 def _nothing_left(account: Account, kb_path: str | Path) -> BadInput:
-    steps = "; ".join(
-        f"{s.name}: {s.kept} {s.unit} kept, {s.removed} removed" for s in account.steps
-    )
+    steps = "; ".join(f"{s.name}: {s.kept} {s.unit} kept, {s.removed} removed" for s in account.steps)
     return BadInput(
         f"no AmbER set is left ({steps})",
         file=kb_path,
@@ -384,9 +355,7 @@ def build_builtin(kb: Path, out: Path) -> Benchmark:
     Both collections are over one corpus.
     """
     with tempfile.TemporaryDirectory() as temporary:
-        parts = [
-            build_amber(kb, Path(temporary) / name, load_collection(name))[0] for name in PUBLISHED
-        ]
+        parts = [build_amber(kb, Path(temporary) / name, load_collection(name))[0] for name in PUBLISHED]
         return _builtin_save(out, parts, name="builtin-amber", passages=parts[0].passages)
 
 

@@ -1,7 +1,5 @@
 """Collections: which types of entities, which properties, and the templates that ask for them."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,8 +13,7 @@ from whichone.files.lines import read_json, read_toml
 from whichone.records import Provenance, Query, page_id
 
 FOLDER = Path(__file__).parent / "collections"
-PUBLISHED = ("human", "nonhuman")
-"""The paper's collections, AmbER-H and AmbER-N."""
+PUBLISHED = ("human", "nonhuman")  # The paper's collections, AmbER-H and AmbER-N
 NAME_SLOT, OBJECT_SLOT, QUALIFIER_SLOT = "$name", "$object", "$qualifier"
 
 Popularity = Literal["views", "sitelinks", "links", "none"]
@@ -288,9 +285,7 @@ def _pages(pages: Iterable[PageRef]) -> list[dict[str, Any]]:
     return [page_record(ref.page, ref.title) for ref in pages]
 
 
-def set_records(
-    sets: Iterable[Mapping[str, Any]], queries: Iterable[Query]
-) -> Iterator[dict[str, Any]]:
+def set_records(sets: Iterable[Mapping[str, Any]], queries: Iterable[Query]) -> Iterator[dict[str, Any]]:
     """Lines of one task's `amber_sets.jsonl`: every bearer, with its queries of that task."""
     by_bearer: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for query in queries:
@@ -321,9 +316,7 @@ def query_record(query: Query) -> dict[str, Any]:
         "input": query.input,
         "output": {
             "answer": answers[0] if query.task == "fc" and answers else answers,
-            "provenance": [
-                page_record(p.page, p.title) for group in output.provenance for p in group
-            ],
+            "provenance": [page_record(p.page, p.title) for group in output.provenance for p in group],
             "meta": {
                 "values": query.attributes.get("values", answers),
                 "additional_values": query.attributes.get("additional_values", []),
@@ -333,9 +326,7 @@ def query_record(query: Query) -> dict[str, Any]:
     }
 
 
-def provenance(
-    records: Iterable[Mapping[str, Any]], source: str
-) -> tuple[tuple[Provenance, ...], ...]:
+def provenance(records: Iterable[Mapping[str, Any]], source: str) -> tuple[tuple[Provenance, ...], ...]:
     """Gold pages of a released record, any one of which suffices."""
     return tuple(
         (Provenance(page=page_id(source, record["wikipedia_id"]), title=record.get("title")),)
@@ -343,8 +334,7 @@ def provenance(
     )
 
 
-TOKENS = 350
-"""How much of a page counts: its first 350 tokens (paper, section 3.2)."""
+TOKENS = 350  # How much of a page counts: its first 350 tokens (paper, section 3.2).
 
 
 class AmberRules(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,5 @@
 """The commands of AmbER."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import click
@@ -115,8 +113,7 @@ def import_amber_command(
     bench: str,
     *,
     task: Annotated[
-        Literal["qa", "sf", "fc"] | None,
-        Option("Of all files; else recognised by folder name or content."),
+        Literal["qa", "sf", "fc"] | None, Option("Of all files; else recognised by folder name or content.")
     ] = None,
     collection: Annotated[
         tuple[str, ...],
@@ -125,12 +122,9 @@ def import_amber_command(
         ),
     ] = (),
     corpus: Annotated[
-        str | None,
-        Option("The corpus to ask: its folder, or a benchmark's.", kind="exists"),
+        str | None, Option("The corpus to ask: its folder, or a benchmark's.", kind="exists")
     ] = None,
-    knowledge: Annotated[
-        str | None, Option("A knowledge base to ask instead.", kind="exists")
-    ] = None,
+    knowledge: Annotated[str | None, Option("A knowledge base to ask instead.", kind="exists")] = None,
     words: Annotated[int, Option("Words a passage of it; 0: whole pages.")] = 100,
     source: Annotated[str, Option("Source that page ids belong to.")] = "enwiki",
     released: Annotated[
@@ -177,9 +171,11 @@ def score_amber_command(
     sets: str,
     predictions: str,
     *,
-    depths: Annotated[
-        tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k",), kind="depths")
-    ] = (1, 5, 20),
+    depths: Annotated[tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k",), kind="depths")] = (
+        1,
+        5,
+        20,
+    ),
     on_error: OnError = "fail",
     per_query: PerQuery = None,
     as_json: Json = False,

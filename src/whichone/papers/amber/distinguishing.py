@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ibis.expr.types import BooleanValue, IntegerValue, Table
 
 
+# Engines may differ in the last bit of a logarithm; the exact test is made in Python afterwards.
 SLACK = 1e-9
-"""Engines may differ in the last bit of a logarithm; the exact test is made in Python afterwards."""
 
 
 _OTHER_ALIASES = 1_000_000
@@ -171,16 +171,14 @@ def used_namings(namings: Table, tables: Tables, rules: AmberRules) -> Table:
     return namings.semi_join(kept, [namings.bearer == kept.linked, namings.grouped == kept.called])
 
 
+# Practised by, used by: the released program takes their names as further answers.
 USERS = ("P3095", "P1535")
-"""Practised by, used by: the released program takes their names as further answers."""
 
 
 def usable(facts: Table, rules: AmberRules) -> Table:
     """Facts whose value can be an answer: items and quantities, and other kinds where rules allow."""
     item = (facts.kind == "entity") & facts.value.startswith("Q")
-    kinds = (
-        ["quantity", "string", "monolingual", "time"] if rules.other_value_kinds else ["quantity"]
-    )
+    kinds = ["quantity", "string", "monolingual", "time"] if rules.other_value_kinds else ["quantity"]
     if rules.other_value_kinds:
         item = facts.kind == "entity"
     kept = facts.filter(item | facts.kind.isin(kinds))

@@ -1,7 +1,5 @@
 """Queries from tuples: a question, a slot to fill, a true and a false claim."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -35,6 +33,7 @@ from whichone.records import Output, Provenance, Query, Role
 # `--wording published` keeps the released texts, on which published query ids depend.
 
 
+# Released templates with a mistake, or that many values do not fit, and what is asked instead.
 CLEAN = {
     "$object is the performer of $name .": "$object is the performer of $name.",
     "$object performs in $name.": "$object performed $name.",
@@ -69,7 +68,6 @@ CLEAN = {
     "$name plays $object.": "The sport of $name is $object.",
     "$name belongs to which record label?": "To which record label does $name belong?",
 }
-"""Released templates with a mistake, or that many values do not fit, and what is asked instead."""
 
 _NO_ARTICLE = re.compile(
     r"\bthe (?=(?:World War|Operation|D-Day|Desert Storm|Vietnam\b(?! War))|[\w’']+[’']s )"
@@ -120,13 +118,13 @@ def _article(match: re.Match[str]) -> str:
 TASKS = ("qa", "sf", "fc")
 SEPARATOR = " [SEP] "
 SUPPORTS, REFUTES = "SUPPORTS", "REFUTES"
+# Question and claim for a property without templates, from its label.
 MADE_UP = {
     "en": ("What is the {label} of {who}?", "The {label} of {who} is {value}."),
     "es": ("¿Qué se indica como «{label}» de {who}?", "«{label}» de {who}: {value}."),
     "fr": ("Qu'indique-t-on comme « {label} » de {who} ?", "« {label} » de {who} : {value}."),
     "de": ("Was ist „{label}“ von {who}?", "„{label}“ von {who} ist {value}."),
 }
-"""Question and claim for a property without templates, from its label."""
 _SLOT = re.compile(r"(\$(?:name|object|qualifier))")
 
 
@@ -195,9 +193,7 @@ class Instantiation:
             bearer=bearer,
             fact=fact,
             role=("head" if bearer.is_head else "tail") if self.ranked else None,
-            answers=(*values, *additional)
-            if self.rules.extra_answers
-            else tuple(dict.fromkeys(values)),
+            answers=(*values, *additional) if self.rules.extra_answers else tuple(dict.fromkeys(values)),
             provenance=tuple((Provenance(page=p.page, title=p.title),) for p in fact.pages),
             attributes={
                 "collection": self.collection.key,
@@ -210,9 +206,7 @@ class Instantiation:
 
     def _question(self, shared: _SharedByQueries) -> Iterator[tuple[str, tuple[str, ...], str]]:
         fact = shared.fact
-        templates = self.collection.questions(fact.property, self.language) or (
-            self._made_up(0, fact.label),
-        )
+        templates = self.collection.questions(fact.property, self.language) or (self._made_up(0, fact.label),)
         template = self._worded(choose_template(shared.bearer.entity, fact.property, templates))
         yield self._finished(template, self._fill(template, shared)), shared.answers, ""
 
@@ -231,9 +225,7 @@ class Instantiation:
                 return
             self._claims_of[entity] += claims
             self._claimed.kept += claims
-        templates = self.collection.claims(fact.property, self.language) or (
-            self._made_up(1, fact.label),
-        )
+        templates = self.collection.claims(fact.property, self.language) or (self._made_up(1, fact.label),)
         template = self._worded(choose_template(entity, fact.property, templates))
         true = next(value.names[0] for value in fact.values if value.found)
         yield self._finished(template, self._fill(template, shared, true)), (SUPPORTS,), true
@@ -269,11 +261,7 @@ class Instantiation:
     def _fill(self, template: str, shared: _SharedByQueries, value: str = "") -> str:
         if self.rules.name == "published" and not self.collection.qualifier:
             return fill(template, shared.name, value)
-        given = {
-            NAME_SLOT: shared.name,
-            OBJECT_SLOT: value,
-            QUALIFIER_SLOT: shared.bearer.qualifier,
-        }
+        given = {NAME_SLOT: shared.name, OBJECT_SLOT: value, QUALIFIER_SLOT: shared.bearer.qualifier}
         return "".join([given.get(piece, piece) for piece in _pieces(template)])
 
     def _query(
@@ -285,12 +273,7 @@ class Instantiation:
             task=task,
             input=text,
             outputs=(
-                Output(
-                    answer=answers[0],
-                    aliases=answers[1:],
-                    entity=entity,
-                    provenance=shared.provenance,
-                ),
+                Output(answer=answers[0], aliases=answers[1:], entity=entity, provenance=shared.provenance),
             ),
             language=self.language,
             name=shared.name,

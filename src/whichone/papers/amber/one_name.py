@@ -53,9 +53,7 @@ def _language(pipeline: Pipeline) -> Iterator[str]:
     if pipeline.number(spoken.limit(1).count()):
         return
     named = tables.names.filter(tables.names.kind.isin(["label", "alias"]))
-    known = sorted(
-        str(language) for (language,) in pipeline.tuples(named.select("language").distinct())
-    )
+    known = sorted(str(language) for (language,) in pipeline.tuples(named.select("language").distinct()))
     yield (
         f"nothing has a name in {pipeline.language!r}, only in {sample(known) or 'no language'} "
         "(--language names one of them)"
@@ -72,9 +70,7 @@ def _types(pipeline: Pipeline, account: Account) -> Iterator[str]:
         }
     )
     counts = next(pipeline.tuples(counted))
-    unknown = [
-        f"{key} ({t.id})" for (key, t), n in zip(types.items(), counts, strict=True) if not n
-    ]
+    unknown = [f"{key} ({t.id})" for (key, t), n in zip(types.items(), counts, strict=True) if not n]
     if len(unknown) == len(types):
         yield f"no entity is of a type of the collection: {sample(unknown, 10)}"
     elif unknown:
@@ -208,9 +204,7 @@ def draw(pipeline: Pipeline, name: str, where: str) -> NameFigure:
     _drop_missing(bearers, sets, pipeline)
     kept = _kept_queries(pipeline, book, sets, nothing)
     facts = pipeline.relations["bearer_facts"]
-    rows = sorted(
-        pipeline.tuples(facts.select("entity", "place", "property", "kind", "value", "listed"))
-    )
+    rows = sorted(pipeline.tuples(facts.select("entity", "place", "property", "kind", "value", "listed")))
     held: dict[str, set[str]] = {}
     for entity, _, prop, *_ in rows:
         held.setdefault(prop, set()).add(entity)

@@ -57,9 +57,7 @@ class CandidateSet(msgspec.Struct):
 def alive(pipeline: Pipeline) -> Table:
     """Names that can still become a set: two bearers with distinguishing facts, a head among them."""
     if pipeline.every_set:
-        return pipeline.keep(
-            "alive", pipeline.relations["set_bearers"].select("grouped").distinct()
-        )
+        return pipeline.keep("alive", pipeline.relations["set_bearers"].select("grouped").distinct())
     facts = pipeline.relations["distinguishing_facts"]
     ends = facts.group_by("grouped").agg(low=facts.position.min(), high=facts.position.max())
     several = ends.filter(ends.low != ends.high).select("grouped")
@@ -111,9 +109,7 @@ def _add_qualifiers(pipeline: Pipeline, grouped: dict[str, dict[str, CandidateBe
         for key, members in grouped.items()
         for candidate in members.values()
     }
-    for key, position, kind, value in pipeline.tuples(
-        qualified.select("grouped", "low", "kind", "value")
-    ):
+    for key, position, kind, value in pipeline.tuples(qualified.select("grouped", "low", "kind", "value")):
         by_position[key, position].qualifier = (kind, value)
 
 
@@ -156,15 +152,10 @@ def _number(sets: list[CandidateSet]) -> int:
     return sum(len(c.facts) for candidate in sets for c in candidate.bearers)
 
 
-def _candidate_set(
-    key: str, members: dict[str, CandidateBearer], pipeline: Pipeline
-) -> CandidateSet:
+def _candidate_set(key: str, members: dict[str, CandidateBearer], pipeline: Pipeline) -> CandidateSet:
     ordered = sorted(members.values(), key=lambda c: c.position)
     for candidate in ordered:
-        rows = {
-            prop: sorted(facts, key=lambda fact: fact.place)
-            for prop, facts in candidate.facts.items()
-        }
+        rows = {prop: sorted(facts, key=lambda fact: fact.place) for prop, facts in candidate.facts.items()}
         candidate.facts = dict(sorted(rows.items(), key=lambda item: item[1][0].place))
     if pipeline.rules.same_name == "exact":
         return CandidateSet(key, ordered)
@@ -179,9 +170,7 @@ def _spelling(bearers: list[CandidateBearer]) -> str:
     return min(among, key=lambda c: (-(c.popularity or 0), c.spelling)).spelling
 
 
-def _of_different_types(
-    sets: list[CandidateSet], pipeline: Pipeline, account: Account
-) -> list[CandidateSet]:
+def _of_different_types(sets: list[CandidateSet], pipeline: Pipeline, account: Account) -> list[CandidateSet]:
     """Within a set no two bearers of one of the collection's types: the more popular one stays.
 
     Properties were counted before, so a property that a removed bearer shares asks nothing either.
@@ -227,9 +216,7 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
     labels = property_labels(pipeline, account)
     lost = account.step("the bearer has a page", "bearers")
     placed = account.step("the bearer has a page", "facts")
-    aligned = account.step(
-        f"a value stands in the first {pipeline.rules.tokens} tokens of a page", "facts"
-    )
+    aligned = account.step(f"a value stands in the first {pipeline.rules.tokens} tokens of a page", "facts")
     ranked = pipeline.popularity != "none"
     head = ", the head among them" if ranked else ""
     whole = account.step(f"two bearers keep a fact{head}", "names")
@@ -340,9 +327,7 @@ def property_labels(pipeline: Pipeline, account: Account) -> dict[str, str]:
     wanted = pipeline.collection.property_ids
     if pipeline.collection.qualifier:
         wanted = (*wanted, pipeline.collection.qualifier)
-    known = dict(
-        pipeline.tuples(table.filter(table["property"].isin(wanted)).select("property", "label"))
-    )
+    known = dict(pipeline.tuples(table.filter(table["property"].isin(wanted)).select("property", "label")))
     labels = {}
     for prop in wanted:
         labels[prop] = known.get(prop) or pipeline.collection.label(prop) or prop
@@ -395,9 +380,7 @@ def relational_steps(pipeline: Pipeline, account: Account) -> None:
     single = account.step("no other bearer of the name has the property", "statements")
     single.kept = pipeline.count("distinguishing_facts")
     single.removed = listed.kept - single.kept
-    held = facts.filter(facts.listed).semi_join(
-        relations["shared_properties"], ["grouped", "property"]
-    )
+    held = facts.filter(facts.listed).semi_join(relations["shared_properties"], ["grouped", "property"])
     single.examples = _texts(pipeline, held, columns, "{}: {} {}, which others have")
 
 

@@ -9,12 +9,8 @@ COMMANDS = {
     "import ramdocs": "whichone.papers.ambigdocs.commands:import_ramdocs_command",
     "score ambigdocs": "whichone.papers.ambigdocs.commands:score_ambigdocs_command",
 }
-ANSWER_EXPORTS = {
-    "ambigdocs": "whichone.papers.ambigdocs.score_file:export_predictions",
-}
-EXPORTS = {
-    "ambigdocs": "whichone.papers.ambigdocs.ambigdocs_files:export_ambigdocs",
-}
+ANSWER_EXPORTS = {"ambigdocs": "whichone.papers.ambigdocs.score_file:export_predictions"}
+EXPORTS = {"ambigdocs": "whichone.papers.ambigdocs.ambigdocs_files:export_ambigdocs"}
 MEASURES = {
     "all_entities": "whichone.papers.ambigdocs.further_measures:all_entities",
     "ambiguous": "whichone.papers.ambigdocs.further_measures:ambiguous",
@@ -30,18 +26,8 @@ MEASURES = {
     "ramdocs_em": "whichone.papers.ambigdocs.further_measures:ramdocs_em",
     "str_em": "whichone.papers.ambigdocs.further_measures:str_em",
 }
-ANSWER_PAGES = {
-    "ambigdocs": "whichone.papers.ambigdocs.ambigdocs_report:answers_page",
-}
-BUILTINS = {
-    "builtin/ambigdocs": "whichone.papers.ambigdocs.build_ambigdocs:build_builtin",
-}
-CAMPAIGNS = {
-    "categories": "whichone.papers.ambigdocs.category_campaign:CategoryKind",
-}
-DATASETS = {
-    "ambigdocs": "whichone.papers.ambigdocs:published_files.toml",
-}
-UPLOADS = {
-    "ambigdocs": "whichone.papers.ambigdocs.ambigdocs_files:UPLOAD",
-}
+ANSWER_PAGES = {"ambigdocs": "whichone.papers.ambigdocs.ambigdocs_report:answers_page"}
+BUILTINS = {"builtin/ambigdocs": "whichone.papers.ambigdocs.build_ambigdocs:build_builtin"}
+CAMPAIGNS = {"categories": "whichone.papers.ambigdocs.category_campaign:CategoryKind"}
+DATASETS = {"ambigdocs": "whichone.papers.ambigdocs:published_files.toml"}
+UPLOADS = {"ambigdocs": "whichone.papers.ambigdocs.ambigdocs_files:UPLOAD"}

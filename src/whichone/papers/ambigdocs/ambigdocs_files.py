@@ -1,7 +1,5 @@
 """AmbigDocs' own files: questions of a split, and predictions for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -121,23 +119,17 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
             yield Prediction(
                 question=question if spans is None else with_span_list(question, spans),
                 gen_answer=str(record["gen_answer"] or ""),
-                docs=documents_of(record["docs"], shown=True)
-                if record.get("docs") is not None
-                else None,
+                docs=documents_of(record["docs"], shown=True) if record.get("docs") is not None else None,
                 wrong_answers=tuple(map(str, record.get("wrong_answers") or ())),
             )
         except msgspec.ValidationError as error:
-            raise BadInput(
-                f"docs are wrong: {error}", file=path, line=number, ids=[question.qid]
-            ) from error
+            raise BadInput(f"docs are wrong: {error}", file=path, line=number, ids=[question.qid]) from error
 
 
 def with_span_list(question: AmbigQuestion, spans: Sequence[str]) -> AmbigQuestion:
     """The question with the i-th span at its i-th document; documents beyond the list have none."""
     if len(spans) > len(question.documents):
-        raise BadInput(
-            f"{len(spans)} spans for {len(question.documents)} documents", ids=[question.qid]
-        )
+        raise BadInput(f"{len(spans)} spans for {len(question.documents)} documents", ids=[question.qid])
     filled = [*spans, *[None] * (len(question.documents) - len(spans))]
     documents = tuple(
         msgspec.structs.replace(document, span=span)
@@ -206,8 +198,7 @@ def export_ambigdocs(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         return {out.name: _write(out, (q for listed in splits.values() for q in listed), passages)}
     out.mkdir(parents=True, exist_ok=True)
     return {
-        f"{split}.json": _write(out / f"{split}.json", listed, passages)
-        for split, listed in splits.items()
+        f"{split}.json": _write(out / f"{split}.json", listed, passages) for split, listed in splits.items()
     }
 
 

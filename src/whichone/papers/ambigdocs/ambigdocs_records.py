@@ -8,17 +8,7 @@ from typing import Any
 import msgspec
 
 from whichone.names import name_key
-from whichone.records import (
-    Bearer,
-    NameSet,
-    Output,
-    Passage,
-    Provenance,
-    Query,
-    page_id,
-    page_of,
-    passage_id,
-)
+from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, page_id, page_of, passage_id
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -142,9 +132,7 @@ def query_of(
 def _output(document: Document, book: PassageBook) -> Output:
     passage = book.add(document)
     attributes = {} if document.pid is None else {"pid": document.pid}
-    source = Provenance(
-        page=page_of(passage), passage=passage, title=document.title, attributes=attributes
-    )
+    source = Provenance(page=page_of(passage), passage=passage, title=document.title, attributes=attributes)
     return Output(
         answer=document.answer,
         aliases=document.aliases,
@@ -178,8 +166,7 @@ def name_sets(queries: Iterable[Query]) -> list[NameSet]:
             name=name,
             collection=TASK,
             bearers=tuple(
-                Bearer(entity=entity, label=entity, pages=tuple(pages))
-                for entity, pages in bearers.items()
+                Bearer(entity=entity, label=entity, pages=tuple(pages)) for entity, pages in bearers.items()
             ),
         )
         for key, (name, bearers) in sets.items()
@@ -205,9 +192,7 @@ def question_of(
     )
 
 
-def _document(
-    output: Output, passage: Callable[[str], Passage | None], shown: frozenset[str]
-) -> Document:
+def _document(output: Output, passage: Callable[[str], Passage | None], shown: frozenset[str]) -> Document:
     sources = [p for group in output.provenance for p in group]
     chosen = next((p for p in sources if p.passage in shown), sources[0] if sources else None)
     document = passage(chosen.passage) if chosen and chosen.passage else None

@@ -1,7 +1,5 @@
 """Tables and figures of the AmbigDocs paper."""
 
-from __future__ import annotations
-
 import html
 import importlib.util
 import itertools
@@ -16,13 +14,7 @@ from whichone.errors import UsageError
 from whichone.measures.comparison import holm, permutation_p
 from whichone.measures.intervals import Estimate, cluster_sums, interval, interval_note
 from whichone.papers.ambigdocs.ambigdocs_records import TASK, Prediction
-from whichone.papers.ambigdocs.categories import (
-    DEFAULT,
-    Category,
-    Mention,
-    ScoringRules,
-    scored_documents,
-)
+from whichone.papers.ambigdocs.categories import DEFAULT, Category, Mention, ScoringRules, scored_documents
 from whichone.papers.ambigdocs.score_answer import (
     MEASURES,
     MatchedSentence,
@@ -81,16 +73,12 @@ def _folder_name(place: str | Path) -> tuple[str, str]:
     """The model, else the reader; what it was shown, and with which prompt."""
     description = Answers.open(place).description
     reader, setting = description.get("reader", {}), description.get("setting", {})
-    model = (
-        reader.get("model") or reader.get("function") or reader.get("reader") or Path(place).name
-    )
+    model = reader.get("model") or reader.get("function") or reader.get("reader") or Path(place).name
     shown = setting.get("passages", "gold")
     return str(model), ", ".join(str(part) for part in (shown, reader.get("prompt")) if part)
 
 
-def distinctly_named(
-    systems: Sequence[AmbigSystem], places: Sequence[str | Path]
-) -> list[AmbigSystem]:
+def distinctly_named(systems: Sequence[AmbigSystem], places: Sequence[str | Path]) -> list[AmbigSystem]:
     """Systems of one name get the name of their file or folder beside it: each keeps its own figures."""
     names = [system.name for system in systems]
     return [
@@ -137,11 +125,7 @@ def mode_differences(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table 
 
     With the files in the order zero-shot, few-shot this is what the examples gain.
     """
-    pairs = [
-        (a, b)
-        for a, b in itertools.combinations(systems, 2)
-        if a.model == b.model and a.mode != b.mode
-    ]
+    pairs = [(a, b) for a, b in itertools.combinations(systems, 2) if a.model == b.model and a.mode != b.mode]
     rows: list[list[Cell]] = []
     ps: list[float] = []
     for a, b in pairs:
@@ -163,17 +147,11 @@ def mode_differences(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table 
     )
 
 
-def paired_difference(
-    a: AmbigSystem, b: AmbigSystem, what: str, *, seed: int = 0
-) -> tuple[Estimate, float]:
+def paired_difference(a: AmbigSystem, b: AmbigSystem, what: str, *, seed: int = 0) -> tuple[Estimate, float]:
     """b minus a over the questions that both answered, and its p."""
     values_a, values_b = _values(a, what), _values(b, what)
     names = {s.qid: name for s, name in zip(a.scores, a.clusters, strict=True)}
-    both = [
-        qid
-        for qid in values_a
-        if qid in values_b and not np.isnan([values_a[qid], values_b[qid]]).any()
-    ]
+    both = [qid for qid in values_a if qid in values_b and not np.isnan([values_a[qid], values_b[qid]]).any()]
     if not both:
         return Estimate(None, None, None, 0), 1.0
     differences = np.array([values_b[qid] - values_a[qid] for qid in both])
@@ -334,11 +312,7 @@ MOST_ANSWERS = 50
 
 
 def answers_page(
-    answers: Sequence[Answers],
-    benchmark: Benchmark,
-    place: str | Path | None = None,
-    *,
-    redact: bool = False,
+    answers: Sequence[Answers], benchmark: Benchmark, place: str | Path | None = None, *, redact: bool = False
 ) -> Page | None:
     """The page of some folders of answers; None for a benchmark of other questions."""
     if any(query.task != TASK for query in benchmark.queries):
@@ -361,12 +335,8 @@ def ambigdocs_page(
     sections = [
         Section("Models and modes", tables, figures_of(systems, "systems")),
         Section("Between modes", [differences]) if differences else None,
-        Section(
-            "By number of bearers", [by_number_of_bearers(systems)], figures_of(systems, "bearers")
-        ),
-        Section("By popularity", [popularity], figures_of(systems, "popularity"))
-        if popularity
-        else None,
+        Section("By number of bearers", [by_number_of_bearers(systems)], figures_of(systems, "bearers")),
+        Section("By popularity", [popularity], figures_of(systems, "popularity")) if popularity else None,
     ]
     for system in systems if answers else ():
         shown = list(zip(system.predictions, system.scores, strict=True))[:answers]
@@ -407,9 +377,7 @@ def figures_of(systems: Sequence[AmbigSystem], what: str) -> list[Figure]:
     return [figure for figure in drawn if figure is not None]
 
 
-def answer_html(
-    prediction: Prediction, score: PredictionScore, rules: ScoringRules = DEFAULT
-) -> str:
+def answer_html(prediction: Prediction, score: PredictionScore, rules: ScoringRules = DEFAULT) -> str:
     question = html.escape(prediction.question.question)
     category = html.escape(score.category or "not scored")
     titles = [document.title for document in scored_documents(prediction, rules)]

@@ -1,19 +1,12 @@
 """Whose answer is whose: every answer in a text, and the bearer that the text gives it to."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, Document
-from whichone.papers.ambigdocs.categories import (
-    Mention,
-    ScoringRules,
-    distinguishing_tokens,
-    mention,
-)
+from whichone.papers.ambigdocs.categories import Mention, ScoringRules, distinguishing_tokens, mention
 from whichone.text.language import base_code
 from whichone.text.normalisers import content_tokens, sentences, surface_name
 
@@ -23,10 +16,8 @@ from whichone.text.normalisers import content_tokens, sentences, surface_name
 # denied or asked is not given at all. None of this is in the released scorer (`--rules published` leaves it out).
 
 _WORD = re.compile(r"\w+(?:[.,]\d+)*")
-_HALF = 0.5
-"""Of an answer's words at least."""
-_STEM = 5
-"""Words with equal first letters are one: Texas and Texan, Africa and African."""
+_HALF = 0.5  # Of an answer's words at least
+_STEM = 5  # Words with equal first letters are one: Texas and Texan, Africa and African
 _PARENTHESES = re.compile(r"\s*[(\[]([^)\]]*)[)\]]")
 _CLAUSE = re.compile(r"[,;:]|\b(?:but|and|while|whereas|aber|sondern|und|mais|et|pero|sino|y)\b")
 _AND = re.compile(r";|\b(?:but|and|while|whereas|aber|und|mais|et|pero|y)\b")
@@ -35,9 +26,7 @@ _VERBS = re.compile(
     r"lives?|lived|went|studied|took|born|made|served|practi[sc]ed|ist|war|sind|waren|wurde|est|était|fut|sont|es|fue|era)\b",
     re.IGNORECASE,
 )
-_DETERMINER = re.compile(
-    r"\b(?:an?|the|eine?[nrms]?|der|die|das|une?|le|la|una?|el)\b", re.IGNORECASE
-)
+_DETERMINER = re.compile(r"\b(?:an?|the|eine?[nrms]?|der|die|das|une?|le|la|una?|el)\b", re.IGNORECASE)
 _IN_A_ROW = re.compile(
     r"(?:\W|\b(?:an?|the|and|or|also|later|as|by|in|at|both|und|oder|et|ou|y|o)\b)*", re.IGNORECASE
 )
@@ -74,9 +63,7 @@ def stems(words: Sequence[str]) -> set[str]:
 class _Attribution:
     """What tells the documents of one question apart."""
 
-    def __init__(
-        self, documents: Sequence[Document], asked: AmbigQuestion, rules: ScoringRules
-    ) -> None:
+    def __init__(self, documents: Sequence[Document], asked: AmbigQuestion, rules: ScoringRules) -> None:
         name, self.only = asked.ambiguous_entity, len(asked.documents) == 1
         self.rules, self.language = rules, rules.language
         words = _WORD.findall(surface_name(name))
@@ -85,24 +72,17 @@ class _Attribution:
         self.denial = re.compile(_DENIALS.get(base_code(self.language), "(?!)"), re.IGNORECASE)
         every = [{form.casefold() for form in d.answers()} for d in documents]
         self.forms = [
-            [
-                f
-                for f in d.answers()
-                if not any(f.casefold() in o for k, o in enumerate(every) if k != n)
-            ]
+            [f for f in d.answers() if not any(f.casefold() in o for k, o in enumerate(every) if k != n)]
             for n, d in enumerate(documents)
         ]
         first = [set(self._content(" ".join(d.answers()[:1]))) for d in documents]
         self.answer_words = [_own(first, n) for n in range(len(documents))]
         self.lengths = [len(w) for w in first]
         own = stems(self._content(name))
-        titles = [
-            stems(distinguishing_tokens(d.title, name, self.language)) - own for d in documents
-        ]
+        titles = [stems(distinguishing_tokens(d.title, name, self.language)) - own for d in documents]
         self.titles = [_own(titles, n) for n in range(len(documents))]
         self.whole = [
-            _phrase_pattern(d.title) if own else None
-            for d, own in zip(documents, self.titles, strict=True)
+            _phrase_pattern(d.title) if own else None for d, own in zip(documents, self.titles, strict=True)
         ]
         titles_in_words = (p.pattern for d in documents if (p := _phrase_pattern(d.title)))
         self.titled = re.compile("|".join([*titles_in_words, self.name.pattern]), re.IGNORECASE)
@@ -110,8 +90,7 @@ class _Attribution:
         self.sure = [_own(answers, n) | self.titles[n] for n in range(len(documents))]
         aside = stems(self._content(f"{name} {asked.question}"))
         texts = [
-            stems(self._content(f"{d.title} {d.text} {' '.join(d.answers())}")) - aside
-            for d in documents
+            stems(self._content(f"{d.title} {d.text} {' '.join(d.answers())}")) - aside for d in documents
         ]
         self.texts = [_own(texts, n) | self.titles[n] for n in range(len(documents))]
 
@@ -161,9 +140,7 @@ class _Attribution:
             place
             for place in found
             if place not in in_titles
-            and not any(
-                o.start <= place.start and place.end <= o.end and o[:2] != place[:2] for o in found
-            )
+            and not any(o.start <= place.start and place.end <= o.end and o[:2] != place[:2] for o in found)
             and not self._denied(sentence, place.start)
         ]
         places = sorted(set(places))
@@ -237,9 +214,7 @@ class _Attribution:
             or bool(self.titles[p.whose] & stems(self._content(sentence[p.start : p.end])))
             for p in places
         )
-        fronts = [
-            sentence[places[n - 1].end if n else 0 : place.start] for n, place in enumerate(places)
-        ]
+        fronts = [sentence[places[n - 1].end if n else 0 : place.start] for n, place in enumerate(places)]
         listed = all(self._one_of_them(front) for front in fronts)
         titled = sum(bool(self.titles[p.whose]) for p in places)
         return listed and own == len(places) and titled >= len(places) - 1

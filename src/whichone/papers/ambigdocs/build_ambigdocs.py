@@ -13,13 +13,7 @@ import msgspec
 import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.relations import (
-    LANGUAGES,
-    SLOT,
-    Relation,
-    read_relations,
-    spoken_relations,
-)
+from whichone.benchmarks.relations import LANGUAGES, SLOT, Relation, read_relations, spoken_relations
 from whichone.corpus.cut import ARTICLE, Cut, cut_corpus, cut_passages
 from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput
@@ -60,14 +54,7 @@ from whichone.papers.ambigdocs.shared_names import (
     usable_name,
     value_labels,
 )
-from whichone.papers.ambigdocs.statements import (
-    ByRule,
-    Look,
-    Stated,
-    entailment_by,
-    part_of,
-    stated,
-)
+from whichone.papers.ambigdocs.statements import ByRule, Look, Stated, entailment_by, part_of, stated
 from whichone.records import Passage
 from whichone.text.normalisers import normalize
 
@@ -76,8 +63,8 @@ if TYPE_CHECKING:
 
 
 NameSource = Literal["auto", "disambiguation", "shared"]
+# EntityQuestions asks for a genre by "What type of music", but books and films have one too; and so on.
 TOO_NARROW = frozenset({"P136", "P264", "P407"})
-"""EntityQuestions asks for a genre by "What type of music", but books and films have one too; and so on."""
 
 
 def surface_names(
@@ -189,9 +176,7 @@ def ask(
         template: str | None = templates[prop].question
     else:
         template = (
-            question_of_label(label, SLOT, person=prop in people)
-            if label and language == "en"
-            else None
+            question_of_label(label, SLOT, person=prop in people) if label and language == "en" else None
         )
     if template is not None and language == "en":
         template = tensed(template, prop, past)
@@ -254,11 +239,11 @@ Statements: {entailment}.{read}
 """
 
 
+# What reading a sample gave; it is of English questions by rule.
 READ = (
     "\n\nOf 50 questions that the rules made of the built-in world, drawn at random, one reader rejected 1 (2 %), where "
     "“adapted by” was taken for “created by”; of all 75 of them 3 (4 %)."
 )
-"""What reading a sample gave; it is of English questions by rule."""
 
 
 class AmbigDocsOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -266,13 +251,9 @@ class AmbigDocsOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     names: Annotated[
         NameSource,
-        Option(
-            "Names from disambiguation pages, or those that entities share; auto: the first there are."
-        ),
+        Option("Names from disambiguation pages, or those that entities share; auto: the first there are."),
     ] = "auto"
-    properties: Annotated[
-        tuple[str, ...], Option("Ask only for these: P106,P19.", kind="words")
-    ] = ()
+    properties: Annotated[tuple[str, ...], Option("Ask only for these: P106,P19.", kind="words")] = ()
     language: Annotated[
         str, Option("Language of names and answers; en, of a knowledge base in no other.")
     ] = ""
@@ -284,9 +265,7 @@ class AmbigDocsOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: Seed = 0
     templates: Annotated[
         str | None,
-        Option(
-            "A TOML file of questions by property, beside those of EntityQuestions.", kind="exists"
-        ),
+        Option("A TOML file of questions by property, beside those of EntityQuestions.", kind="exists"),
     ] = None
     entailment: Annotated[
         str,
@@ -327,9 +306,7 @@ def build_ambigdocs(
             raise BadInput("no question could be made", file=kb, hint=hint)
         header = {"builder": "ambigdocs", "options": msgspec.to_builtins(options)}
         tables.engine.release()
-        benchmark = save_built(
-            folder, out, built, about, options, funnel, header, engine=tables.engine
-        )
+        benchmark = save_built(folder, out, built, about, options, funnel, header, engine=tables.engine)
     return benchmark, dict(funnel)
 
 
@@ -384,9 +361,7 @@ def _questions(
     labels = value_labels(tables, [*entities, *units], options.language)
     own = read_relations(options.templates) if options.templates is not None else {}
     templates = (
-        own
-        if own and options.language not in LANGUAGES
-        else general_templates(options.language) | own
+        own if own and options.language not in LANGUAGES else general_templates(options.language) | own
     )
     properties = property_labels(tables)
     looking = Look(
@@ -415,9 +390,7 @@ def _questions(
     )
 
 
-def page_passages(
-    kb: Folder, options: AmbigDocsOptions, pages: Container[str]
-) -> Iterator[Passage]:
+def page_passages(kb: Folder, options: AmbigDocsOptions, pages: Container[str]) -> Iterator[Passage]:
     """The passages of some pages, in order of page, streamed."""
     return cut_passages(kb, _cut(options), only=pages)
 

@@ -1,7 +1,5 @@
 """The five kinds of answer, recognised by which bearers are answered and which of them are named."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -117,9 +115,7 @@ def overlap(gold: Sequence[str], predicted: Sequence[str]) -> Overlap:
 
 def text_overlap(gold: str, predicted: str, language: str = "en") -> Overlap:
     """Overlap of the content tokens of two texts."""
-    return overlap(
-        content_tokens(gold, language=language), content_tokens(predicted, language=language)
-    )
+    return overlap(content_tokens(gold, language=language), content_tokens(predicted, language=language))
 
 
 def distinguishing_tokens(title: str, name: str, language: str = "en") -> list[str]:
@@ -176,9 +172,7 @@ def reading_tasks(prediction: Prediction, *, published: bool = False) -> list[Re
             question=Question(
                 id=f"{asked.qid}/{n}",
                 language=asked.language,
-                text=disambiguated_question(
-                    asked.question, name, document.title, published=published
-                ),
+                text=disambiguated_question(asked.question, name, document.title, published=published),
             ),
             passages=(passage,),
         )
@@ -190,11 +184,7 @@ def with_spans(
     predictions: Sequence[Prediction], reader: Reader, *, published: bool = False
 ) -> list[Prediction]:
     """The predictions with what the reader finds for each bearer; a refusal is an empty span."""
-    tasks = [
-        task
-        for prediction in predictions
-        for task in reading_tasks(prediction, published=published)
-    ]
+    tasks = [task for prediction in predictions for task in reading_tasks(prediction, published=published)]
     spans = iter([answer.text or "" for answer in reader.read(tasks)])
     return [
         structs.replace(
@@ -202,8 +192,7 @@ def with_spans(
             question=structs.replace(
                 prediction.question,
                 documents=tuple(
-                    structs.replace(document, span=next(spans))
-                    for document in prediction.question.documents
+                    structs.replace(document, span=next(spans)) for document in prediction.question.documents
                 ),
             ),
         )
@@ -229,17 +218,14 @@ def ramdocs_em(
     text: str, answers: Sequence[Iterable[str]], wrong: Iterable[str], language: str = "en"
 ) -> bool:
     """All gold answers and no wrong one."""
-    return str_em(text, answers, language) == 1.0 and not any(
-        contains(text, w, language) for w in wrong
-    )
+    return str_em(text, answers, language) == 1.0 and not any(contains(text, w, language) for w in wrong)
 
 
 def never_exact(answers: Sequence[Iterable[str]], wrong: Iterable[str]) -> bool:
     """Whether a wrong answer is part of every form of a gold one, so that no text can be exact."""
     wrong = list(wrong)
     return any(
-        forms and all(any(contains(form, w) for w in wrong) for form in forms)
-        for forms in map(list, answers)
+        forms and all(any(contains(form, w) for w in wrong) for form in forms) for forms in map(list, answers)
     )
 
 

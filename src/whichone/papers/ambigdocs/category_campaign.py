@@ -1,7 +1,5 @@
 """People sort answers into AmbigDocs' five categories: a kind of annotation campaign."""
 
-from __future__ import annotations
-
 import csv
 import io
 import random
@@ -37,6 +35,7 @@ from whichone.web.pages import Form
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.web_site import Site, clean
 
+# The categories of the paper (section 4), in our words, in the order in which they are offered.
 MEANINGS: Mapping[Category, str] = {
     Category.COMPLETE: "Every bearer's answer is given, each beside the bearer it belongs to.",
     Category.PARTIAL: "Some of the answers are given, not all; each of them beside its bearer.",
@@ -45,7 +44,6 @@ MEANINGS: Mapping[Category, str] = {
     Category.MERGED: "Several answers are given, and not all of them beside their own bearers: "
     "different bearers run into one.",
 }
-"""The categories of the paper (section 4), in our words, in the order in which they are offered."""
 
 
 class AskedBearer(msgspec.Struct, frozen=True):
@@ -114,9 +112,7 @@ class CategoryTasks(msgspec.Struct, frozen=True):
     systems: dict[str, str]
 
 
-def make_category_tasks(
-    served: ServedBenchmark, *, seed: int, most: int, controls: float
-) -> CategoryTasks:
+def make_category_tasks(served: ServedBenchmark, *, seed: int, most: int, controls: float) -> CategoryTasks:
     """Each system's answers to a seeded sample of questions, in an order that mixes all systems.
 
     Left out and counted: empty answers, which need nobody's judgement, and answers whose documents
@@ -261,8 +257,7 @@ def category_results(
         "fleiss": fleiss_kappa(ratings),
         "with_measure": agreement_of(decided, seed),
         "systems": {
-            system: _shares([(d, c) for d, c in decided if d.task.system == system])
-            for system in systems
+            system: _shares([(d, c) for d, c in decided if d.task.system == system]) for system in systems
         },
         "people": people,
         "flagged": flagged_people(people),
@@ -281,9 +276,7 @@ def category_results(
     }
 
 
-def agreement_of(
-    decided: Sequence[tuple[Labels, Category]], seed: int = 0
-) -> dict[str, Any] | None:
+def agreement_of(decided: Sequence[tuple[Labels, Category]], seed: int = 0) -> dict[str, Any] | None:
     """Kappa of the majority with the measure, with an interval by name, and the confusion matrix."""
     if not decided:
         return None
@@ -310,9 +303,7 @@ def _shares(decided: Sequence[tuple[Labels, Category]]) -> dict[str, Any]:
     return {
         "decided": len(decided),
         "people": {c.value: sum(label is c for _, label in decided) for c in Category},
-        "measure": {
-            c.value: sum(d.task.automatic == c.value for d, _ in decided) for c in Category
-        },
+        "measure": {c.value: sum(d.task.automatic == c.value for d, _ in decided) for c in Category},
     }
 
 
@@ -338,9 +329,7 @@ def new_answers(
         for schema in (FAILURES, LEFT_OUT, ANSWERS_TIMING):
             folders.write(schema, folder.table(schema.name))
         folders.write_bytes(LABELS, label_table([d for d, _ in labels.values()], without).encode())
-        folders.write_bytes(
-            ANNOTATIONS, annotation_lines([d for d in tasks if d in own or d.task.control])
-        )
+        folders.write_bytes(ANNOTATIONS, annotation_lines([d for d in tasks if d in own or d.task.control]))
         folders.commit(
             name=f"{name} (annotated)",
             parameters={**manifest.parameters, "campaign": campaign,
@@ -413,9 +402,7 @@ class CategoryKind:
         )  # fmt: skip
         return MadeTasks(plan, tasks.tasks)
 
-    def shown(
-        self, site: Site, benchmark: str, plan: Plan, given: Given, person: str
-    ) -> dict[str, Any]:
+    def shown(self, site: Site, benchmark: str, plan: Plan, given: Given, person: str) -> dict[str, Any]:
         return {"task": _kind_task(given), "meanings": MEANINGS}
 
     def asked(self, site: Site, benchmark: str, given: Given) -> dict[str, Any]:
@@ -440,12 +427,7 @@ class CategoryKind:
         return not done.task.control and majority(done) is None
 
     def results(
-        self,
-        site: Site,
-        served: ServedBenchmark,
-        plan: Plan,
-        tasks: list[Labels],
-        without_flagged: bool,
+        self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Labels], without_flagged: bool
     ) -> dict[str, Any]:
         results = category_results(tasks, without_flagged=without_flagged, seed=plan.seed)
         return {**results, "categories": [c.value for c in Category]}

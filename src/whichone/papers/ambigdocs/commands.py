@@ -1,7 +1,5 @@
 """The commands of AmbigDocs."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from typing import Annotated, Any, Literal
 
@@ -24,10 +22,7 @@ def score_ambigdocs_command(
     plan: ScorePlan,
     report: Annotated[
         str | None,
-        Option(
-            "Also write one page about all files, named MODEL--MODE.json, to this .html.",
-            kind="written",
-        ),
+        Option("Also write one page about all files, named MODEL--MODE.json, to this .html.", kind="written"),
     ] = None,
     per_query: PerQuery = None,
     as_json: Json = False,
@@ -70,14 +65,9 @@ def _tables(place: str, result: dict[str, Any]) -> None:
     from whichone.cli.printing import emit_table
 
     rows = [{"measure": name, **value} for name, value in result["measures"].items()]
-    emit_table(
-        rows, title=f"{place}: {result['scored']} questions, documents: {result['documents']}"
-    )
+    emit_table(rows, title=f"{place}: {result['scored']} questions, documents: {result['documents']}")
     emit_table([{"category": name, **value} for name, value in result["categories"].items()])
-    noted = [
-        {"note": k, "count": len(v) if isinstance(v, list) else v}
-        for k, v in result["notes"].items()
-    ]
+    noted = [{"note": k, "count": len(v) if isinstance(v, list) else v} for k, v in result["notes"].items()]
     emit_table([row for row in noted if row["count"]], columns=["note", "count"])
     for name, means in result.get("means_within_categories", {}).items():
         emit_table(
@@ -93,9 +83,7 @@ def _tables(place: str, result: dict[str, Any]) -> None:
         )
     if "agreement" in result:
         agreement = {k: result["agreement"][k] for k in ("questions", "agree")}
-        emit_table(
-            [{**agreement, **{f"kappa {k}": v for k, v in result["agreement"]["kappa"].items()}}]
-        )
+        emit_table([{**agreement, **{f"kappa {k}": v for k, v in result["agreement"]["kappa"].items()}}])
         confusion = result["agreement"]["confusion"]
         emit_table([{"people": name, **row} for name, row in confusion.items()])
     if "semantic" in result:
@@ -113,17 +101,11 @@ def build_ambigdocs_command(
     benchmark: str,
     *,
     options: AmbigDocsOptions,
-    endpoint: Annotated[
-        str | None, Option("Build as the paper does, with a model at this URL.")
-    ] = None,
-    model: Annotated[
-        str | None, Option("Its name: writes, answers, and judges if no other does.")
-    ] = None,
+    endpoint: Annotated[str | None, Option("Build as the paper does, with a model at this URL.")] = None,
+    model: Annotated[str | None, Option("Its name: writes, answers, and judges if no other does.")] = None,
     judge_model: Annotated[str | None, Option("Another model at the endpoint, to judge.")] = None,
     concurrency: Annotated[int, Option("Names worked on at a time.")] = 4,
-    cache: Annotated[
-        str | None, Option("File of calls already made, or none; default: yours.")
-    ] = None,
+    cache: Annotated[str | None, Option("File of calls already made, or none; default: yours.")] = None,
     engine: EngineName = "duckdb",
     master: Master = None,
     memory: Memory = "2GB",
@@ -148,18 +130,14 @@ def build_ambigdocs_command(
     if (endpoint is None) != (model is None):
         raise UsageError("--endpoint and --model belong together")
     if endpoint is None or model is None:
-        created, funnel = build_ambigdocs(
-            kb, benchmark, options, memory=memory, engine=engine, master=master
-        )
+        created, funnel = build_ambigdocs(kb, benchmark, options, memory=memory, engine=engine, master=master)
     else:
         from whichone.papers.ambigdocs.model_builder import build_with_models, roles_of
         from whichone.progress import talk
 
         with ExitStack() as stack:
             writer = _open(stack, endpoint, model, concurrency, cache)
-            judge = (
-                _open(stack, endpoint, judge_model, concurrency, cache) if judge_model else writer
-            )
+            judge = _open(stack, endpoint, judge_model, concurrency, cache) if judge_model else writer
             talk(f"passages of the bearers go to {endpoint}")
             created, funnel = build_with_models(
                 kb,
@@ -201,15 +179,11 @@ def import_ambigdocs_command(
     benchmark: str,
     *,
     passages: Annotated[
-        str | None,
-        Option("psgs_w100.tsv, to check pids against and fill missing texts from.", kind="exists"),
+        str | None, Option("psgs_w100.tsv, to check pids against and fill missing texts from.", kind="exists")
     ] = None,
     corpus_pages: Annotated[
         Literal["gold", "titles"],
-        Option(
-            "The gold passages, or all passages of the bearers' pages in --passages.",
-            flags=("--pages",),
-        ),
+        Option("The gold passages, or all passages of the bearers' pages in --passages.", flags=("--pages",)),
     ] = "gold",
     dry_run: Annotated[bool, Option("Read and check the files, write nothing.")] = False,
     as_json: Json = False,

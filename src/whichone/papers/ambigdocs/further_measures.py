@@ -1,7 +1,5 @@
 """A semantic matcher beside the token one: how many paraphrased answers do the tokens miss?"""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 import zlib
@@ -155,10 +153,7 @@ def _scored(key: _ById) -> PredictionScore:
 
 
 def _measure(
-    name: str,
-    label: str,
-    value: Callable[[PredictionScore], float | None],
-    direction: Direction = "higher",
+    name: str, label: str, value: Callable[[PredictionScore], float | None], direction: Direction = "higher"
 ) -> Callable[[int | None], Measure]:
     def of(answered: Answered) -> float | None:
         return value(_scored(_ById(answered))) if answered.query.task == TASK else None
@@ -174,9 +169,7 @@ def _recall(name: str, label: str) -> Callable[[int | None], Measure]:
     return _measure(name, label, lambda score: getattr(score, name))
 
 
-def _category(
-    category: Category, label: str, direction: Direction
-) -> Callable[[int | None], Measure]:
+def _category(category: Category, label: str, direction: Direction) -> Callable[[int | None], Measure]:
     def value(score: PredictionScore) -> float | None:
         return None if score.category is None else float(score.category is category)
 
@@ -184,12 +177,8 @@ def _category(
 
 
 answer_recall = _recall("answer_recall", "how much of each bearer's answer the text contains")
-entity_recall = _recall(
-    "entity_recall", "how much of what tells each bearer apart the text contains"
-)
-entity_answer_recall = _recall(
-    "entity_answer_recall", "answer recall times entity recall, bearer by bearer"
-)
+entity_recall = _recall("entity_recall", "how much of what tells each bearer apart the text contains")
+entity_answer_recall = _recall("entity_answer_recall", "answer recall times entity recall, bearer by bearer")
 knowledge_precision = _recall(
     "knowledge_precision", "the share of the text's words that appear in what was shown"
 )
@@ -197,14 +186,10 @@ str_em = _recall("str_em", "the share of the bearers' answers that appear in the
 ramdocs_em = _recall("ramdocs_em", "all gold answers and no wrong one appear in the text")
 complete = _category(Category.COMPLETE, "every bearer is answered and named", "higher")
 partial = _category(
-    Category.PARTIAL,
-    "some bearers are answered and named, and no answer lacks its bearer",
-    "neither",
+    Category.PARTIAL, "some bearers are answered and named, and no answer lacks its bearer", "neither"
 )
 ambiguous = _category(Category.AMBIGUOUS, "one answer without its bearer", "lower")
-merged = _category(
-    Category.MERGED, "several answers, not all of them beside their bearers", "lower"
-)
+merged = _category(Category.MERGED, "several answers, not all of them beside their bearers", "lower")
 no_answer = _category(Category.NO_ANSWER, "no bearer is answered", "lower")
 
 

@@ -7,8 +7,6 @@ rewritten, and some open with the title of one bearer but hold the answer of ano
 the types "misinfo" and "noise" belong to no bearer.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import string
@@ -19,12 +17,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from whichone.benchmarks.benchmark import (
-    Benchmark,
-    check_queries,
-    given_corpus,
-    save_benchmark,
-)
+from whichone.benchmarks.benchmark import Benchmark, check_queries, given_corpus, save_benchmark
 from whichone.benchmarks.benchmark_tables import PageIds
 from whichone.benchmarks.gold import check_gold, gold_titles, move_gold, titles_asked
 from whichone.corpus.corpus import Corpus
@@ -80,9 +73,7 @@ def bearer_of(document: RamDocument, question: RamQuestion) -> int | None:
     if document.type != "correct":
         return None
     answer = document.answer.strip().casefold()
-    matches = [
-        n for n, gold in enumerate(question.gold_answers) if gold.strip().casefold() == answer
-    ]
+    matches = [n for n, gold in enumerate(question.gold_answers) if gold.strip().casefold() == answer]
     return matches[0] if matches else None
 
 
@@ -178,9 +169,7 @@ def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passa
     return query, passages
 
 
-def import_ramdocs(
-    path: str | Path, out: str | Path | None
-) -> tuple[Benchmark | None, dict[str, Any]]:
+def import_ramdocs(path: str | Path, out: str | Path | None) -> tuple[Benchmark | None, dict[str, Any]]:
     """A RAMDocs file to a benchmark, and what was counted; without `out` it is only checked."""
     queries, passages = [], []
     types: dict[str, int] = {}

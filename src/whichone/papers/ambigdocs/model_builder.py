@@ -4,8 +4,6 @@ Every finished name is a line of the journal beside the benchmark, so that a sto
 and everything thrown out can be read there. Names at which a model failed are tried again.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import string
@@ -34,13 +32,7 @@ from whichone.papers.ambigdocs.build_ambigdocs import (
     save_built,
     surface_names,
 )
-from whichone.papers.ambigdocs.properties import (
-    Draft,
-    Status,
-    failed_rule,
-    filter_limits,
-    short_answer,
-)
+from whichone.papers.ambigdocs.properties import Draft, Status, failed_rule, filter_limits, short_answer
 from whichone.papers.ambigdocs.shared_names import (
     BearerPage,
     BuiltQuestion,
@@ -187,8 +179,7 @@ WRITER_TOKENS, ANSWER_TOKENS, JUDGE_TOKENS = 150, 50, 5
 
 _SECTION = re.compile(r"^\[(system|user)\]\n", re.MULTILINE)
 _LINE = re.compile(
-    r"^[\s*_#>-]*(question|answer)\s*([12]?)[^:\n]{0,60}:[\s*_]*(.*?)[\s*_]*$",
-    re.IGNORECASE | re.MULTILINE,
+    r"^[\s*_#>-]*(question|answer)\s*([12]?)[^:\n]{0,60}:[\s*_]*(.*?)[\s*_]*$", re.IGNORECASE | re.MULTILINE
 )
 _YES = re.compile(r"\W*yes\b", re.IGNORECASE)
 _NO_ANSWER = frozenset({"none", "no answer", "unknown", "n/a"})
@@ -319,9 +310,7 @@ def roles_of(
     writer: ChatModel, *, answerer: ChatModel | None = None, judge: ChatModel | None = None
 ) -> Roles:
     """One model in all roles, or another where one is given; prompts are the package's own."""
-    return Roles(
-        QuestionWriter(writer), Answerer(answerer or writer), PassageJudge(judge or writer)
-    )
+    return Roles(QuestionWriter(writer), Answerer(answerer or writer), PassageJudge(judge or writer))
 
 
 class Generated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -346,10 +335,7 @@ def about(question: str, name: str, title: str) -> str:
 
 
 def generate(
-    pair: SeedPair,
-    titles: Sequence[str],
-    passages: Mapping[str, Sequence[Document]],
-    roles: Roles,
+    pair: SeedPair, titles: Sequence[str], passages: Mapping[str, Sequence[Document]], roles: Roles
 ) -> Generated:
     """A question for a name and an answer for each bearer that has one."""
     try:
@@ -359,16 +345,11 @@ def generate(
 
 
 def _generate(
-    pair: SeedPair,
-    titles: Sequence[str],
-    passages: Mapping[str, Sequence[Document]],
-    roles: Roles,
+    pair: SeedPair, titles: Sequence[str], passages: Mapping[str, Sequence[Document]], roles: Roles
 ) -> Generated:
     draft = roles.writer.write(pair)
     if draft is None:
-        return Generated(
-            name=pair.name, status=Status.BAD_FORMAT, reason="not a question and answers"
-        )
+        return Generated(name=pair.name, status=Status.BAD_FORMAT, reason="not a question and answers")
     rule = failed_rule(draft)
     if rule is not None:
         return Generated(name=pair.name, status=Status.RULE, reason=rule)
@@ -379,8 +360,7 @@ def _generate(
     ):
         return Generated(name=pair.name, status=Status.NOT_ENTAILED, reason="answer not entailed")
     statements = {
-        document.title: msgspec.structs.replace(document, answer=answer)
-        for document, answer in answered
+        document.title: msgspec.structs.replace(document, answer=answer) for document, answer in answered
     }
     for title in titles:
         if title not in statements:
@@ -393,9 +373,7 @@ def _generate(
         question=draft.question,
         documents=tuple(statements[title] for title in titles if title in statements),
     )
-    return Generated(
-        name=pair.name, status=Status.KEPT, question=question, expanded=len(statements) - 2
-    )
+    return Generated(name=pair.name, status=Status.KEPT, question=question, expanded=len(statements) - 2)
 
 
 def expand(draft: Draft, passages: Sequence[Document], roles: Roles) -> Document | None:
@@ -415,8 +393,8 @@ def expand(draft: Draft, passages: Sequence[Document], roles: Roles) -> Document
     return None if best is None else best[1]
 
 
+# The released program forgets the last passage of every title; this builder does not.
 OWN_RULES = SeedRules(drop_last_passage=False)
-"""The released program forgets the last passage of every title; this builder does not."""
 
 
 def journal_of(out: str | Path) -> Journal:
@@ -447,8 +425,7 @@ def build_with_models(
         about = bearer_pages(tables, bearer_table(tables, names))
     titles = {name.key: [about[page].title for page in name.pages] for name in names}
     documents = [
-        Document(title=p.title, text=p.text, pid=p.id)
-        for p in page_passages(folder, options, about)
+        Document(title=p.title, text=p.text, pid=p.id) for p in page_passages(folder, options, about)
     ]
     everything = frozenset(title for listed in titles.values() for title in listed)
     usable = passages_by_title(documents, everything, rules)
@@ -468,11 +445,7 @@ def build_with_models(
     finished = list(_run(pairs, work, journal_of(out), header, concurrency))
     built = _built(finished, names, about, funnel)
     if not built:
-        raise BadInput(
-            "no question was kept",
-            file=journal_of(out).path,
-            hint=f"the funnel: {dict(funnel)}",
-        )
+        raise BadInput("no question was kept", file=journal_of(out).path, hint=f"the funnel: {dict(funnel)}")
     full_header = {"builder": "ambigdocs with models", **header}
     return save_built(folder, out, built, about, options, funnel, full_header), dict(funnel)
 
@@ -533,12 +506,9 @@ def _built(
             funnel[f"  thrown out: {result.reason}"] += 1
         else:
             statements = tuple(
-                Statement(pages[d.title], d.answer or "", (), d.pid or "")
-                for d in result.question.documents
+                Statement(pages[d.title], d.answer or "", (), d.pid or "") for d in result.question.documents
             )
             funnel["  answers of further bearers"] += result.expanded
-            built.append(
-                BuiltQuestion(by_name[result.name], None, result.question.question, statements)
-            )
+            built.append(BuiltQuestion(by_name[result.name], None, result.question.question, statements))
     funnel["questions"] += len(built)
     return built

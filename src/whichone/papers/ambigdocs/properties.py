@@ -1,7 +1,5 @@
 """How properties are asked for and stated: `properties.toml`, and labels that make a grammatical question."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Collection
@@ -99,8 +97,8 @@ def question_of_label(label: str, name: str, *, person: bool = False) -> str | N
     return f"{'Who' if person else 'What'} is the {label} of {name}?"
 
 
+# What stays true of the dead: where somebody is buried, what somebody is known for.
 TIMELESS = frozenset({"P119", "P800"})
-"""What stays true of the dead: where somebody is buried, what somebody is known for."""
 _PRESENT = re.compile(r"\b(does|is|are|employs)\b")
 _PAST = {"does": "did", "is": "was", "are": "were", "employs": "employed"}
 
@@ -160,9 +158,7 @@ def filter_limits() -> FilterLimits:
     return msgspec.convert(tomllib.loads(text), FilterLimits)
 
 
-def failed_rule(
-    draft: Draft, limits: FilterLimits | None = None, *, contained: bool = False
-) -> str | None:
+def failed_rule(draft: Draft, limits: FilterLimits | None = None, *, contained: bool = False) -> str | None:
     """The name of the first rule that throws a draft out, None if it stays.
 
     With `contained` an answer may be part of the other, as "musician" is of "jazz musician"; the released
@@ -214,9 +210,7 @@ def short_answer(text: str, limits: FilterLimits | None = None) -> str | None:
     return text.removesuffix(".").strip() or None
 
 
-def writer_answers(
-    first: str, second: str, limits: FilterLimits | None = None
-) -> tuple[str, str] | None:
+def writer_answers(first: str, second: str, limits: FilterLimits | None = None) -> tuple[str, str] | None:
     """The two answers of a fine-tuned writer, the second cut where it begins to ramble.
 
     None: an answer has too many full stops to be a short answer.

@@ -1,7 +1,5 @@
 """One prediction scored: every bearer by itself, then the question."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -29,12 +27,7 @@ from whichone.papers.ambigdocs.categories import (
     str_em,
 )
 from whichone.text.language import ENGLISH
-from whichone.text.normalisers import (
-    ambigdocs_tokens,
-    content_tokens,
-    sentences,
-    surface_name,
-)
+from whichone.text.normalisers import ambigdocs_tokens, content_tokens, sentences, surface_name
 
 # Whose answer is whose, where a count of tokens cannot say: answers inside others, titles that equal the name.
 # None of this is in the released scorer (`--rules published` leaves it out).
@@ -50,9 +43,7 @@ def inside(short: str, long: str, language: str = ENGLISH) -> bool:
     return 0 < n < len(large) and any(large[i : i + n] == small for i in range(len(large) - n + 1))
 
 
-def own_text(
-    form: str, own: Sequence[str], others: Iterable[str], text: str, language: str = ENGLISH
-) -> str:
+def own_text(form: str, own: Sequence[str], others: Iterable[str], text: str, language: str = ENGLISH) -> str:
     """The text without the longer answers of other bearers that a form is part of.
 
     In "B is a jazz musician" nobody is said to be a musician, if that is another bearer's answer.
@@ -85,16 +76,7 @@ def says_more(
     return not extra.isdisjoint(ambigdocs_tokens(text, language))
 
 
-_PROMPT_WORDS = [
-    "answer",
-    "answer",
-    "given",
-    "question",
-    "question",
-    "using",
-    "provided",
-    "context",
-]
+_PROMPT_WORDS = ["answer", "answer", "given", "question", "question", "using", "provided", "context"]
 
 
 def knowledge_precision(
@@ -243,11 +225,7 @@ def score_prediction(prediction: Prediction, rules: ScoringRules = DEFAULT) -> P
 
 
 def _bearer_scores(
-    prediction: Prediction,
-    documents: Sequence[Document],
-    name: str,
-    generated: str,
-    rules: ScoringRules,
+    prediction: Prediction, documents: Sequence[Document], name: str, generated: str, rules: ScoringRules
 ) -> tuple[BearerScore, ...]:
     if rules.published:
         return tuple(score_bearer(document, name, generated, rules) for document in documents)
@@ -282,11 +260,7 @@ def _str_em(documents: Sequence[Document], generated: str, rules: ScoringRules) 
 
 
 def _question_score(
-    prediction: Prediction,
-    bearers: tuple[BearerScore, ...],
-    generated: str,
-    em: float | None,
-    language: str,
+    prediction: Prediction, bearers: tuple[BearerScore, ...], generated: str, em: float | None, language: str
 ) -> PredictionScore:
     """The question's line from its bearers' scores; `em` None: it has nothing to be scored on."""
     question = prediction.question
@@ -331,9 +305,7 @@ class MatchedSentence(msgspec.Struct, frozen=True):
     mention: Mention = Mention.ABSENT
 
 
-def matched_sentences(
-    prediction: Prediction, rules: ScoringRules = DEFAULT
-) -> list[MatchedSentence]:
+def matched_sentences(prediction: Prediction, rules: ScoringRules = DEFAULT) -> list[MatchedSentence]:
     """Every sentence with the bearer whose answer it gives.
 
     A bearer that is named beside its answer goes before one that is not, then the higher recall.

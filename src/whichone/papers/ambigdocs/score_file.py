@@ -1,7 +1,5 @@
 """All predictions of a system together: means with intervals, category shares, and what was odd."""
 
-from __future__ import annotations
-
 import csv
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
@@ -44,11 +42,7 @@ from whichone.papers.ambigdocs.categories import (
     with_spans,
     without_answer,
 )
-from whichone.papers.ambigdocs.further_measures import (
-    CharacterTrigrams,
-    Encoder,
-    missed_paraphrases,
-)
+from whichone.papers.ambigdocs.further_measures import CharacterTrigrams, Encoder, missed_paraphrases
 from whichone.papers.ambigdocs.score_answer import MEASURES, PredictionScore, score_prediction
 from whichone.protocols import Reader
 from whichone.retrieval.adapters.adapted import load_function
@@ -65,9 +59,7 @@ PUBLISHED_NAMES = {
 }
 
 
-def score_all(
-    predictions: Sequence[Prediction], rules: ScoringRules = DEFAULT
-) -> list[PredictionScore]:
+def score_all(predictions: Sequence[Prediction], rules: ScoringRules = DEFAULT) -> list[PredictionScore]:
     """Every prediction scored; two predictions for one question are an error, unless published."""
     if not predictions:
         raise BadInput("there are no predictions")
@@ -75,8 +67,7 @@ def score_all(
     twice = [qid for qid, n in seen.items() if n > 1]
     if twice and not rules.published:
         raise BadInput(
-            f"{len(twice)} questions are answered twice: {sample(twice)}",
-            hint="keep one prediction a qid",
+            f"{len(twice)} questions are answered twice: {sample(twice)}", hint="keep one prediction a qid"
         )
     return [score_prediction(prediction, rules) for prediction in predictions]
 
@@ -94,10 +85,7 @@ def measure_values(scores: Sequence[PredictionScore], measure: str) -> list[floa
 
 def category_values(scores: Sequence[PredictionScore], category: Category) -> list[float]:
     """1 where a question's answer is of this category, else 0; NaN where it has none."""
-    return [
-        float("nan") if score.category is None else float(score.category is category)
-        for score in scores
-    ]
+    return [float("nan") if score.category is None else float(score.category is category) for score in scores]
 
 
 def estimates(scores: Sequence[PredictionScore], names: Sequence[str]) -> dict[str, Estimate]:
@@ -109,9 +97,7 @@ def estimates(scores: Sequence[PredictionScore], names: Sequence[str]) -> dict[s
 
 
 def summarise(
-    predictions: Sequence[Prediction],
-    scores: Sequence[PredictionScore],
-    rules: ScoringRules = DEFAULT,
+    predictions: Sequence[Prediction], scores: Sequence[PredictionScore], rules: ScoringRules = DEFAULT
 ) -> dict[str, Any]:
     """The whole result of one system."""
     figures = estimates(scores, clusters(predictions))
@@ -145,8 +131,7 @@ def notes(
     return {
         "without_documents": [s.qid for s in scores if s.category is None],
         "nothing_shown": sum(
-            bool(p.question.documents) and not chosen_documents(p, rules.documents)
-            for p in predictions
+            bool(p.question.documents) and not chosen_documents(p, rules.documents) for p in predictions
         ),
         "shown_unknown": sum(p.docs is None for p in predictions),
         "empty_answers": sum(not p.gen_answer.strip() for p in predictions),
@@ -154,26 +139,19 @@ def notes(
         "bearers_not_scored": sum(len(p.question.documents) for p in predictions) - len(scored),
         "documents_without_answer": sum(len(without_answer(p, rules)) for p in predictions),
         "answers_of_stop_words": sum(
-            not content_tokens(d.answer or "", language=rules_for(p, rules).language)
-            for p, d in scored
+            not content_tokens(d.answer or "", language=rules_for(p, rules).language) for p, d in scored
         ),
         "titles_equal_to_the_name": sum(
             not distinguishing_tokens(
-                d.title,
-                surface_name(p.question.ambiguous_entity),
-                rules_for(p, rules).language,
+                d.title, surface_name(p.question.ambiguous_entity), rules_for(p, rules).language
             )
             for p, d in scored
         ),
         "questions_without_the_name": sum(
-            surface_name(p.question.ambiguous_entity) not in p.question.question.lower()
-            for p in predictions
+            surface_name(p.question.ambiguous_entity) not in p.question.question.lower() for p in predictions
         ),
         "never_exact": sum(
-            never_exact(
-                [d.answers() for d in p.question.documents if d.answer is not None],
-                p.wrong_answers,
-            )
+            never_exact([d.answers() for d in p.question.documents if d.answer is not None], p.wrong_answers)
             for p in predictions
         ),
     }
@@ -206,11 +184,7 @@ def read_labels(path: str | Path) -> dict[str, Category]:
 
 
 def agreement(
-    scores: Sequence[PredictionScore],
-    labels: Mapping[str, Category],
-    names: Sequence[str],
-    *,
-    seed: int = 0,
+    scores: Sequence[PredictionScore], labels: Mapping[str, Category], names: Sequence[str], *, seed: int = 0
 ) -> dict[str, Any]:
     """Kappa with a 95 % interval over resampled names, the confusion matrix, the disagreements."""
     rows = [
@@ -224,34 +198,23 @@ def agreement(
     return {**compare_labels(rows, seed=seed), "labels_without_prediction": without}
 
 
-def compare_labels(
-    rows: Sequence[tuple[str, Category, Category, str]], *, seed: int = 0
-) -> dict[str, Any]:
+def compare_labels(rows: Sequence[tuple[str, Category, Category, str]], *, seed: int = 0) -> dict[str, Any]:
     """The same for rows of qid, automatic category, people's category, and the name asked about."""
     automatic, people = [a for _, a, _, _ in rows], [p for _, _, p, _ in rows]
     low, high = _interval([(a, p, name) for _, a, p, name in rows], seed)
     matrix = Counter(zip(people, automatic, strict=True))
     return {
         "questions": len(rows),
-        "kappa": {
-            "value": cohen_kappa(automatic, people),
-            "low": low,
-            "high": high,
-            "n": len(rows),
-        },
+        "kappa": {"value": cohen_kappa(automatic, people), "low": low, "high": high, "n": len(rows)},
         "agree": sum(a is p for a, p in zip(automatic, people, strict=True)) / len(rows),
         "confusion": {p.value: {a.value: matrix[p, a] for a in Category} for p in Category},
         "disagreements": [
-            {"qid": qid, "automatic": a.value, "people": p.value}
-            for qid, a, p, _ in rows
-            if a is not p
+            {"qid": qid, "automatic": a.value, "people": p.value} for qid, a, p, _ in rows if a is not p
         ],
     }
 
 
-def _interval(
-    rows: Sequence[tuple[Category, Category, str]], seed: int
-) -> tuple[float | None, float | None]:
+def _interval(rows: Sequence[tuple[Category, Category, str]], seed: int) -> tuple[float | None, float | None]:
     groups: dict[str, list[tuple[Category, Category]]] = {}
     for automatic, person, name in rows:
         groups.setdefault(name, []).append((automatic, person))
@@ -312,9 +275,7 @@ def predictions_of(
         Prediction(
             question=question_of(query, passages.get, shown.get(query.id, ())),
             gen_answer=texts.get(query.id) or "",
-            docs=tuple(
-                shown_document(passages[p]) for p in shown.get(query.id, ()) if p in passages
-            ),
+            docs=tuple(shown_document(passages[p]) for p in shown.get(query.id, ()) if p in passages),
             wrong_answers=tuple(query.attributes.get("wrong_answers", ())),
         )
         for query in asked
@@ -392,12 +353,9 @@ class ScorePlan(msgspec.Struct, frozen=True, kw_only=True):
             flags=("--docs",),
         ),
     ] = None
-    benchmark: Annotated[
-        str | None, Option("Where the benchmark is stored now, if it was moved.")
-    ] = None
+    benchmark: Annotated[str | None, Option("Where the benchmark is stored now, if it was moved.")] = None
     reader: Annotated[
-        str | None,
-        Option("Finds the spans for Disambig-F1: a question-answering model, or module:function."),
+        str | None, Option("Finds the spans for Disambig-F1: a question-answering model, or module:function.")
     ] = None
     validity: Annotated[bool, Option("Also means within categories, other thresholds.")] = False
     semantic: Annotated[
@@ -409,10 +367,7 @@ class ScorePlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     people: Annotated[
         str | None,
-        Option(
-            "A CSV file (qid, category) of a person's labels: agreement as Cohen's kappa.",
-            kind="file",
-        ),
+        Option("A CSV file (qid, category) of a person's labels: agreement as Cohen's kappa.", kind="file"),
     ] = None
     seed: Seed = 0
 
@@ -428,9 +383,7 @@ def score_file(
     plan = plan or ScorePlan()
     predictions, rules = read_any(path, plan.benchmark), plan.scoring_rules()
     if plan.reader is not None:
-        predictions = with_spans(
-            predictions, find_reader(plan.reader), published=plan.rules == "published"
-        )
+        predictions = with_spans(predictions, find_reader(plan.reader), published=plan.rules == "published")
     scores, names = score_all(predictions, rules), clusters(predictions)
     result = summarise(predictions, scores, rules)
     if plan.validity:
@@ -461,5 +414,4 @@ def find_encoder(name: str) -> Encoder:
     except ImportError:
         raise missing_extra("sentence-transformers", "dense") from None
     model: Any = SentenceTransformer(name)
-    encoder: Encoder = model
-    return encoder
+    return model

@@ -36,9 +36,7 @@ class SurfaceName(NamedTuple):
 
 def usable_name(name: str) -> bool:
     """The released rule: it begins with a letter, or with a digit and contains a letter."""
-    return bool(name) and (
-        name[0].isalpha() or (name[0].isdigit() and any(c.isalpha() for c in name))
-    )
+    return bool(name) and (name[0].isalpha() or (name[0].isdigit() and any(c.isalpha() for c in name)))
 
 
 def surface_of(title: str) -> str:
@@ -84,9 +82,7 @@ def listed_names(tables: Tables) -> Iterator[SurfaceName]:
     pages, links = disambiguation_tables(tables)
     places: dict[str, list[tuple[int, int, str]]] = {}
     for row in tables.rows(links):
-        places.setdefault(row["page"], []).append(
-            (row["paragraph"], row["start"], row["target_page"])
-        )
+        places.setdefault(row["page"], []).append((row["paragraph"], row["start"], row["target_page"]))
     wanted = pages.filter(pages.title.endswith(_SUFFIX))
     plain_titles = wanted.select(title=wanted.title.replace(_SUFFIX, ""))
     articles = _articles(tables)
@@ -128,9 +124,7 @@ def _find_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         found = [line_starts(paragraphs or ()) for paragraphs in batch["paragraphs"].to_pylist()]
         lines = pa.array([list(starts) for starts in found], pa.list_(pa.int32()))
         starts = pa.array([list(starts.values()) for starts in found], pa.list_(pa.int32()))
-        yield pa.RecordBatch.from_arrays(
-            [batch["page"], batch["title"], lines, starts], schema=_LINES
-        )
+        yield pa.RecordBatch.from_arrays([batch["page"], batch["title"], lines, starts], schema=_LINES)
 
 
 def shared_names(tables: Tables, language: str, most: int = MOST) -> Iterator[SurfaceName]:
@@ -169,8 +163,8 @@ def in_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
+# Types, and properties that say how Wikimedia files a thing, not what it is.
 NOT_ASKED = ("P31", "P279", "P1889", "P1343", "P373", "P910")
-"""Types, and properties that say how Wikimedia files a thing, not what it is."""
 KINDS = ("entity", "quantity", "time", "string", "monolingual")
 
 
@@ -276,8 +270,8 @@ def common_values(tables: Tables, properties: Sequence[str]) -> dict[str, list[s
     return values
 
 
+# Date, place and cause of death, killer, and end of an organisation.
 ENDED = ("P570", "P20", "P509", "P157", "P576")
-"""Date, place and cause of death, killer, and end of an organisation."""
 
 
 def ended(tables: Tables, bearers: Table) -> frozenset[str]:
@@ -300,8 +294,7 @@ def property_labels(tables: Tables) -> Mapping[str, str]:
     }
 
 
-SHARES = (("train", 0.7), ("dev", 0.1), ("test", 0.2))
-"""All questions about one name are in one split."""
+SHARES = (("train", 0.7), ("dev", 0.1), ("test", 0.2))  # All questions about one name are in one split
 
 
 class StatedValue(NamedTuple):
@@ -333,9 +326,7 @@ class Statement(msgspec.Struct, frozen=True):
         """With another of its values as the answer."""
         forms = dict.fromkeys([*value.forms, self.answer, *self.aliases])
         answer, *aliases = forms
-        return msgspec.structs.replace(
-            self, answer=answer, aliases=tuple(aliases), passage=value.passage
-        )
+        return msgspec.structs.replace(self, answer=answer, aliases=tuple(aliases), passage=value.passage)
 
 
 class BuiltQuestion(msgspec.Struct, frozen=True):

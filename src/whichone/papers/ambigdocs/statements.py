@@ -98,9 +98,7 @@ def _number_forms(number: Decimal, language: str) -> tuple[str, ...]:
     whole, point, part = plain.lstrip("-").partition(".")
     sign = "-" if plain.startswith("-") else ""
     fraction = f"{_DECIMAL.get(language, ',')}{part}" if point else ""
-    grouped = (
-        f"{int(whole):,}".replace(",", _GROUPS.get(language, ",")) if len(whole) > 3 else whole
-    )
+    grouped = f"{int(whole):,}".replace(",", _GROUPS.get(language, ",")) if len(whole) > 3 else whole
     forms = [f"{sign}{grouped}{fraction}", f"{sign}{whole}{fraction}"]
     if language == "fr":
         forms += [form.replace("\u202f", blank) for form in forms[:1] for blank in ("\u00a0", " ")]
@@ -116,9 +114,7 @@ def plural(unit: str) -> str:
     first, of, rest = unit.partition(" per ")
     if of:
         return f"{plural(first)} per {rest}"
-    return (
-        unit if unit.endswith(("s", "hertz")) or not unit.isascii() or len(unit) < 3 else f"{unit}s"
-    )
+    return unit if unit.endswith(("s", "hertz")) or not unit.isascii() or len(unit) < 3 else f"{unit}s"
 
 
 def time_forms(value: str, precision: int, language: str = "en") -> tuple[str, ...]:
@@ -150,10 +146,8 @@ def time_forms(value: str, precision: int, language: str = "en") -> tuple[str, .
 # has the answer and, within a few words of it, a cue of the property (`properties.toml`, else a word of its label); no
 # cue of another fact is nearer, nothing negates it, and it does not speak of a relative.
 
-WITHIN = 14
-"""Words between cue and answer at most."""
-AFTER = 4
-"""A cue behind the answer counts as so many words farther: English puts it in front."""
+WITHIN = 14  # Words between cue and answer at most
+AFTER = 4  # A cue behind the answer counts as so many words farther: English puts it in front
 _WORD = re.compile(r"\w+")
 _NEGATION = re.compile(r"\b(not|never|neither|nor|without|denied|refused|instead of)\b", re.I)
 _RELATIVE = re.compile(
@@ -164,8 +158,7 @@ _RELATIVE = re.compile(
 _FAMILY = frozenset({"P22", "P25", "P26", "P40", "P3373"})
 _CLAUSE = 6
 _OCCUPATION = "P106"
-_NAME_BEHIND = re.compile(r"\s+[A-Z]")
-""""The physician Carl Weiss" says what somebody else was."""
+_NAME_BEHIND = re.compile(r"\s+[A-Z]")  # "The physician Carl Weiss" says what somebody else was
 Method = Literal["rule", "none"]
 
 
@@ -242,9 +235,7 @@ class ByModel:
             return False
         label = fact.label or "answer"
         claim = f"The {label} of {fact.title} is {fact.answer}."
-        task = ReadingTask(
-            question=Question(id="claim", text=claim, task="fc"), passages=(passage,)
-        )
+        task = ReadingTask(question=Question(id="claim", text=claim, task="fc"), passages=(passage,))
         (said,) = self._checker.read([task])
         return said.text == "SUPPORTS"
 
@@ -265,9 +256,7 @@ def _patterns(prop: str, label: str | None) -> tuple[tuple[re.Pattern[str], ...]
     rule = property_rules().get(prop)
     if rule is not None:
         return _compiled(rule.cues), _compiled(rule.defining), _compiled(rule.rivals)
-    words = [
-        w for w in _WORD.findall((label or "").lower()) if w not in stop_words() and len(w) > 2
-    ]
+    words = [w for w in _WORD.findall((label or "").lower()) if w not in stop_words() and len(w) > 2]
     # the first letters of a word stand for its forms: "manufactur" for manufacturer and manufactured
     stems = [rf"\b{re.escape(word[: max(4, len(word) - 3)])}\w*" for word in words]
     return _compiled(stems), (), ()
@@ -341,8 +330,7 @@ class Stated(NamedTuple):
     statement: Statement
 
 
-Common = Mapping[str, Sequence[tuple[str, ...]]]
-"""By property the names of its most frequent values."""
+Common = Mapping[str, Sequence[tuple[str, ...]]]  # By property the names of its most frequent values
 
 
 class PagePassages:
@@ -371,9 +359,7 @@ class PagePassages:
         """Whether the page says that something was, or that its person died or was born too long ago to live."""
         if self.definition(bearer.title)[0] in ("was", "were"):
             return True
-        return bearer.person and any(
-            _DIED.search(p.text) or _LONG_AGO.search(p.text) for p in self._passages
-        )
+        return bearer.person and any(_DIED.search(p.text) or _LONG_AGO.search(p.text) for p in self._passages)
 
 
 _DIED = re.compile(
@@ -381,8 +367,7 @@ _DIED = re.compile(
     r"|(?:\band|\bwho|,) died\b|\buntil (?:his|her) death\b"
     r"|\([^()]*\b\d{3,4}\s?[–-]\s?[^()]*\b\d{3,4}\)"
 )
-_LONG_AGO = re.compile(r"\b(?:born|baptised)\b[^.;]*\b(?:\d{3}|1[0-8]\d\d)\b")
-"""Born before 1900."""
+_LONG_AGO = re.compile(r"\b(?:born|baptised)\b[^.;]*\b(?:\d{3}|1[0-8]\d\d)\b")  # Born before 1900
 
 
 _LIST_ENDS = re.compile(
@@ -391,19 +376,7 @@ _LIST_ENDS = re.compile(
 _BETWEEN = re.compile(r",\s*(?:and\s+)?|\s+(?:and|or)\s+")
 _NOT_A_ROLE = re.compile(r"an?|the|one|first|second|third|.*(?:th|-first|-second|-third)")
 _KINSHIP = frozenset(
-    [
-        "son",
-        "daughter",
-        "brother",
-        "sister",
-        "wife",
-        "husband",
-        "father",
-        "mother",
-        "friend",
-        "member",
-        "one",
-    ]
+    ["son", "daughter", "brother", "sister", "wife", "husband", "father", "mother", "friend", "member", "one"]
 )
 
 
@@ -431,8 +404,7 @@ def stated_value(
     return None
 
 
-_PUNCTUATED = re.compile(r"[^\w ]")
-"""Signs between words may be other ones in the text."""
+_PUNCTUATED = re.compile(r"[^\w ]")  # Signs between words may be other ones in the text
 
 
 def part_of(form: str, whole: str) -> bool:

@@ -11,12 +11,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.question_files import import_published
-from whichone.benchmarks.relations import (
-    Account,
-    Relation,
-    read_relations,
-    spoken_relations,
-)
+from whichone.benchmarks.relations import Account, Relation, read_relations, spoken_relations
 from whichone.corpus.cut import ARTICLE, Cut, cut_corpus, cut_page
 from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput, UsageError, did_you_mean
@@ -46,18 +41,8 @@ from whichone.papers.entityquestions.draw import (
     read_seen,
     relation_counts,
 )
-from whichone.papers.entityquestions.entityquestions_files import (
-    QueryMaker,
-    Resolvable,
-    read_questions,
-)
-from whichone.papers.entityquestions.facts import (
-    EntityFact,
-    Frequency,
-    named_facts,
-    read_triples,
-    stated,
-)
+from whichone.papers.entityquestions.entityquestions_files import QueryMaker, Resolvable, read_questions
+from whichone.papers.entityquestions.facts import EntityFact, Frequency, named_facts, read_triples, stated
 from whichone.progress import talk
 from whichone.records import Query
 from whichone.text.normalisers import decomposed, is_sublist, tokens
@@ -96,9 +81,7 @@ ASKED: dict[Resolvable, str] = {
 }
 
 
-def training_in_words(
-    options: EntityQuestionsOptions, steps: Sequence[Mapping[str, Any]], train: int
-) -> str:
+def training_in_words(options: EntityQuestionsOptions, steps: Sequence[Mapping[str, Any]], train: int) -> str:
     """What there is to learn from, or why there is nothing."""
     sharing = next(s for s in steps if s["step"] == NO_SHARED_TOKEN)
     how = (
@@ -127,9 +110,7 @@ def card(
         else "Evidence: an answer stands on the subject's page.",
         splits=", ".join(f"{n:,} {split}" for split, n in sorted(splits.items())),
         bucketed=", ".join(options.buckets) or "no relation",
-        frequency={"links": "links", "views": "page views", "sitelinks": "sitelinks"}[
-            options.frequency
-        ],
+        frequency={"links": "links", "views": "page views", "sitelinks": "sitelinks"}[options.frequency],
         training=training_in_words(options, steps, train),
         asked=ASKED[options.resolvable],
         verdicts=", ".join(f"{verdict} {n:,}" for verdict, n in sorted(verdicts.items())),
@@ -186,17 +167,14 @@ class EntityQuestionsOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     relations: Annotated[
         str | None,
-        Option(
-            "A TOML file of relations and questions instead of the published 24.", kind="exists"
-        ),
+        Option("A TOML file of relations and questions instead of the published 24.", kind="exists"),
     ] = None
     only: Annotated[tuple[str, ...], Option("Only these relations: P19,P26.", kind="words")] = ()
     language: Annotated[
         str, Option("Language of names and answers; en, of a knowledge base in no other.")
     ] = ""
     frequency: Annotated[
-        Frequency,
-        Option("How often a subject is met: links to its page, page views, or sitelinks."),
+        Frequency, Option("How often a subject is met: links to its page, page views, or sitelinks.")
     ] = "links"
     least_facts: Annotated[
         float | None,
@@ -207,30 +185,24 @@ class EntityQuestionsOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     least_answers: Annotated[int, Option("Different answers at least.")] = 10
     sizes: Sizes = Sizes()
-    train_scope: Annotated[
-        Scope, Option("Whose tokens training facts must not share with the test set.")
-    ] = "triples"
+    train_scope: Annotated[Scope, Option("Whose tokens training facts must not share with the test set.")] = (
+        "triples"
+    )
     tokeniser: Annotated[Literal["drqa", "blanks"], Option("What a token is.")] = "drqa"
     stop_words: Annotated[str | None, Option("One a line.", kind="exists")] = None
     trex: Annotated[tuple[str, ...], Option("Evidence from T-REx.", kind="exists")] = ()
-    buckets: Annotated[
-        tuple[str, ...], Option("Draw bucket sets of these: P19,P170.", kind="words")
-    ] = ()
+    buckets: Annotated[tuple[str, ...], Option("Draw bucket sets of these: P19,P170.", kind="words")] = ()
     train_entities: Annotated[
         str | None, Option('Ids or names, one a line: the entities of "train ent".', kind="exists")
     ] = None
     train_questions: Annotated[
         str | None,
-        Option(
-            'Questions in which the entities of "train ent" are looked for by name.', kind="exists"
-        ),
+        Option('Questions in which the entities of "train ent" are looked for by name.', kind="exists"),
     ] = None
     reworded: Annotated[bool, Option("Ask in other words where the relation has some.")] = False
     resolvable: Annotated[
         Resolvable,
-        Option(
-            "Leave out questions known to fit several bearers of the name, also those that may, or none."
-        ),
+        Option("Leave out questions known to fit several bearers of the name, also those that may, or none."),
     ] = "possible"
     wording: Annotated[
         Wording,
@@ -270,15 +242,12 @@ def build_entityquestions(
     relations = _relations(options)
     if options.tokeniser not in TOKENISERS:
         raise UsageError(
-            f"there is no tokeniser {options.tokeniser!r}",
-            hint=did_you_mean(options.tokeniser, TOKENISERS),
+            f"there is no tokeniser {options.tokeniser!r}", hint=did_you_mean(options.tokeniser, TOKENISERS)
         )
     account = Account()
     cut = Cut(way="words", size=options.words, keep_lists=True)
     with open_tables(folder, memory, engine, master) as tables:
-        articles = int(
-            tables.engine.value(tables.pages.filter(tables.pages.kind == ARTICLE).count())
-        )
+        articles = int(tables.engine.value(tables.pages.filter(tables.pages.kind == ARTICLE).count()))
         all_facts = entityquestions_facts.facts_of(tables, list(relations))
         asked = all_facts.semi_join(entityquestions_facts.with_article(tables), "entity")
         values, subjects = _values(tables, asked, options)
@@ -364,8 +333,7 @@ def _values(
 
 
 def _triples(
-    values: Mapping[tuple[str, str], Sequence[str]],
-    subjects: Mapping[str, entityquestions_facts.Subject],
+    values: Mapping[tuple[str, str], Sequence[str]], subjects: Mapping[str, entityquestions_facts.Subject]
 ) -> dict[str, Triples]:
     """All triples by relation, whether or not a page states them."""
     counts: dict[str, dict[str, int]] = {}
@@ -407,10 +375,7 @@ def _draw(
 
 
 def _maker(
-    tables: Tables,
-    relations: Iterable[str],
-    facts: Sequence[EntityFact],
-    options: EntityQuestionsOptions,
+    tables: Tables, relations: Iterable[str], facts: Sequence[EntityFact], options: EntityQuestionsOptions
 ) -> QueryMaker:
     """A relation's question is also one of every other relation that is asked for by the same words."""
     known = _known_relations(options)
@@ -454,9 +419,7 @@ def build_builtin(kb: Path, out: Path) -> Benchmark:
 
     Every relation with two facts and two answers: a small world has few of each, too few to learn from.
     """
-    options = EntityQuestionsOptions(
-        least_facts=1, least_answers=2, frequency="views", sizes=PUBLISHED_SIZES
-    )
+    options = EntityQuestionsOptions(least_facts=1, least_answers=2, frequency="views", sizes=PUBLISHED_SIZES)
     return build_entityquestions(kb, out, options).benchmark
 
 

@@ -1,7 +1,5 @@
 """The commands of EntityQuestions."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 import click
@@ -54,9 +52,7 @@ def build_entityquestions_command(
         sizes = replace(sizes, test=test, dev=dev)
         options = replace(options, resolvable="all", wording="published")
     options = replace(options, sizes=sizes)
-    built = build_entityquestions(
-        kb, benchmark, options, memory=memory, engine=engine, master=master
-    )
+    built = build_entityquestions(kb, benchmark, options, memory=memory, engine=engine, master=master)
     relations = [to_builtins(count) for count in built.relations]
     if as_json:
         emit_json(
@@ -85,8 +81,7 @@ def import_entityquestions_command(
     benchmark: str,
     *,
     passages: Annotated[
-        str | None,
-        Option("Passages for a corpus of its own: .jsonl, .tsv, BEIR.", kind="exists"),
+        str | None, Option("Passages for a corpus of its own: .jsonl, .tsv, BEIR.", kind="exists")
     ] = None,
     called: Annotated[str, Option("The benchmark's name.")] = "entityquestions",
     as_json: Json = False,
@@ -115,9 +110,12 @@ def import_entityquestions_command(
 def score_entityquestions_command(
     results: tuple[str, ...],
     *,
-    depths: Annotated[
-        tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k",), kind="depths")
-    ] = (1, 5, 20, 100),
+    depths: Annotated[tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k",), kind="depths")] = (
+        1,
+        5,
+        20,
+        100,
+    ),
     matcher: Annotated[
         str,
         Option(

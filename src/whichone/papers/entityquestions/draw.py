@@ -65,9 +65,7 @@ class Triples(msgspec.Struct, frozen=True):
 
 
 def buckets_of(
-    frequencies: Mapping[str, float | None],
-    buckets: int = BUCKETS,
-    triples: Mapping[str, int] | None = None,
+    frequencies: Mapping[str, float | None], buckets: int = BUCKETS, triples: Mapping[str, int] | None = None
 ) -> dict[str, int]:
     """The bucket of each subject, 0 the most frequent; a subject counts once for each of its triples."""
     known = {subject: f for subject, f in frequencies.items() if f is not None}
@@ -158,9 +156,7 @@ class DisjointTrain(msgspec.Struct, frozen=True):
     sharing: int
 
 
-def fact_tokens(
-    fact: EntityFact, scope: Scope, tokenise: Tokenise, stop_words: frozenset[str]
-) -> set[str]:
+def fact_tokens(fact: EntityFact, scope: Scope, tokenise: Tokenise, stop_words: frozenset[str]) -> set[str]:
     """Tokens of the subject's name and, for triples, of the objects' labels; no stop words."""
     texts = [fact.name]
     if scope == "triples":
@@ -182,11 +178,7 @@ def disjoint_train(
     taken: set[str] = set()
     for fact in test:
         taken |= fact_tokens(fact, scope, tokenise, stop_words)
-    free = [
-        fact
-        for fact in candidates
-        if taken.isdisjoint(fact_tokens(fact, scope, tokenise, stop_words))
-    ]
+    free = [fact for fact in candidates if taken.isdisjoint(fact_tokens(fact, scope, tokenise, stop_words))]
     drawn = shuffled(free, lambda fact: fact.key, seed, "train")[:most]
     return DisjointTrain(drawn, len(candidates), len(candidates) - len(free))
 
@@ -207,12 +199,8 @@ class Sizes(msgspec.Struct, frozen=True):
     Then a half is test and a tenth is dev, but never more than the published 1,000 of each.
     """
 
-    test: Annotated[
-        int | None, Option("Test facts a relation at most. Default: half, up to 1000.")
-    ] = None
-    dev: Annotated[
-        int | None, Option("Dev facts a relation at most. Default: a tenth, up to 1000.")
-    ] = None
+    test: Annotated[int | None, Option("Test facts a relation at most. Default: half, up to 1000.")] = None
+    dev: Annotated[int | None, Option("Dev facts a relation at most. Default: a tenth, up to 1000.")] = None
     train: Annotated[int, Option("Training facts at most.")] = 8000
     bucket: int = 1000
 
@@ -370,10 +358,7 @@ SUBCLASS_OF = "P279"
 
 
 def facts_that_fit(
-    tables: Tables,
-    facts: Sequence[EntityFact],
-    relations: Mapping[str, Relation],
-    account: Account,
+    tables: Tables, facts: Sequence[EntityFact], relations: Mapping[str, Relation], account: Account
 ) -> list[EntityFact]:
     """Facts whose subject is of a type that the question may be asked of, with the answers that fit it.
 
@@ -411,9 +396,7 @@ def _fitting(
     if not relation.values:
         return fact
     objects = tuple(
-        o
-        for o in fact.objects
-        if not types.get(o.id) or not allowed[relation.values].isdisjoint(types[o.id])
+        o for o in fact.objects if not types.get(o.id) or not allowed[relation.values].isdisjoint(types[o.id])
     )
     return msgspec.structs.replace(fact, objects=objects) if objects else None
 
@@ -439,14 +422,12 @@ def with_subclasses(
         new = {(row["number"], row["entity"]) for row in rows} - reached
         reached |= new
     return {
-        types: frozenset(value for of, value in reached if of == number)
-        for number, types in enumerate(lists)
+        types: frozenset(value for of, value in reached if of == number) for number, types in enumerate(lists)
     }
 
 
 _IDENTIFIER = re.compile(r"[QP]\d+")
-LONGEST_NAME = 8
-"""Words of the longest name looked for in a question."""
+LONGEST_NAME = 8  # Words of the longest name looked for in a question
 
 
 def read_listed(path: str | Path) -> Callable[[EntityFact], bool]:

@@ -1,7 +1,5 @@
 """Drawn facts as queries, with their namesakes and whether anyone could have known."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,8 +25,8 @@ _FILE = re.compile(
     r"(?:(?P<relation>P\d+)(?:_(?P<kind>no_overlap|similar))?|bucket(?P<bucket>\d+)|(?P<other>.+?))"
     r"(?:\.(?P<split>train|dev|test))?\.(?P<format>jsonl|json)(?:\.(?:gz|bz2|zst))?"
 )
+# The two populations of Figure 1: random entities, and those met in NQ's training questions.
 RANDOM, SEEN = "common-random-buckets", "nq-seen-buckets"
-"""The two populations of Figure 1: random entities, and those met in NQ's training questions."""
 ONE_OFF = (RANDOM, SEEN, "no-overlap", "similar")
 
 
@@ -151,8 +149,8 @@ def write_questions(path: str | Path, queries: Iterable[Query]) -> int:
 
 
 Verdict = Literal["yes", "no", "unknown"]
+# Which questions are asked: without those that are known to fit several bearers, without those that may as well, all.
 Resolvable = Literal["possible", "strict", "all"]
-"""Which questions are asked: without those that are known to fit several bearers, without those that may as well, all."""
 
 
 class OtherBearer(msgspec.Struct, frozen=True):
@@ -170,9 +168,7 @@ class Resolvability(msgspec.Struct, frozen=True):
     candidates: int
 
 
-def resolution(
-    others: Iterable[OtherBearer], types_with_relation: Collection[str]
-) -> Resolvability:
+def resolution(others: Iterable[OtherBearer], types_with_relation: Collection[str]) -> Resolvability:
     """The verdict on one question from the other bearers of its name."""
     held = list(others)
     having = sum(other.has_relation for other in held)
@@ -208,8 +204,7 @@ def best_possible(k: int | None) -> Measure:
     return Measure("best_possible", value, k, direction="neither")
 
 
-Having = Mapping[str, Collection[str]]
-"""For each relation the entities that have it."""
+Having = Mapping[str, Collection[str]]  # For each relation the entities that have it
 
 
 def name_sets(bearers: NameBearers) -> dict[str, NameSet]:
@@ -264,8 +259,7 @@ class QueryMaker:
             by_words.setdefault(relation.ask("", reworded=reworded), []).append(key)
         same = {key: alike for alike in by_words.values() for key in alike}
         self._having = {
-            key: frozenset[str]().union(*(having.get(r, ()) for r in alike))
-            for key, alike in same.items()
+            key: frozenset[str]().union(*(having.get(r, ()) for r in alike)) for key, alike in same.items()
         }
         self._types = {
             key: frozenset[str]().union(*(types_with_relation.get(r, ()) for r in alike))
@@ -285,9 +279,7 @@ class QueryMaker:
         )
         return resolution(others, self._types[fact.relation])
 
-    def askable(
-        self, facts: Sequence[EntityFact], wanted: Resolvable, account: Account
-    ) -> list[EntityFact]:
+    def askable(self, facts: Sequence[EntityFact], wanted: Resolvable, account: Account) -> list[EntityFact]:
         """Facts whose question means one bearer, as far as is wanted; equal questions are one or none."""
         if wanted == "all":
             return list(facts)
@@ -353,9 +345,7 @@ def _joined(same: Sequence[EntityFact]) -> EntityFact:
     """Facts of one subject that one question asks for: the answers of all are right."""
     objects = {o.id: o for fact in same for o in fact.objects}
     evidence = {place for fact in same for place in fact.evidence}
-    return msgspec.structs.replace(
-        same[0], objects=tuple(objects.values()), evidence=tuple(sorted(evidence))
-    )
+    return msgspec.structs.replace(same[0], objects=tuple(objects.values()), evidence=tuple(sorted(evidence)))
 
 
 def _outputs(fact: EntityFact) -> tuple[Output, ...]:

@@ -1,7 +1,5 @@
 """Tables and figures of the EntityQuestions paper."""
 
-from __future__ import annotations
-
 import html
 import importlib.util
 import re
@@ -24,14 +22,7 @@ from whichone.measures.ranking_measures import (
     right_page,
     substring_in_top,
 )
-from whichone.measures.scores import (
-    Scores,
-    distinctly_named,
-    estimate,
-    score_run,
-    slice_scores,
-    subset,
-)
+from whichone.measures.scores import Scores, distinctly_named, estimate, score_run, slice_scores, subset
 from whichone.papers.entityquestions.draw import BUCKETS, buckets_of
 from whichone.papers.entityquestions.entityquestions_files import TASK, best_possible
 from whichone.records import Passage, Query, page_of
@@ -69,9 +60,7 @@ def table_1(systems: Sequence[Scores], measure: str, simple: Container[str] = ("
         asked = subset(scores, lambda query: benchmark_of(query) in simple)
         for where, estimates in slice_scores(asked, ["relation"]):
             if where["relation"] in IN_TABLE_1:
-                all_cells.setdefault(question_of(where["relation"]), {})[scores.system] = estimates[
-                    measure
-                ]
+                all_cells.setdefault(question_of(where["relation"]), {})[scores.system] = estimates[measure]
     return Table(
         key="entityquestions-table-1",
         title=f"Top-{K} retrieval accuracy (EntityQuestions, Table 1)",
@@ -152,8 +141,7 @@ def _only(scores: Scores, names: str) -> Scores:
     return subset(
         scores,
         lambda q: (
-            bool(q.relation)
-            and names in ("all", "shared" if q.attributes.get("shared_name") else "unique")
+            bool(q.relation) and names in ("all", "shared" if q.attributes.get("shared_name") else "unique")
         ),
     )
 
@@ -207,9 +195,7 @@ def table_7(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark
     titles = benchmark.page_titles
     for run, scores in zip(runs, systems, strict=True):
         hits = zip(scores.queries, scores.values[f"answer_in_top@{K}"], strict=True)
-        lacking = (
-            q for q, hit in hits if hit == 0 and any(page in titles for page in q.gold_pages())
-        )
+        lacking = (q for q, hit in hits if hit == 0 and any(page in titles for page in q.gold_pages()))
         missed = list(islice(lacking, EXAMPLES))
         ranked = _first_passages(run, {q.id for q in missed})
         for query in missed:
@@ -217,13 +203,7 @@ def table_7(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark
             shown = [("gold", f"{gold}#0"), *enumerate(ranked.get(query.id, ()), 1)]
             texts = benchmark.corpus.get([passage for _, passage in shown])
             rows += [
-                (
-                    scores.system,
-                    query.input,
-                    str(rank),
-                    titles.get(page_of(p), p),
-                    _opening(texts, p),
-                )
+                (scores.system, query.input, str(rank), titles.get(page_of(p), p), _opening(texts, p))
                 for rank, p in shown
             ]
     return Table(
@@ -301,9 +281,7 @@ def kinds(queries: Sequence[Query]) -> list[Kind]:
     return [("all", lambda q: True)]
 
 
-def curve(
-    scores: Scores, measure: Measure, places: dict[str, int], kind: Kind
-) -> list[Estimate | None]:
+def curve(scores: Scores, measure: Measure, places: dict[str, int], kind: Kind) -> list[Estimate | None]:
     """One value a bucket, with its interval; None where there is no query."""
     rows: list[list[int]] = [[] for _ in range(_count(places))]
     for i, query in enumerate(scores.queries):
@@ -354,19 +332,11 @@ def figure_1(systems: Sequence[Scores], measure: Measure) -> Figure | None:
         )
 
 
-def _draw(
-    axis: Any, values: Sequence[Estimate | None], colour: str, style: str, shift: float
-) -> None:
+def _draw(axis: Any, values: Sequence[Estimate | None], colour: str, style: str, shift: float) -> None:
     known = [(n, e) for n, e in enumerate(values) if e is not None and e.value is not None]
     heights = [100 * (e.value or 0.0) for _, e in known]
-    below = [
-        h - 100 * e.low if e.low is not None else 0
-        for h, (_, e) in zip(heights, known, strict=True)
-    ]
-    above = [
-        100 * e.high - h if e.high is not None else 0
-        for h, (_, e) in zip(heights, known, strict=True)
-    ]
+    below = [h - 100 * e.low if e.low is not None else 0 for h, (_, e) in zip(heights, known, strict=True)]
+    above = [100 * e.high - h if e.high is not None else 0 for h, (_, e) in zip(heights, known, strict=True)]
     axis.errorbar(
         [n + shift for n, _ in known],
         heights,
@@ -458,8 +428,7 @@ def _on_relation(scores: Scores, measure: str, relation: str) -> Cell:
 TASKS = {"EntityQuestions", "PopQA"}
 
 
-NO_QUESTIONS = {"act", "el", "fc", "sf"}
-"""Tasks of other benchmarks whose inputs are not questions."""
+NO_QUESTIONS = {"act", "el", "fc", "sf"}  # Tasks of other benchmarks whose inputs are not questions
 
 
 def applying(benchmark: Benchmark) -> set[str]:

@@ -42,9 +42,7 @@ def facts_of(tables: Tables, relations: Sequence[str]) -> Table:
     """Facts of the relations whose value is an entity, deprecated ones left out."""
     facts = tables.facts
     facts = facts.filter(
-        facts["property"].isin(list(relations)),
-        facts.kind == "entity",
-        facts["rank"] != "deprecated",
+        facts["property"].isin(list(relations)), facts.kind == "entity", facts["rank"] != "deprecated"
     )
     return facts.select("entity", "property", "value", nth=facts["place"])
 
@@ -107,8 +105,7 @@ def names_of(tables: Tables, entities: Table, language: str) -> dict[str, tuple[
     listed = names.semi_join(entities, "entity").select("entity", "kind", "place", "name")
     all_names: dict[str, dict[str, None]] = {}
     ordered = sorted(
-        tables.rows(listed),
-        key=lambda r: (r["entity"], r["kind"] != "label", r["place"], r["name"]),
+        tables.rows(listed), key=lambda r: (r["entity"], r["kind"] != "label", r["place"], r["name"])
     )
     for row in ordered:
         all_names.setdefault(row["entity"], {}).setdefault(row["name"])
@@ -125,9 +122,7 @@ def having(tables: Tables, facts: Table, bearers: NameBearers) -> dict[str, set[
     return by_relation
 
 
-def bearers_of(
-    tables: Tables, keys: Iterable[str], language: str, frequency: Frequency
-) -> NameBearers:
+def bearers_of(tables: Tables, keys: Iterable[str], language: str, frequency: Frequency) -> NameBearers:
     """The entities that share one of the names (by `name_key`) as label or alias with another."""
     wanted = tables.listed("key", keys)
     names = tables.names

@@ -1,7 +1,5 @@
 """Top-k retrieval accuracy: the share of questions with an answer among their first k passages."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect
 from collections import Counter
@@ -213,9 +211,7 @@ def ranks_with_answer(answers: PreparedAnswers, passages: list[RawPassage]) -> l
     return sorted(hits)
 
 
-def _search(
-    answer: AnswerTokens, columns: list[RawLines | None], passages: int
-) -> tuple[set[int], set[int]]:
+def _search(answer: AnswerTokens, columns: list[RawLines | None], passages: int) -> tuple[set[int], set[int]]:
     """The passages that contain the answer, and those that must be looked at."""
     sought = needle(answer.text)
     certain: set[int] = set()
@@ -307,11 +303,7 @@ class _Task(msgspec.Struct, frozen=True):
 
 
 def label_files(
-    paths: Sequence[str | Path],
-    matcher: str,
-    *,
-    empty_answers: bool = False,
-    workers: int | None = None,
+    paths: Sequence[str | Path], matcher: str, *, empty_answers: bool = False, workers: int | None = None
 ) -> Iterator[tuple[Path, list[Labels]]]:
     """Each file with the labels of its questions, in the order given.
 
@@ -335,9 +327,7 @@ def _size(paths: Iterable[str | Path]) -> int:
     return sum(Path(path).stat().st_size for path in paths if Path(path).exists())
 
 
-def _whole(
-    path: Path, pieces: list[_Labelled | None], matcher: str, empty_answers: bool
-) -> list[Labels]:
+def _whole(path: Path, pieces: list[_Labelled | None], matcher: str, empty_answers: bool) -> list[Labels]:
     """The labels of a file from those of its parts; a part that was cut wrongly is None."""
     if any(piece is None for piece in pieces):
         results = decode_whole(path, list[StoredResult])
@@ -355,9 +345,7 @@ def _whole(
 
 def _bad_question(path: Path, index: int, problem: _Problem) -> BadInput:
     return BadInput(
-        f"question {index} (from 0), {problem.question!r}: {problem.message}",
-        file=path,
-        hint=problem.hint,
+        f"question {index} (from 0), {problem.question!r}: {problem.message}", file=path, hint=problem.hint
     )
 
 
@@ -373,9 +361,7 @@ def _label_part(task: _Task) -> _Labelled | None:
         return None
 
 
-def _label(
-    results: Sequence[RawResult | StoredResult], matcher: Matcher, empty_answers: bool
-) -> _Labelled:
+def _label(results: Sequence[RawResult | StoredResult], matcher: Matcher, empty_answers: bool) -> _Labelled:
     labels: list[Labels] = []
     for at, result in enumerate(results):
         try:
@@ -425,8 +411,7 @@ def top_k(files: Mapping[str, Sequence[Labels]], depths: Sequence[int]) -> TopK:
     }
     questions = sum(len(labels) for labels in files.values())
     relations = {
-        name: {str(k): hits[name][k] / len(labels) for k in depths}
-        for name, labels in files.items()
+        name: {str(k): hits[name][k] / len(labels) for k in depths} for name, labels in files.items()
     }
     macro = {str(k): sum(by_k[str(k)] for by_k in relations.values()) / len(files) for k in depths}
     micro = {str(k): sum(by_k[k] for by_k in hits.values()) / questions for k in depths}
@@ -452,8 +437,7 @@ def relation_names(paths: Sequence[Path]) -> list[str]:
     for name, count in Counter(names).items():
         if count > 1:
             raise UsageError(
-                f"{count} files would be called {name!r}",
-                hint="score them apart, or rename them",
+                f"{count} files would be called {name!r}", hint="score them apart, or rename them"
             )
     return names
 

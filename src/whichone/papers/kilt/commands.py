@@ -1,7 +1,5 @@
 """The commands of KILT."""
 
-from __future__ import annotations
-
 import pprint
 from typing import Annotated, Any, Literal
 
@@ -23,23 +21,17 @@ def score_kilt_command(
     files: tuple[str, ...],
     *,
     gold: Annotated[str | None, Option("The gold file, where it is named.", kind="path")] = None,
-    guess: Annotated[
-        str | None, Option("The predictions, where they are named.", kind="path")
-    ] = None,
+    guess: Annotated[str | None, Option("The predictions, where they are named.", kind="path")] = None,
     depths: Annotated[
         tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k", "--ks"), kind="depths")
     ] = (1, 5, 10, 20),
     rank_keys: Annotated[
         tuple[str, ...],
-        Option(
-            "Provenance fields that make a result: wikipedia_id,start_paragraph_id.", kind="words"
-        ),
+        Option("Provenance fields that make a result: wikipedia_id,start_paragraph_id.", kind="words"),
     ] = ("wikipedia_id",),
     rules: Annotated[
         Literal["default", "published"],
-        Option(
-            "published: the official programs to the letter; docs/kilt-scores.md lists what differs."
-        ),
+        Option("published: the official programs to the letter; docs/kilt-scores.md lists what differs."),
     ] = "default",
     only: Annotated[
         Literal["downstream", "retrieval"] | None,
@@ -50,9 +42,7 @@ def score_kilt_command(
     ] = None,
     check: Annotated[
         bool,
-        Option(
-            "Only check the predictions, for a test file without answers too; exit 1 if anything is odd."
-        ),
+        Option("Only check the predictions, for a test file without answers too; exit 1 if anything is odd."),
     ] = False,
     official: Annotated[
         bool,
@@ -123,12 +113,7 @@ def score_kilt_command(
 
 
 def _print_official(
-    gold: str,
-    guess: str,
-    depths: tuple[int, ...],
-    rank_keys: tuple[str, ...],
-    only: Any,
-    workers: Any,
+    gold: str, guess: str, depths: tuple[int, ...], rank_keys: tuple[str, ...], only: Any, workers: Any
 ) -> None:
     """The dictionary that the official program prints; 1 where it would stop with an error."""
     from whichone.errors import WhichoneError
@@ -136,9 +121,7 @@ def _print_official(
     from whichone.papers.kilt.kilt_scoring import PARTS, KiltSettings
 
     alone = only == "retrieval"
-    settings = (
-        KiltSettings(depths, rank_keys, (only,)) if alone else KiltSettings((1, 5), parts=PARTS)
-    )
+    settings = KiltSettings(depths, rank_keys, (only,)) if alone else KiltSettings((1, 5), parts=PARTS)
     try:
         result = evaluate(gold, guess, settings, rules="published", workers=workers)
     except WhichoneError as error:
@@ -246,10 +229,7 @@ def map_command(
     accounts = map_tasks(tasks, base, out, plan, figure)
     if as_json:
         emit_json(
-            {
-                "tasks": [account.document() for account in accounts],
-                "splits": discarded_by_split(accounts),
-            }
+            {"tasks": [account.document() for account in accounts], "splits": discarded_by_split(accounts)}
         )
         return
     shown = ("file", "split", "records", "kept", "discarded", "outputs_dropped", "pages_not_found")
@@ -279,7 +259,5 @@ def score_kilt_tables_command(
         raise UsageError("the page to write comes last and ends in .html", where=out)
     written = kilt_report(gold, systems, out)
     emit(
-        {"written": [str(path) for path in written]},
-        as_json,
-        f"{out} ({len(written) - 1} tables beside it)",
+        {"written": [str(path) for path in written]}, as_json, f"{out} ({len(written) - 1} tables beside it)"
     )

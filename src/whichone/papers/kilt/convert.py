@@ -1,7 +1,5 @@
 """The original files of KILT's datasets as tasks whose evidence is text."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,8 +18,7 @@ from whichone.papers.kilt.convert_relations import convert_trex, convert_zsre
 from whichone.papers.kilt.evidence_text import Original, TaskOutput, TaskRecord, made_id, sentence
 
 LABELS = ("SUPPORTS", "REFUTES")
-BLOCK = 1_000
-"""Claims, or pages, that are looked up together."""
+BLOCK = 1_000  # Claims, or pages, that are looked up together
 _ESCAPES = {
     "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}",
     "-COLON-": ":", "_": " ",
@@ -118,16 +115,11 @@ def _places(claim: _Claim) -> list[list[Place]]:
         [(entry[2], entry[3]) for entry in group if entry[2] is not None and entry[3] is not None]
         for group in claim.evidence
     ]
-    return [
-        list(all_places) for all_places in dict.fromkeys(tuple(places) for places in sets if places)
-    ]
+    return [list(all_places) for all_places in dict.fromkeys(tuple(places) for places in sets if places)]
 
 
 def _outputs(
-    claim: _Claim,
-    sets: Sequence[Sequence[Place]],
-    texts: Mapping[str, Mapping[int, str]],
-    original: Original,
+    claim: _Claim, sets: Sequence[Sequence[Place]], texts: Mapping[str, Mapping[int, str]], original: Original
 ) -> tuple[TaskOutput, ...]:
     outputs = []
     for places in sets:
@@ -207,9 +199,7 @@ def convert_nq(original: Original) -> Iterator[TaskRecord]:
                 yield TaskRecord(identity, record["question_text"], outputs, line)
 
 
-def _record(
-    record: Mapping[str, Any], original: Original
-) -> tuple[str, tuple[TaskOutput, ...]] | None:
+def _record(record: Mapping[str, Any], original: Original) -> tuple[str, tuple[TaskOutput, ...]] | None:
     tokens = _tokens(record)
     page = record.get("document_url") or record.get("document_title")
     short: dict[str, TaskOutput] = {}
@@ -285,9 +275,7 @@ def convert_triviaqa(original: Original) -> Iterator[TaskRecord]:
                     continue
                 answer = record["Answer"]
                 names = dict.fromkeys([answer["Value"], *answer["Aliases"]])
-                outputs = tuple(
-                    TaskOutput(name, (sentence(page, name),)) for name in names for page in pages
-                )
+                outputs = tuple(TaskOutput(name, (sentence(page, name),)) for name in names for page in pages)
                 yield TaskRecord(record["QuestionId"], record["Question"], outputs, number)
         except ODD_RECORD as error:
             raise BadInput(f"not a file of TriviaQA: {error!r}", file=file) from None
@@ -328,9 +316,7 @@ def convert_eli5(original: Original) -> Iterator[TaskRecord]:
             ]
             outputs += [TaskOutput(None, (sentence(e.title, e.text),)) for e in record.evidence]
             if not record.evidence:
-                original.left_out["questions without annotated evidence"] += (
-                    original.split != "train"
-                )
+                original.left_out["questions without annotated evidence"] += original.split != "train"
             yield TaskRecord(str(record.q_id), record.title, tuple(outputs), line)
 
 
@@ -357,9 +343,7 @@ def convert_wow(original: Original) -> Iterator[TaskRecord]:
                             original.left_out["turns without provenance"] += 1
                         else:
                             output = TaskOutput(turn["text"], (sentence(*chosen),))
-                            yield TaskRecord(
-                                f"{whole}_{place}", "\n".join(history), (output,), number
-                            )
+                            yield TaskRecord(f"{whole}_{place}", "\n".join(history), (output,), number)
                     history.append(turn["text"])
             except ODD_RECORD as error:
                 raise BadInput(

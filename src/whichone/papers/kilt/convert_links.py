@@ -1,7 +1,5 @@
 """Entity linking from annotated texts and from a knowledge base's links: mentions marked in at most 256 tokens."""
 
-from __future__ import annotations
-
 import random
 import tempfile
 import xml.etree.ElementTree as ET
@@ -17,13 +15,7 @@ from whichone.files.lines import open_binary, read_json_lines, read_text_lines, 
 from whichone.files.tables import DEFAULT_MEMORY, connect, read_batches, tables_sql
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.knowledge.lookup import read_address
-from whichone.papers.kilt.evidence_text import (
-    Original,
-    OriginalEvidence,
-    TaskOutput,
-    TaskRecord,
-    made_id,
-)
+from whichone.papers.kilt.evidence_text import Original, OriginalEvidence, TaskOutput, TaskRecord, made_id
 from whichone.papers.kilt.kilt_record import END, START
 
 MOST_TOKENS = 256
@@ -126,9 +118,7 @@ def _half(names: Sequence[str], original: Original) -> set[int]:
     return set(drawn[:middle] if original.split == "dev" else drawn[middle:])
 
 
-def _wned_document(
-    document: ET.Element, name: str, text: str, original: Original
-) -> Iterator[TaskRecord]:
+def _wned_document(document: ET.Element, name: str, text: str, original: Original) -> Iterator[TaskRecord]:
     for number, annotation in enumerate(document.iter("annotation")):
         page = (annotation.findtext("wikiName") or "").strip()
         start = int(annotation.findtext("offset") or 0)
@@ -151,13 +141,9 @@ def convert_elevant(original: Original) -> Iterator[TaskRecord]:
                     if not str(page).startswith("Q"):
                         original.left_out["mentions without a page"] += 1
                         continue
-                    yield linked(
-                        name, number, text[:start], text[start:end], text[end:], page, line
-                    )
+                    yield linked(name, number, text[:start], text[start:end], text[end:], page, line)
             except (KeyError, TypeError, ValueError) as error:
-                raise BadInput(
-                    f"not one of Elevant's records: {error!r}", file=file, line=line
-                ) from None
+                raise BadInput(f"not one of Elevant's records: {error!r}", file=file, line=line) from None
 
 
 DEV = 10_000
@@ -177,9 +163,7 @@ def export_hyperlinks(base: str | Path, out: str | Path) -> dict[str, int]:
     dev = dev_pages(base)
     counts: dict[str, int] = {}
     for name, chosen in (("blink-train-kilt.jsonl", False), ("blink-dev-kilt.jsonl", True)):
-        records = (
-            r for r in hyperlink_records(base) if (str(r["id"]).rpartition(":")[0] in dev) == chosen
-        )
+        records = (r for r in hyperlink_records(base) if (str(r["id"]).rpartition(":")[0] in dev) == chosen)
         counts[name] = write_json_lines(path / name, records)
     return counts
 

@@ -1,7 +1,5 @@
 """Slot filling from T-REx and Zero Shot RE: what is said of one subject and relation, with its sentences."""
 
-from __future__ import annotations
-
 import random
 from array import array
 from collections import Counter
@@ -23,8 +21,8 @@ from whichone.papers.kilt.evidence_text import Original, TaskOutput, TaskRecord,
 MOST_PROVENANCES = 20
 LEAST_FACTS = 1000
 EVALUATION = 5000
+# Records whose names are looked up together: each time the names of the knowledge base are read.
 BLOCK = 20_000
-"""Records whose names are looked up together: each time the names of the knowledge base are read."""
 
 
 class _Mention(msgspec.Struct):
@@ -64,8 +62,8 @@ class _Group(msgspec.Struct, array_like=True):
     surfaces: list[str]
 
 
+# Subject, relation, object, place among all triples, the three surface forms, title, sentence.
 _Triple = tuple[str, str, str, int, str, str, str, str, str | None]
-"""Subject, relation, object, place among all triples, the three surface forms, title, sentence."""
 _text, _texts = pa.string(), pa.list_(pa.string())
 _TRIPLES = TableSchema(
     "triples",
@@ -329,9 +327,7 @@ def convert_zsre(original: Original) -> Iterator[TaskRecord]:
     near, relations = existing(original.near), set[str]()
     examples = in_key_order(_batches(_examples(original, relations), _EXAMPLES), _EXAMPLES, near)
     grouped = groupby(_rows(examples), itemgetter(0, 1))
-    groups = in_key_order(
-        _batches(_of_relations(grouped, relations, original), _GROUPS), _GROUPS, near
-    )
+    groups = in_key_order(_batches(_of_relations(grouped, relations, original), _GROUPS), _GROUPS, near)
     for _, line, subject, relation, questions, answers in _rows(groups):
         yield TaskRecord(
             made_id("zsre", subject, relation),
@@ -343,9 +339,7 @@ def convert_zsre(original: Original) -> Iterator[TaskRecord]:
 
 
 def _of_relations(
-    groups: Iterable[tuple[tuple[str, str], Iterator[_Example]]],
-    relations: Set[str],
-    original: Original,
+    groups: Iterable[tuple[tuple[str, str], Iterator[_Example]]], relations: Set[str], original: Original
 ) -> Iterator[tuple[Any, ...]]:
     """Rows of `_GROUPS`; all `relations` are known when the first group comes."""
     splits: dict[str, str] = {}

@@ -73,9 +73,7 @@ class LineIndex:
                 starts.append(end)
                 match = _LEADING_ID.match(line)
                 record = (
-                    match[1].decode().strip()
-                    if match and match[1].isascii()
-                    else self._slow_id(line, count)
+                    match[1].decode().strip() if match and match[1].isascii() else self._slow_id(line, count)
                 )
                 if record is None:
                     continue
@@ -115,8 +113,8 @@ class LineIndex:
         self.bad.append(BadLine(count + 1, record, reason))
 
 
+# Bytes that a pipe may give, seconds between two of them, and seconds for all.
 _MOST_PIPED, _SILENCE, _LONGEST_PIPED = 8 << 30, 60.0, 3600.0
-"""Bytes that a pipe may give, seconds between two of them, and seconds for all."""
 
 
 def _copy_pipe(path: Path, copy: IO[bytes]) -> None:
@@ -164,14 +162,12 @@ def _seekable(path: str | Path) -> IO[bytes]:
 
 
 BLOCK = 2_000
-WORTH_FORKING = 32 << 20
-"""Bytes in both files; below, one process is done before a second has started."""
+WORTH_FORKING = 32 << 20  # Bytes in both files; below, one process is done before a second has started
 MOST_WORKERS = 8
 
 NAN = float("nan")
 
-Stretch = Sequence[tuple[str, int]]
-"""Ids of gold records with the numbers of their lines, from 0."""
+Stretch = Sequence[tuple[str, int]]  # Ids of gold records with the numbers of their lines, from 0
 
 
 class Problem(Struct, frozen=True):
@@ -238,9 +234,7 @@ class BlockScorer:
                 problems.append(self._problem(flaws, record, line, guess_line))
         if not scores.row:
             return self._left_out()
-        if any(
-            flaw.side == "gold" for flaw in scores.flaws
-        ):  # it has no answer, but perhaps evidence
+        if any(flaw.side == "gold" for flaw in scores.flaws):  # it has no answer, but perhaps evidence
             split = len(DOWNSTREAM + KILT)
             return [*self._left_out()[:split], *scores.row[split:]]
         return scores.row
@@ -260,9 +254,7 @@ class BlockScorer:
         problems.append(Problem(self._guess.path, line + 1, record, reason))
         return None
 
-    def _problem(
-        self, flaws: Sequence[Flaw], record: str, line: int, guess_line: int | None
-    ) -> Problem:
+    def _problem(self, flaws: Sequence[Flaw], record: str, line: int, guess_line: int | None) -> Problem:
         reason = "; ".join(flaw.reason for flaw in flaws)
         if flaws[0].side == "guess" and guess_line is not None:
             layout = all(flaw.layout for flaw in flaws)
@@ -278,9 +270,7 @@ def score_blocks(
 ) -> Generator[BlockResult, None, None]:
     """Results block by block in gold order, the same whatever the number of workers."""
     records = list(gold.number.items())
-    stretches: list[Stretch] = [
-        records[start : start + BLOCK] for start in range(0, len(records), BLOCK)
-    ]
+    stretches: list[Stretch] = [records[start : start + BLOCK] for start in range(0, len(records), BLOCK)]
     block_scorer = BlockScorer(scorer, gold, guess)
     if workers is None:
         large = gold.size + guess.size >= WORTH_FORKING
@@ -357,8 +347,7 @@ class Evaluation(Struct, frozen=True):
     def document(self, headline: Headline | None = None) -> dict[str, Any]:
         """What `whichone score kilt --json` prints; at most `LISTED` skipped records are named."""
         listed = [
-            {"file": p.file, "line": p.line, "id": p.id, "reason": p.reason}
-            for p in self.problems[:LISTED]
+            {"file": p.file, "line": p.line, "id": p.id, "reason": p.reason} for p in self.problems[:LISTED]
         ]
         return {
             "downstream": self.downstream,
@@ -463,9 +452,7 @@ def _error(problem: Problem) -> BadInput:
         file=problem.file,
         line=problem.line,
         ids=[] if problem.id is None else [f"id {problem.id}"],
-        hint=_HINTS.get(
-            problem.reason, "--on-error skip goes on without it and lists what it left out"
-        ),
+        hint=_HINTS.get(problem.reason, "--on-error skip goes on without it and lists what it left out"),
     )
 
 

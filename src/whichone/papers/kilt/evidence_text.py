@@ -10,8 +10,6 @@ those above, or a list of them; all of it together is one set. Evidence without 
 the whole snapshot; a page without text is evidence as a whole.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,11 +69,7 @@ _Record = TypeVar("_Record", bound=_Identified)
 
 
 def distinct_records(
-    path: str | Path,
-    read: Callable[[Any, int], _Record],
-    *,
-    stops: bool,
-    near: str | Path | None = None,
+    path: str | Path, read: Callable[[Any, int], _Record], *, stops: bool, near: str | Path | None = None
 ) -> Iterator[tuple[int, _Record | BadInput]]:
     """What `read` makes of each line's JSON, or what is wrong with the line, such as an id that occurs twice.
 
@@ -143,9 +137,7 @@ def _record(path: str | Path, record: Any, line: int) -> TaskRecord:
     except (TypeError, AttributeError, ValueError) as error:
         raise BadInput(str(error), file=path, line=line, ids=[identity]) from None
     if not outputs:
-        raise BadInput(
-            "no output, or no answer and no evidence", file=path, line=line, ids=[identity]
-        )
+        raise BadInput("no output, or no answer and no evidence", file=path, line=line, ids=[identity])
     return TaskRecord(identity, text, outputs, line, rest)
 
 
@@ -179,8 +171,8 @@ def _evidence(piece: Any) -> OriginalEvidence:
 _SPACE = uuid.UUID("5e4a1c5c-9d1b-4a8e-8c8e-5f1f2f0d9b11")
 
 
+# Labels and aliases of Wikidata ids.
 Names = Callable[[set[str]], tuple[Mapping[str, str], Mapping[str, Sequence[str]]]]
-"""Labels and aliases of Wikidata ids."""
 
 
 class Original(msgspec.Struct, kw_only=True):

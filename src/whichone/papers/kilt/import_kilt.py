@@ -1,7 +1,5 @@
 """KILT's files as a benchmark: over a knowledge base, over anybody's passages, or for scoring only."""
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,12 +18,7 @@ from whichone.corpus.corpus import Corpus
 from whichone.corpus.cut import ARTICLE, Cut, cut_corpus
 from whichone.corpus.make import corpus_beside
 from whichone.corpus.page_names import names_of_pages
-from whichone.corpus.passage_files import (
-    PassageFields,
-    pages_by_title,
-    plain_title,
-    sets_from_titles,
-)
+from whichone.corpus.passage_files import PassageFields, pages_by_title, plain_title, sets_from_titles
 from whichone.corpus.save import PageNames
 from whichone.errors import BadInput, UsageError, sample
 from whichone.files.arrow_records import Seen, Spool, blocks, existing
@@ -33,14 +26,7 @@ from whichone.files.folder import file_hash
 from whichone.names import title_key
 from whichone.options import OnError, Option
 from whichone.papers.kilt.kilt_files import Originals, ReadFile, read_file, unique_ids
-from whichone.papers.kilt.kilt_record import (
-    PAPER,
-    SOURCE,
-    Split,
-    Task,
-    dataset_and_split,
-    page_problems,
-)
+from whichone.papers.kilt.kilt_record import PAPER, SOURCE, Split, Task, dataset_and_split, page_problems
 from whichone.papers.kilt.snapshot_pages import GoldNamesakes, Snapshot
 from whichone.progress import talk
 from whichone.records import NameSet, Passage, Query
@@ -53,9 +39,7 @@ _BLOCK = 4_096
 class PageLengths:
     """For each gold page that the knowledge base has, how many characters each of its paragraphs has."""
 
-    def __init__(
-        self, snapshot: Snapshot, queries: Iterable[Query], near: str | Path | None = None
-    ) -> None:
+    def __init__(self, snapshot: Snapshot, queries: Iterable[Query], near: str | Path | None = None) -> None:
         self._numbers = Seen(near)
         mentions = 0
         for block in blocks(queries, _BLOCK):
@@ -96,11 +80,10 @@ class PageLengths:
 
 
 SKIPPED = "skipped.jsonl"
-SHOWN = 100
-"""So many queries with problems are described."""
+SHOWN = 100  # So many queries with problems are described
 BLOCK = 4_096
+# So many queries are looked up in a knowledge base together: each time its tables of names are read.
 GOLD_AT_ONCE = 50_000
-"""So many queries are looked up in a knowledge base together: each time its tables of names are read."""
 
 
 class KiltCorpus(msgspec.Struct):
@@ -130,23 +113,17 @@ class KiltPlan(msgspec.Struct, frozen=True, kw_only=True):
     split: Annotated[Split | None, Option()] = None
     knowledge: Annotated[str | None, Option("A knowledge base.", kind="exists")] = None
     passages: Annotated[str | None, Option("A file of your own passages.", kind="exists")] = None
-    page_field: Annotated[
-        str | None, Option("Field of the passages that contains the page id.")
-    ] = None
+    page_field: Annotated[str | None, Option("Field of the passages that contains the page id.")] = None
     words: Annotated[int, Option("Words a passage; 0 keeps pages whole.")] = 100
     originals: Annotated[
-        tuple[str, ...],
-        Option("TriviaQA's own files or archive, for its questions.", kind="exists"),
+        tuple[str, ...], Option("TriviaQA's own files or archive, for its questions.", kind="exists")
     ] = ()
     on_error: OnError = "fail"
     source: str = SOURCE
 
 
 def read_kilt(
-    files: Sequence[str | Path],
-    plan: KiltPlan,
-    held: Corpus | None = None,
-    near: str | Path | None = None,
+    files: Sequence[str | Path], plan: KiltPlan, held: Corpus | None = None, near: str | Path | None = None
 ) -> tuple[list[ReadFile], KiltCorpus]:
     """Everything but the writing: what `--dry-run` does. `held` is the plan's passages as a corpus.
 
@@ -168,9 +145,7 @@ def read_kilt(
         )
         for file in files
     ]
-    queries = (
-        read[0].queries if len(read) == 1 else Spool(Query, near).extend(unique_ids(read, near))
-    )
+    queries = read[0].queries if len(read) == 1 else Spool(Query, near).extend(unique_ids(read, near))
     if not queries:
         raise BadInput("there are no records", file=files[0] if files else None)
     for part in read:
@@ -254,9 +229,7 @@ def summary(read: Sequence[ReadFile], corpus: KiltCorpus) -> dict[str, int]:
     return {**counts, "about_shared_names": shared_names} if placed else counts
 
 
-def _over_knowledge(
-    queries: Sequence[Query], plan: KiltPlan, near: str | Path | None
-) -> KiltCorpus:
+def _over_knowledge(queries: Sequence[Query], plan: KiltPlan, near: str | Path | None) -> KiltCorpus:
     base = plan.knowledge or ""
     snapshot = Snapshot(base)
     placed, sets, check = Spool(Query, near), UsedSets(near), GoldCheck()
@@ -294,9 +267,7 @@ def corpus_of(snapshot: Snapshot, words: int) -> pa.RecordBatchReader:
 def _passages(out: str | Path, plan: KiltPlan) -> contextlib.AbstractContextManager[Corpus]:
     """The passages of the plan's file, as a corpus beside the benchmark."""
     file = plan.passages or ""
-    return corpus_beside(
-        out, file, PassageFields(page=plan.page_field), plan.source, name=Path(file).name
-    )
+    return corpus_beside(out, file, PassageFields(page=plan.page_field), plan.source, name=Path(file).name)
 
 
 def _over_titles(
@@ -328,9 +299,7 @@ def _over_titles(
     return result
 
 
-def _moved(
-    query: Query, titles: Mapping[str, str], by_title: Mapping[str, str]
-) -> tuple[Query, list[str]]:
+def _moved(query: Query, titles: Mapping[str, str], by_title: Mapping[str, str]) -> tuple[Query, list[str]]:
     """Gold by page id where the corpus has it, else by title; its own id stays for the way out."""
     lost: list[str] = []
 
@@ -382,17 +351,10 @@ class KiltFiles:
         return False
 
     def benchmark(
-        self,
-        source: Path,
-        files: Sequence[Path],
-        corpus: TrainingDataCorpus,
-        work: Path,
-        place: Path,
+        self, source: Path, files: Sequence[Path], corpus: TrainingDataCorpus, work: Path, place: Path
     ) -> Benchmark:
         return import_kilt(
-            files,
-            place,
-            msgspec.convert({"knowledge": corpus.knowledge, "split": _split(files)}, KiltPlan),
+            files, place, msgspec.convert({"knowledge": corpus.knowledge, "split": _split(files)}, KiltPlan)
         )
 
 

@@ -1,7 +1,5 @@
 """The KILT paper's tables over folders of prediction files, and tasks mapped in one go with its Figure 5."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -71,9 +69,7 @@ def score_systems(gold: str | Path, systems: Sequence[System]) -> list[Scored]:
     """Every prediction file whose gold is there, by dataset and split."""
     golds = _by_dataset(Path(gold))
     if not golds:
-        raise UsageError(
-            "no gold file of KILT in it", where=str(gold), hint="such as nq-dev-kilt.jsonl"
-        )
+        raise UsageError("no gold file of KILT in it", where=str(gold), hint="such as nq-dev-kilt.jsonl")
     scores = []
     for system in systems:
         for key, (dataset, guess) in _by_dataset(system.folder).items():
@@ -147,11 +143,7 @@ def _predicted(guess: Path) -> tuple[bool, bool]:
 
 
 def map_tasks(
-    tasks: Sequence[str],
-    base: str,
-    out: str,
-    plan: MapPlan,
-    figure: str | None = None,
+    tasks: Sequence[str], base: str, out: str, plan: MapPlan, figure: str | None = None
 ) -> list[MappingAccount]:
     """Map each task to a file of the same name in `out`, or the only one to `out` itself.
 
@@ -174,8 +166,7 @@ def map_tasks(
         accounts = [map_original(plan.original, files, base, out, plan)]
     else:
         accounts = [
-            map_task(task, base, out if one_file else Path(out) / _name(task), plan)
-            for task in tasks
+            map_task(task, base, out if one_file else Path(out) / _name(task), plan) for task in tasks
         ]
     if figure:
         drawn = bleu_figure(accounts)
@@ -247,10 +238,7 @@ def documents(gold: str | Path, guess: str | Path) -> Iterator[LinkedDocument]:
         right = [o["answer"] for o in record.get("output", ()) if o.get("answer")]
         text = str(record.get("input", ""))
         mention = LinkedMention(
-            identity,
-            mention_of(text) or "",
-            str(right[0]) if right else "",
-            answers.get(identity, ""),
+            identity, mention_of(text) or "", str(right[0]) if right else "", answers.get(identity, "")
         )
         grouped.setdefault(document_name(identity), []).append((text, mention))
     for name, listed in grouped.items():
@@ -290,8 +278,7 @@ def mentions_section(scored: Sequence[Scored], most: int = DOCUMENTS) -> Section
 
 SHORT = {"accuracy": "Accuracy", "em": "EM", "f1": "F1", "rougel": "Rouge-L"}
 KILT_SHORT = {"accuracy": "KILT-AC", "em": "KILT-EM", "f1": "KILT-F1", "rougel": "KILT-RL"}
-ONE_METRIC = ("fc", "el")
-"""Tasks whose tables in the paper's appendix give accuracy alone."""
+ONE_METRIC = ("fc", "el")  # Tasks whose tables in the paper's appendix give accuracy alone
 NO_GOLD = "no gold"
 NOTE = (
     f"Percent, with {interval_note('gold page')}. A dash: not predicted. {NO_GOLD.capitalize()}: the "
@@ -344,9 +331,7 @@ def overview_tables(scored: Sequence[Scored], split: str) -> list[Table]:
         (5, "KILT scores", lambda d: f"KILT-{d.metric}"),
     ):
         cells = {(s.system.name, s.dataset.name): _cell(s, metric(s.dataset)) for s in scored}
-        rows: list[Sequence[Cell]] = [
-            (name, *(cells.get((name, d.name)) for d in used)) for name in names
-        ]
+        rows: list[Sequence[Cell]] = [(name, *(cells.get((name, d.name)) for d in used)) for name in names]
         heads = [d.label if number == 4 else f"{d.label} ({_short(metric(d))})" for d in used]
         if any(cell is not None for row in rows for cell in row[1:]):
             tables.append(
@@ -375,9 +360,7 @@ def dataset_table(dataset: Dataset, scored: Sequence[Scored]) -> Table:
     """One of Tables 7 to 17: every system on one dataset, dev and test."""
     metrics = [dataset.metric]
     if dataset.task not in ONE_METRIC:
-        metrics = list(
-            dict.fromkeys(["rougel", "f1"] if dataset.name == "wow" else [*metrics, "f1"])
-        )
+        metrics = list(dict.fromkeys(["rougel", "f1"] if dataset.name == "wow" else [*metrics, "f1"]))
     wanted = ["Rprec", "recall@5", *metrics, *(f"KILT-{m}" for m in metrics)]
     heads = ["R-Precision", "Recall@5", *(SHORT[m] for m in metrics)]
     heads += [KILT_SHORT[m] for m in metrics]

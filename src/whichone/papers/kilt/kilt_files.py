@@ -1,7 +1,5 @@
 """KILT's files read as queries on disk, every bad line named; benchmarks and answers written as such files."""
 
-from __future__ import annotations
-
 import tarfile
 from array import array
 from collections.abc import Iterator, Sequence
@@ -162,9 +160,7 @@ def _as_test(query: Query) -> Query:
     return msgspec.structs.replace(query, attributes={**query.attributes, "split": "test"})
 
 
-def _query(
-    read: ReadFile, record: Any, line: int, originals: Originals | None, source: str
-) -> Query:
+def _query(read: ReadFile, record: Any, line: int, originals: Originals | None, source: str) -> Query:
     where = {"dataset": read.dataset.name if read.dataset else read.path.name.split(".")[0]}
     try:
         own = str(record.get("id")).strip() if isinstance(record, dict) else ""
@@ -226,9 +222,7 @@ def export_kilt(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     return {name: _write(out / name, queries) for name, queries in files.items()}
 
 
-def export_kilt_answers(
-    folder: str | Path, out: str | Path, benchmark: str | None = None
-) -> dict[str, int]:
+def export_kilt_answers(folder: str | Path, out: str | Path, benchmark: str | None = None) -> dict[str, int]:
     """Answers as KILT's predictions: one .jsonl file, or a folder with a file a dataset, named as its gold.
 
     In a folder a record is called as in its published file, as the official programs compare them.

@@ -1,7 +1,5 @@
 """The scores of KILT's programs on their records, and the same as measures of runs and answers."""
 
-from __future__ import annotations
-
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
@@ -35,9 +33,7 @@ class Unreadable(Exception):
 class RecordReader:
     """Decodes lines of one kind of file into records that keep only the named provenance keys."""
 
-    def __init__(
-        self, kind: str, provenance_keys: Sequence[str], record_keys: Sequence[str]
-    ) -> None:
+    def __init__(self, kind: str, provenance_keys: Sequence[str], record_keys: Sequence[str]) -> None:
         self._fields = {key: f"key_{n}" for n, key in enumerate(dict.fromkeys(provenance_keys))}
         entry = msgspec.defstruct(
             f"{kind}Provenance",
@@ -141,9 +137,7 @@ class IdMaker:
             values = list(map(self._get, output.provenance))
             full = partial = frozenset(self._ids(values))
             if self._several:
-                partial = frozenset(
-                    JOINT.join(as_id(p) for p in v if p is not UNSET) for v in values
-                )
+                partial = frozenset(JOINT.join(as_id(p) for p in v if p is not UNSET) for v in values)
             elif UNSET in values:
                 partial = full | {""}
             complete.append(full)
@@ -221,9 +215,7 @@ def _gated(name: str, value: Value) -> Maker:
 
     def measure(k: int | None) -> Measure:
         no_depth(name, k)
-        label = (
-            f"{name.removeprefix('kilt_')}, where the answer's first R pages are an evidence set's"
-        )
+        label = f"{name.removeprefix('kilt_')}, where the answer's first R pages are an evidence set's"
         return Measure(name, gated, label=label, of="answers")
 
     return measure

@@ -5,8 +5,6 @@ stays in `attributes` and is laid over our own fields on the way out, so that an
 answer, an answer that is null, a numeric id or a field nobody has heard of come back as they were.
 """
 
-from __future__ import annotations
-
 import functools
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -24,11 +22,10 @@ Task: TypeAlias = Literal["fc", "el", "sf", "qa", "dialogue"]
 Split: TypeAlias = Literal["train", "dev", "test"]
 SOURCE = "enwiki"
 START, END, SEPARATOR = "[START_ENT]", "[END_ENT]", "[SEP]"
-KEPT = "kilt"
-"""The attribute of a query that contains what its record has beyond our fields."""
+KEPT = "kilt"  # The attribute of a query that contains what its record has beyond our fields
 ABSENT = "absent"
+# Begins the key of a page that a record names by its title alone, where no snapshot resolves it.
 UNKNOWN_PAGE = "?"
-"""Begins the key of a page that a record names by its title alone, where no snapshot resolves it."""
 
 _SPAN = {
     "start_paragraph": "start_paragraph_id",
@@ -171,9 +168,7 @@ def _plain_output(output: Output) -> dict[str, Any]:
     if output.provenance:
         record["provenance"] = [
             _overlaid(
-                _entry(
-                    e.page.partition(":")[2], e.title, tuple(getattr(e, ours) for ours in _SPAN)
-                ),
+                _entry(e.page.partition(":")[2], e.title, tuple(getattr(e, ours) for ours in _SPAN)),
                 e.attributes,
             )
             for e in output.provenance[0]
@@ -195,11 +190,7 @@ def _remainder(record: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str,
 
     Lists of `plain` represent lists whose entries keep their own remainders.
     """
-    kept = {
-        key: value
-        for key, value in record.items()
-        if key not in plain or not _same(plain[key], value)
-    }
+    kept = {key: value for key, value in record.items() if key not in plain or not _same(plain[key], value)}
     if ABSENT in kept:
         raise NotKilt(f"a field is called {ABSENT!r}, which is whichone's own word")
     absent = [key for key in plain if key not in record]
@@ -297,8 +288,7 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
 def datasets() -> dict[str, Dataset]:
     text = resources.files(__package__).joinpath("datasets.toml").read_text("utf-8")
     return {
-        name: msgspec.convert({"name": name, **entry}, Dataset)
-        for name, entry in tomllib.loads(text).items()
+        name: msgspec.convert({"name": name, **entry}, Dataset) for name, entry in tomllib.loads(text).items()
     }
 
 
@@ -308,8 +298,7 @@ def dataset(name: str) -> Dataset:
     word = OTHER_NAMES.get(word, word)
     if word not in datasets():
         raise UsageError(
-            f"KILT has no dataset called {name!r}",
-            hint=did_you_mean(word, [*datasets(), *OTHER_NAMES]),
+            f"KILT has no dataset called {name!r}", hint=did_you_mean(word, [*datasets(), *OTHER_NAMES])
         )
     return datasets()[word]
 

@@ -1,7 +1,5 @@
 """What reports and statistics say of a benchmark of KILT's kind: the paper's tables and figures over it."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -17,14 +15,7 @@ from whichone.files.arrow_records import Seen, blocks
 from whichone.measures.comparison import check_comparable
 from whichone.measures.intervals import cluster_note
 from whichone.measures.measure import parse_measure, parse_measures
-from whichone.measures.scores import (
-    Scores,
-    estimate,
-    groups_of,
-    score_answers,
-    score_run,
-    slice_scores,
-)
+from whichone.measures.scores import Scores, estimate, groups_of, score_answers, score_run, slice_scores
 from whichone.papers.kilt.kilt_record import KEPT, datasets
 from whichone.records import Query
 from whichone.report.name_set_tables import TASKS as NAME_SET_TABLES_TASKS
@@ -154,9 +145,7 @@ KILT_MEASURES = {"accuracy": "accuracy", "em": "em", "f1": "f1", "rougel": "roug
 OTHER_DATASETS = {"qa": "em", "sf": "accuracy", "fc": "accuracy", "el": "accuracy"}
 
 
-def answers_section(
-    answers: Sequence[Answers], benchmark: Benchmark, runs: Sequence[Run]
-) -> Section:
+def answers_section(answers: Sequence[Answers], benchmark: Benchmark, runs: Sequence[Run]) -> Section:
     """What a report of answers says by dataset."""
     tables: list[Table] = [downstream_table(answers, benchmark), kilt_table(answers, benchmark)]
     if runs and not is_kilt(benchmark.queries):  # a report of runs over KILT has its own
@@ -222,37 +211,23 @@ def _datasets(benchmark: Benchmark) -> dict[str, npt.NDArray[np.int64]]:
     """Queries by dataset, else by task."""
 
     def name(query: Query) -> str:
-        named = str(
-            query.attributes.get("dataset") or NAME_SET_TABLES_TASKS.get(query.task, query.task)
-        )
+        named = str(query.attributes.get("dataset") or NAME_SET_TABLES_TASKS.get(query.task, query.task))
         return ": ".join(filter(None, (benchmark_of(query), named)))
 
     return {str(key): rows for (key,), rows in groups_of(benchmark.queries, [name])}
 
 
 def _by_dataset(
-    answers: Sequence[Answers],
-    benchmark: Benchmark,
-    *,
-    key: str,
-    title: str,
-    note: str,
-    gated: bool,
+    answers: Sequence[Answers], benchmark: Benchmark, *, key: str, title: str, note: str, gated: bool
 ) -> Table:
     if not answers:
         raise BadInput("a table needs at least one folder of answers")
     names = sorted({_measure(query, gated) for query in benchmark.queries})
     systems = [score_answers(given, benchmark, parse_measures(names)) for given in answers]
     groups = _datasets(benchmark)
-    heads = {
-        name: _measure(benchmark.queries[int(members[0])], gated)
-        for name, members in groups.items()
-    }
+    heads = {name: _measure(benchmark.queries[int(members[0])], gated) for name, members in groups.items()}
     rows: list[Sequence[Cell]] = [
-        (
-            s.marked,
-            *(estimate(s, parse_measure(heads[name]), members) for name, members in groups.items()),
-        )
+        (s.marked, *(estimate(s, parse_measure(heads[name]), members) for name, members in groups.items()))
         for s in systems
     ]
     return Table(
@@ -267,9 +242,7 @@ def _by_dataset(
 NAMES = {True: "shared", False: "unique", None: "no gold page"}
 
 
-def namesake_section(
-    runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False
-) -> Section | None:
+def namesake_section(runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False) -> Section | None:
     """R-precision by name and by popularity; None unless KILT's queries know their names."""
     known = {key for query in benchmark.queries for key in query.attributes}
     if not is_kilt(benchmark.queries) or "shared_name" not in known:
@@ -349,9 +322,7 @@ ABSTRACTIVE = {"hotpotqa": "Short Abstractive", "eli5": "Long Abstractive"}
 _SHOWN = 200
 
 
-def runs_section(
-    runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False
-) -> Section | None:
+def runs_section(runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False) -> Section | None:
     """None for a benchmark that is not of KILT's kind."""
     if not is_kilt(benchmark.queries):
         return None
@@ -394,9 +365,7 @@ def instances_table(benchmark: Benchmark, most: int = 8) -> Table:
                 best[name] = (-number, page), query
     titles = benchmark.page_titles
     rows: list[Sequence[Cell]] = []
-    for name, ((_, page), query) in sorted(best.items(), key=lambda item: (item[1][0], item[0]))[
-        :most
-    ]:
+    for name, ((_, page), query) in sorted(best.items(), key=lambda item: (item[1][0], item[0]))[:most]:
         answer = next(iter(query.answers()), "")
         sources = (s for output in query.outputs for group in output.provenance for s in group)
         title = next((source.title for source in sources if source.page == page), None)

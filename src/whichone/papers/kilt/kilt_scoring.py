@@ -1,7 +1,5 @@
 """All KILT scores of one record, a row of numbers under the official names, and the metric of each dataset."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -224,10 +222,7 @@ class RecordScorer:
             mentions = self._mentions(provenance, golds, titles, flaws)
             ranked, wanted = pages, gold_pages
             if not self._by_page:
-                ranked, wanted = (
-                    self._guess_ids.ranked(provenance),
-                    self._gold_ids.gold(gold.output),
-                )
+                ranked, wanted = (self._guess_ids.ranked(provenance), self._gold_ids.gold(gold.output))
                 precision = r_precision(ranked.ids, wanted.complete)
             row.append(precision)
             asked = gold.input  # TriviaQA's files have none

@@ -1,7 +1,5 @@
 """A task's evidence onto a snapshot: pages first, then spans page by page, then what is kept."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,13 +13,7 @@ from whichone.files.arrow_records import Spool, blocks
 from whichone.files.lines import write_atomic, write_json_lines
 from whichone.options import OnError, Option, Seed
 from whichone.papers.kilt.convert import CONVERTERS
-from whichone.papers.kilt.evidence_text import (
-    Original,
-    OriginalEvidence,
-    TaskOutput,
-    TaskRecord,
-    read_task,
-)
+from whichone.papers.kilt.evidence_text import Original, OriginalEvidence, TaskOutput, TaskRecord, read_task
 from whichone.papers.kilt.kilt_record import (
     OTHER_NAMES,
     Dataset,
@@ -95,9 +87,7 @@ def assemble(
     outputs: list[dict[str, Any]] = []
     supported = dropped = 0
     for output, mapped_output in zip(task.outputs, mapped, strict=True):
-        good = mapped_output is not None and all(
-            piece.score >= threshold for piece in mapped_output
-        )
+        good = mapped_output is not None and all(piece.score >= threshold for piece in mapped_output)
         if mapped_output is None or good or train:
             outputs.append(_output(output, mapped_output, linking=linking))
             supported += mapped_output is not None
@@ -113,9 +103,7 @@ def assemble(
     return Kept({**record, "output": outputs, **task.rest}, dropped)
 
 
-def _output(
-    output: TaskOutput, values: Sequence[Mapped] | None, *, linking: bool = False
-) -> dict[str, Any]:
+def _output(output: TaskOutput, values: Sequence[Mapped] | None, *, linking: bool = False) -> dict[str, Any]:
     outputs: dict[str, Any] = {}
     title = next((piece.title for piece in values or () if piece.title), None) if linking else None
     if title or output.answer is not None:
@@ -155,20 +143,14 @@ Rules = Literal["paper", "published"]
 class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How to map; dataset and split are recognised by a published file's name when not given."""
 
-    dataset: Annotated[
-        str | None, Option("One of KILT's eleven; else recognised by the file's name.")
-    ] = None
-    task: Annotated[
-        Task | None, Option("Entity linking (el) maps by page, the others by span.")
-    ] = None
+    dataset: Annotated[str | None, Option("One of KILT's eleven; else recognised by the file's name.")] = None
+    task: Annotated[Task | None, Option("Entity linking (el) maps by page, the others by span.")] = None
     split: Annotated[Split | None, Option()] = None
     original: Annotated[
-        str | None,
-        Option("The tasks are the original files of this dataset: fever, nq, hotpotqa, ..."),
+        str | None, Option("The tasks are the original files of this dataset: fever, nq, hotpotqa, ...")
     ] = None
     extra: Annotated[
-        tuple[str, ...],
-        Option("With --original: FEVER's wiki-pages, WNED's RawText.", kind="exists"),
+        tuple[str, ...], Option("With --original: FEVER's wiki-pages, WNED's RawText.", kind="exists")
     ] = ()
     seed: Seed = 0
     old: Annotated[
@@ -179,9 +161,7 @@ class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
             kind="exists",
         ),
     ] = None
-    rules: Annotated[Rules, Option("What the paper says, or what the released program does.")] = (
-        "paper"
-    )
+    rules: Annotated[Rules, Option("What the paper says, or what the released program does.")] = "paper"
     tokenizer: Annotated[Literal["words", "spacy"], Option()] = "words"
     threshold: Annotated[float, Option("Least BLEU in dev and test.")] = THRESHOLD
     on_error: OnError = "fail"
@@ -190,9 +170,7 @@ class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
 ORDER = 4
 
 
-def find_pages(
-    texts: Sequence[str], pages: Iterable[SnapshotPage], tokenizer: Tokenizer
-) -> dict[str, str]:
+def find_pages(texts: Sequence[str], pages: Iterable[SnapshotPage], tokenizer: Tokenizer) -> dict[str, str]:
     """For each text the page of its best span; of equal ones the page read first."""
     wanted = {text: [t.text for t in tokenize(text, tokenizer)] for text in dict.fromkeys(texts)}
     index: dict[tuple[str, ...], list[str]] = {}
@@ -255,10 +233,7 @@ class Mapper:
         ]
 
     def _mapped(
-        self,
-        piece: OriginalEvidence,
-        pages: dict[str, str],
-        placed: dict[tuple[str, str | None], Mapped],
+        self, piece: OriginalEvidence, pages: dict[str, str], placed: dict[tuple[str, str | None], Mapped]
     ) -> Mapped:
         page = pages.get(_reference(piece))
         span = placed.get((page, piece.text)) if page else None
@@ -270,9 +245,7 @@ class Mapper:
         nameless = [piece.text or "" for piece in pieces if piece.page is None]
         if nameless:
             all_pages = find_pages(nameless, self._snapshot.pages(), self._tokenizer)
-            pages |= {
-                _reference(OriginalEvidence(None, text)): page for text, page in all_pages.items()
-            }
+            pages |= {_reference(OriginalEvidence(None, text)): page for text, page in all_pages.items()}
         return pages
 
     def _place(
@@ -312,13 +285,10 @@ def _reference(piece: OriginalEvidence) -> str:
     return piece.page if piece.page is not None else f"text: {piece.text}"
 
 
-Places = tuple[int, int, int, int]
-"""Paragraph and character of start and end, as a KILT file names a span."""
+Places = tuple[int, int, int, int]  # Paragraph and character of start and end, as a KILT file names a span
 
 
-def with_texts(
-    records: Sequence[TaskRecord], old: Snapshot | None, file: str | Path
-) -> list[TaskRecord]:
+def with_texts(records: Sequence[TaskRecord], old: Snapshot | None, file: str | Path) -> list[TaskRecord]:
     """The records with the text of each span that has none of its own.
 
     A span that the old snapshot does not hold keeps an empty text: its page alone is evidence.
@@ -378,8 +348,7 @@ def _filled(record: TaskRecord, texts: dict[tuple[str, Places], str]) -> TaskRec
 
 
 BINS = 20
-BLOCK = 20_000
-"""So many records are mapped together: each time the pages of the snapshot are read."""
+BLOCK = 20_000  # So many records are mapped together: each time the pages of the snapshot are read
 
 
 class MappingAccount(msgspec.Struct, kw_only=True):
@@ -426,9 +395,7 @@ def map_original(
     """Convert the original files of a dataset and map them."""
     key = OTHER_NAMES.get(name.lower(), name.lower())
     if key not in CONVERTERS:
-        raise UsageError(
-            f"no original format is called {name!r}", hint=did_you_mean(name, CONVERTERS)
-        )
+        raise UsageError(f"no original format is called {name!r}", hint=did_you_mean(name, CONVERTERS))
     original.names = Snapshot(base).names
     original.near = Path(out)
     records = Spool(TaskRecord, out).extend(CONVERTERS[key](original))

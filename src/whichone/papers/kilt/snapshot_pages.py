@@ -5,8 +5,6 @@ longest name of the entity that its input contains, else the page's title withou
 is shared when another entity with a page has it as its label, alias or title.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -48,9 +46,7 @@ class GoldNamesakes:
         self.gold: dict[str, GoldPage] = {}
         self.sets: dict[str, NameSet] = {}
         with connect() as connection:
-            connection.register(
-                "gold", pa.table({"page": pa.array(sorted(set(gold)), pa.string())})
-            )
+            connection.register("gold", pa.table({"page": pa.array(sorted(set(gold)), pa.string())}))
             self._read_gold(connection)
             self._read_bearers(connection)
 
@@ -58,9 +54,7 @@ class GoldNamesakes:
         """The query with its entity, its name set, its role and its popularity."""
         pages = [self.gold[page] for page in _in_order(query) if page in self.gold]
         chosen = [(page, self._set(query, page)) for page in pages]
-        page, name_set = next(
-            ((p, s) for p, s in chosen if s), chosen[0] if chosen else (None, None)
-        )
+        page, name_set = next(((p, s) for p, s in chosen if s), chosen[0] if chosen else (None, None))
         attributes: dict[str, Any] = {
             **query.attributes,
             "gold_entities": [p.entity for p in pages],
@@ -76,11 +70,7 @@ class GoldNamesakes:
             name_set=name_set.id if name_set else None,
             entity=page.entity,
             role=bearer.role if bearer and name_set else None,
-            attributes={
-                **attributes,
-                "popularity": popularity,
-                "popularity_bin": popularity_bin(popularity),
-            },
+            attributes={**attributes, "popularity": popularity, "popularity_bin": popularity_bin(popularity)},
         )
 
     def _set(self, query: Query, page: GoldPage) -> NameSet | None:
@@ -143,9 +133,7 @@ class GoldNamesakes:
 
     def _table(self, name: str) -> str:
         if not self._folder.has(f"{name}.parquet"):
-            empty = (
-                "null::text as key, null::text as entity, null::text as kind, null::text as title"
-            )
+            empty = "null::text as key, null::text as entity, null::text as kind, null::text as title"
             return f"(select {empty}, 0 as views where false)"
         return tables_sql(self._folder.parts(name))
 
@@ -309,11 +297,7 @@ class Snapshot:
         wanted = None if values is None else pa.array(sorted(set(values)), pa.string())
         if wanted is None or len(wanted):
             for batch in self._batches(table, columns):
-                chosen = (
-                    batch
-                    if wanted is None
-                    else batch.filter(pc.is_in(batch[key], value_set=wanted))
-                )
+                chosen = batch if wanted is None else batch.filter(pc.is_in(batch[key], value_set=wanted))
                 yield from chosen.to_pylist()
 
     def _batches(self, table: str, columns: list[str]) -> Iterator[pa.RecordBatch]:

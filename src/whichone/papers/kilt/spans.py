@@ -12,8 +12,6 @@ never looked at, and the result is the same:
 - matches are counted up as a span grows, not anew for each.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import sys
@@ -71,8 +69,7 @@ def brevity_penalty(reference: int, hypothesis: int) -> float:
     return 1.0 if hypothesis > reference else math.exp(1 - reference / hypothesis)
 
 
-Counts = tuple[int, ...]
-"""Matches by order."""
+Counts = tuple[int, ...]  # Matches by order
 
 
 class EvidenceGrams:
@@ -89,10 +86,7 @@ class EvidenceGrams:
         if not any((word,) in self.grams[0] for word in words):
             return 0.0
         return self.value(
-            tuple(
-                (self.grams[order] & ngrams(words, order + 1)).total()
-                for order in range(self.orders)
-            )
+            tuple((self.grams[order] & ngrams(words, order + 1)).total() for order in range(self.orders))
         )
 
     def value(self, matches: Counts) -> float:
@@ -155,8 +149,7 @@ _CHARACTER_WORDS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # kana and Han sta
 _WORD = re.compile(rf"[{_CHARACTER_WORDS}]|[^\W{_CHARACTER_WORDS}]+")
 _THREE_BYTES = re.compile(r"[^\u0000-\u07ff]")
 
-Tokenizer = Callable[[str], list[tuple[str, int]]]
-"""Tokens with the character each begins at."""
+Tokenizer = Callable[[str], list[tuple[str, int]]]  # Tokens with the character each begins at
 
 
 class PlacedToken(msgspec.Struct, frozen=True, gc=False):
@@ -214,8 +207,7 @@ def _spacy() -> Tokenizer:
     return lambda text: [(token.text, token.idx) for token in pipeline(text)]
 
 
-THRESHOLD = 0.5
-"""Evaluation sets keep an output when all of its spans reach it."""
+THRESHOLD = 0.5  # Evaluation sets keep an output when all of its spans reach it
 
 
 class EvidenceSpan(msgspec.Struct, frozen=True):
@@ -228,10 +220,9 @@ class EvidenceSpan(msgspec.Struct, frozen=True):
     tokens: int = 0
 
 
-Page = Sequence[Sequence[PlacedToken]]
-"""The tokens of a page's paragraphs."""
+Page = Sequence[Sequence[PlacedToken]]  # The tokens of a page's paragraphs
+# Score (negative), length, paragraph, first and last token: the least is the best.
 Key = tuple[float, int, int, int, int]
-"""Score (negative), length, paragraph, first and last token: the least is the best."""
 
 
 def page_tokens(paragraphs: Sequence[str], tokenizer: Tokenizer = words) -> Page:
@@ -239,10 +230,7 @@ def page_tokens(paragraphs: Sequence[str], tokenizer: Tokenizer = words) -> Page
 
 
 def best_span(
-    evidence: str,
-    paragraphs: Sequence[str],
-    tokens: Page | None = None,
-    tokenizer: Tokenizer = words,
+    evidence: str, paragraphs: Sequence[str], tokens: Page | None = None, tokenizer: Tokenizer = words
 ) -> EvidenceSpan | None:
     """The best span of a page; None when no paragraph has a word of the evidence."""
     if span := verbatim(evidence, paragraphs):
@@ -396,10 +384,7 @@ class _Matcher:
         last = text.count(" ", 0, max(start, start + len(answer) - 1))
         end = kept[last]
         return PublishedMatch(
-            number,
-            paragraph.starts[kept[first]],
-            paragraph.starts[end] + len(paragraph.words[end]),
-            1.0,
+            number, paragraph.starts[kept[first]], paragraph.starts[end] + len(paragraph.words[end]), 1.0
         )
 
 
@@ -447,9 +432,7 @@ class _Best(msgspec.Struct):
     last: int = NOWHERE
 
 
-def _search(
-    matcher: _Matcher, paragraphs: Sequence[_Paragraph], candidates: Sequence[int]
-) -> PublishedMatch:
+def _search(matcher: _Matcher, paragraphs: Sequence[_Paragraph], candidates: Sequence[int]) -> PublishedMatch:
     best = _Best()
     for number in candidates:
         words, size = paragraphs[number].words, len(matcher.tokens)

@@ -132,9 +132,4 @@ class PredictionInspector:
 
 
 def _entries(gold: Any) -> list[Any]:
-    return [
-        entry
-        for output in gold.output
-        if output.provenance is not UNSET
-        for entry in output.provenance
-    ]
+    return [entry for output in gold.output if output.provenance is not UNSET for entry in output.provenance]

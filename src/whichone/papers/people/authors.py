@@ -1,7 +1,5 @@
 """Inventors by their mentions, how sure their labels are, and questions that a clue decides or leaves open."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import tomllib
@@ -16,11 +14,10 @@ from whichone.names import name_key
 from whichone.papers.people.mentions import InventorMention
 from whichone.records import Bearer, NameSet, Output, Provenance, Query, page_id
 
-KINDS = ("assignee", "field", "place", "co-inventor")
-"""What can tell two inventors of one name apart."""
+KINDS = ("assignee", "field", "place", "co-inventor")  # What can tell two inventors of one name apart
 
+# After this day mentions of the labelled people are, but for a few, without a label.
 LABELLED_UNTIL = "2021-12-31"
-"""After this day mentions of the labelled people are, but for a few, without a label."""
 
 _LEGAL = re.compile(
     r"\b(incorporated|inc|corporation|corp|company|co|limited|ltd|llc|llp|lp|gmbh|ag|kg|sa|nv|bv|plc|"
@@ -50,8 +47,7 @@ class NamedInventor(msgspec.Struct, frozen=True):
         return tuple(sorted({patent_page(m.patent) for m in self.mentions}))
 
 
-PATENT = "patent"
-"""Begins the ids of pages."""
+PATENT = "patent"  # Begins the ids of pages
 
 
 def patent_page(patent: str) -> str:
@@ -88,9 +84,7 @@ def people_by_name(
     return shared
 
 
-def kept_mentions(
-    mentions: Sequence[InventorMention], removed: Collection[str]
-) -> list[InventorMention]:
+def kept_mentions(mentions: Sequence[InventorMention], removed: Collection[str]) -> list[InventorMention]:
     """Without those of removed people: by inventor, mention or patent id, or by name."""
     left_out = {name_key(entry) for entry in removed} | set(removed)
     labels = hand_labels(mentions)
@@ -131,11 +125,7 @@ def _person(
     own = {name_key(m.name) for m in ordered}
     under_name = [m for m in ordered if name_key(m.name) == key]
     return NamedInventor(
-        f"{identity}/{key}",
-        name,
-        ordered,
-        _values(ordered, own, fields),
-        _values(under_name, own, fields),
+        f"{identity}/{key}", name, ordered, _values(ordered, own, fields), _values(under_name, own, fields)
     )
 
 
@@ -217,8 +207,7 @@ def _share(part: int, whole: int) -> float | None:
 
 ASKED = (*KINDS, "patent")
 SHARES = {"train": 60, "dev": 20, "test": 20}
-MOST_ANSWERS = 50
-"""Titles and co-inventors of people with hundreds of patents; the most usual are kept."""
+MOST_ANSWERS = 50  # Titles and co-inventors of people with hundreds of patents; the most usual are kept
 
 
 class InventorWordings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -279,9 +268,7 @@ def _asked(person: NamedInventor, clue: str, seed: int) -> str | None:
     return min(known, key=lambda kind: _number("asked", person.id, clue, kind, seed), default=None)
 
 
-def _without_clue(
-    name: str, people: Sequence[NamedInventor], seed: int
-) -> tuple[NamedInventor, str] | None:
+def _without_clue(name: str, people: Sequence[NamedInventor], seed: int) -> tuple[NamedInventor, str] | None:
     """A question that two or more bearers have an answer to, and the one whose answer is kept as gold."""
     for asked in sorted(ASKED, key=lambda kind: _number("open", name, kind, seed)):
         having = [person for person in people if _answers(person, asked)]

@@ -1,7 +1,5 @@
 """The archive of inventor mentions in, a benchmark of inventors of one name out."""
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,9 +49,7 @@ STATEMENT = """
 """
 
 
-def card(
-    queries: Sequence[Query], sets: Sequence[NameSet], patents: int, error: Mapping[str, Any]
-) -> str:
+def card(queries: Sequence[Query], sets: Sequence[NameSet], patents: int, error: Mapping[str, Any]) -> str:
     bearers = [bearer for name_set in sets for bearer in name_set.bearers]
     most = max(sets, key=lambda s: len(s.bearers))
     splits = Counter(str(q.attributes["split"]) for q in queries)
@@ -210,6 +206,10 @@ def removed_people(more: str | None) -> frozenset[str]:
     return frozenset(entry for entry in entries if entry and not entry.startswith("#"))
 
 
+# The inventors that an operator has: PatentsView's own and what their patents say, without the labels by hand.
+#
+# Where PatentsView splits or mixes people, so does the catalogue. Its name begins the ids of the patents' pages,
+# which are those of the benchmark's corpus.
 CATALOGUE = f"""\
 name = "{PATENT}"
 file = "inventors.jsonl"
@@ -231,15 +231,9 @@ column = "co-inventor"
 [documents]
 file = "patents.jsonl"
 """
-"""The inventors that an operator has: PatentsView's own and what their patents say, without the labels by hand.
-
-Where PatentsView splits or mixes people, so does the catalogue. Its name begins the ids of the patents' pages,
-which are those of the benchmark's corpus."""
 
 
-def inventors(
-    mentions: Iterable[InventorMention], fields: Mapping[str, str]
-) -> Iterator[dict[str, Any]]:
+def inventors(mentions: Iterable[InventorMention], fields: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """PatentsView's inventors as rows of a catalogue; of names and values the most usual first."""
     grouped: dict[str, list[InventorMention]] = {}
     for mention in mentions:
@@ -255,35 +249,22 @@ def inventors(
             "assignee": _usual(a for m in own for a in m.assignees),
             "field": _usual(fields[m.field] for m in own if m.field in fields),
             "town": _usual(m.city for m in own if m.city),
-            "co-inventor": _usual(
-                n for m in own for n in m.inventors if name_key(n) not in written
-            ),
+            "co-inventor": _usual(n for m in own for n in m.inventors if name_key(n) not in written),
         }
 
 
-def patents(
-    mentions: Iterable[InventorMention], fields: Mapping[str, str]
-) -> Iterator[dict[str, Any]]:
+def patents(mentions: Iterable[InventorMention], fields: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """The patents as documents; each belongs to one inventor, the first of those that PatentsView knows."""
     grouped = patents_of(mentions)
     for passage in patent_passages(grouped, fields):
         own = grouped[page_of(passage.id)]
         place = {name_key(name): n for n, name in reversed([*enumerate(own[0].inventors)])}
         first = min(own, key=lambda m: (place.get(name_key(m.name), len(place)), m.id))
-        yield {
-            "id": first.patent,
-            "owner": first.predicted,
-            "title": passage.title,
-            "text": passage.text,
-        }
+        yield {"id": first.patent, "owner": first.predicted, "title": passage.title, "text": passage.text}
 
 
 def keep_knowledge(
-    out: str | Path,
-    *,
-    file: str | Path | None = None,
-    without: str | None = None,
-    overwrite: bool = False,
+    out: str | Path, *, file: str | Path | None = None, without: str | None = None, overwrite: bool = False
 ) -> Manifest:
     """A knowledge base of the inventors, taken in as any catalogue is."""
     removed, named = removed_people(without), fields()

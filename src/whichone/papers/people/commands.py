@@ -1,7 +1,5 @@
 """The commands that Inventors brings."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -34,10 +32,7 @@ def with_knowledge(function: Callable[..., None]) -> Callable[..., None]:
             from whichone.papers.people.build_people import keep_knowledge
 
             keep_knowledge(
-                knowledge,
-                file=values["file"],
-                without=values["without"],
-                overwrite=values["overwrite"],
+                knowledge, file=values["file"], without=values["without"], overwrite=values["overwrite"]
             )
 
     return command
@@ -55,8 +50,7 @@ def build_inventors_command(
     file: Annotated[
         str | None,
         Option(
-            "The archive, where it is not the one that `whichone fetch inventors` brought.",
-            kind="exists",
+            "The archive, where it is not the one that `whichone fetch inventors` brought.", kind="exists"
         ),
     ] = None,
     most: Annotated[

@@ -1,7 +1,5 @@
 """The archive's three tables as mentions: an inventor's name on a patent, with what the patent says."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,8 +13,7 @@ from whichone.benchmarks.by_name import find_files
 from whichone.errors import BadInput, Missing
 from whichone.files.folder import file_hash
 
-PREDICTED = "disamb_inventor_id_20220630"
-"""The newest of PatentsView's own disambiguations in the archive."""
+PREDICTED = "disamb_inventor_id_20220630"  # The newest of PatentsView's own disambiguations in the archive
 
 _TABLES = ("pv-data.parquet", "pv-predictions.parquet", "pv-reference.parquet")
 _COLUMNS = (
@@ -151,9 +148,7 @@ def _first(values: Sequence[str | None] | None, places: Sequence[str | None] | N
     return ordered[0] or "" if ordered else ""
 
 
-def _in_order(
-    values: Sequence[str | None] | None, places: Sequence[str | None] | None
-) -> list[str | None]:
+def _in_order(values: Sequence[str | None] | None, places: Sequence[str | None] | None) -> list[str | None]:
     """Values by the numbers beside them; lists come in no order."""
     if not values or not places or len(values) != len(places):
         return list(values or ())

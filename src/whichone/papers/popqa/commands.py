@@ -1,7 +1,5 @@
 """The commands of PopQA."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import click
@@ -24,8 +22,7 @@ def score_popqa_command(
     parametric: Annotated[
         str | None,
         Option(
-            "Predictions without retrieval: gives the popularity below which retrieval helps.",
-            kind="exists",
+            "Predictions without retrieval: gives the popularity below which retrieval helps.", kind="exists"
         ),
     ] = None,
     splits: Annotated[int, Option("Random splits for the threshold.")] = 100,
@@ -54,9 +51,7 @@ def score_popqa_command(
     scores = summary(judged)
     if parametric:
         without = judge(queries, read_predictions(parametric, queries, field))
-        scores["adaptive_retrieval"] = compare_with_parametric(
-            judged, without, splits=splits, seed=seed
-        )
+        scores["adaptive_retrieval"] = compare_with_parametric(judged, without, splits=splits, seed=seed)
     if per_query:
         write_rows(per_query, rows(judged))
     if as_json:
@@ -113,7 +108,5 @@ def import_popqa_command(
     from whichone.papers.popqa.popqa import read_popqa
 
     about = "PopQA: questions about one fact, with the subject's monthly page views (`s_pop`)."
-    created = import_published(
-        read_popqa(file), passages, benchmark, name=called, files=[file], about=about
-    )
+    created = import_published(read_popqa(file), passages, benchmark, name=called, files=[file], about=about)
     emit_benchmark(created, as_json)

@@ -1,7 +1,5 @@
 """PopQA's questions and scores: is the answer in the output, at which popularity, and does retrieval help there?"""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -108,9 +106,7 @@ def write_popqa(path: str | Path, queries: Iterable[Query]) -> int:
         data = "".join(json.dumps(row) + "\n" for row in rows).encode()
     elif path.suffix == ".tsv":
         text = io.StringIO()
-        writer = csv.DictWriter(
-            text, COLUMNS, delimiter="\t", extrasaction="ignore", lineterminator="\n"
-        )
+        writer = csv.DictWriter(text, COLUMNS, delimiter="\t", extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         data = text.getvalue().encode()
@@ -227,9 +223,7 @@ def adaptive_retrieval(
     for outcome in outcomes:
         by_relation.setdefault(outcome.relation, []).append(outcome)
     if not any(len(members) > 1 for members in by_relation.values()):
-        raise BadInput(
-            "no relation has two questions with a popularity: there is nothing to fit and test on"
-        )
+        raise BadInput("no relation has two questions with a popularity: there is nothing to fit and test on")
     rng = random.Random(seed)
     results = [_one_split(by_relation, rng) for _ in range(splits)]
     means = [sum(column) / len(results) for column in zip(*results, strict=True)]
@@ -243,8 +237,7 @@ def adaptive_retrieval(
         splits=splits,
         questions=len(outcomes),
         thresholds={
-            relation: _popularity(fit_threshold(members))
-            for relation, members in sorted(by_relation.items())
+            relation: _popularity(fit_threshold(members)) for relation, members in sorted(by_relation.items())
         },
     )
 
@@ -278,9 +271,7 @@ def correct(answers: Sequence[str], prediction: str) -> bool:
     The prediction keeps its case: "POLITICIAN" does not hold "politician".
     """
     return any(
-        form in prediction
-        for answer in answers
-        for form in (answer, answer.lower(), answer.capitalize())
+        form in prediction for answer in answers for form in (answer, answer.lower(), answer.capitalize())
     )
 
 
@@ -300,9 +291,7 @@ FIELDS = ("prediction", "pred", "output", "generation", "response", "answer", "t
 _IDS = ("id", "qid", "query", "question_id")
 
 
-def read_predictions(
-    path: str | Path, queries: Sequence[Query], field: str | None = None
-) -> dict[str, str]:
+def read_predictions(path: str | Path, queries: Sequence[Query], field: str | None = None) -> dict[str, str]:
     """The prediction for each query, by query id.
 
     Records (.jsonl, .json, .tsv, .csv) with an id or the question; a JSON object of id and text; or
@@ -319,8 +308,7 @@ def read_predictions(
         if isinstance(document, list) and not any(isinstance(row, dict) for row in document):
             if len(document) != len(queries):
                 raise BadInput(
-                    f"{len(document)} predictions without ids for {len(queries)} questions",
-                    file=path,
+                    f"{len(document)} predictions without ids for {len(queries)} questions", file=path
                 )
             pairs = zip((q.id for q in queries), document, strict=True)
             return _checked(dict(pairs), queries, path)
@@ -421,9 +409,7 @@ def _estimate(values: Sequence[bool], judged: Sequence[PopqaVerdict]) -> dict[st
     return estimate.brief()
 
 
-def _grouped(
-    judged: Sequence[PopqaVerdict], key: Callable[[PopqaVerdict], str]
-) -> dict[str, dict[str, Any]]:
+def _grouped(judged: Sequence[PopqaVerdict], key: Callable[[PopqaVerdict], str]) -> dict[str, dict[str, Any]]:
     groups: dict[str, list[PopqaVerdict]] = {}
     for judgement in judged:
         groups.setdefault(key(judgement), []).append(judgement)

@@ -1,7 +1,5 @@
 """What all adapters share: the id rule, scores best first, and a first question asked alone."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib
@@ -117,18 +115,12 @@ class IdRule:
             text = value(hit, self.field)
             message = f"ids={self.text}: the corpus has no such {self._noun}: {text!r}"
             if self.kind == "title" and (several := self._corpus.pages_titled(str(text))):
-                message = (
-                    f"ids={self.text}: {len(several):,} pages are titled {text!r}: return page ids"
-                )
+                message = f"ids={self.text}: {len(several):,} pages are titled {text!r}: return page ids"
         return BadInput(message, ids=[question], hint=hint)
 
     @property
     def _noun(self) -> str:
-        return (
-            "page or passage"
-            if self.kind == "any"
-            else f"{self.kind} id".replace("title id", "title")
-        )
+        return "page or passage" if self.kind == "any" else f"{self.kind} id".replace("title id", "title")
 
     def _other_rules(self, hits: Sequence[Hit]) -> list[str]:
         fields: list[str | None] = [None, *sorted({str(f) for hit in hits for f in hit.metadata})]
@@ -267,9 +259,7 @@ def missing(package: str, error: ImportError) -> Missing:
 
 
 Search = Callable[..., Any]
-MEND_IT = (
-    "fix it and start again: finished blocks are kept; or --on-error skip keeps it as a failure"
-)
+MEND_IT = "fix it and start again: finished blocks are kept; or --on-error skip keeps it as a failure"
 
 
 class FunctionRetriever:
@@ -279,9 +269,7 @@ class FunctionRetriever:
     sequence; `k` is passed when the function has a second parameter, or one that is called k.
     """
 
-    def __init__(
-        self, search: Search, *, batched: bool | None = None, name: str | None = None
-    ) -> None:
+    def __init__(self, search: Search, *, batched: bool | None = None, name: str | None = None) -> None:
         if not callable(search):
             raise UsageError(f"a retriever is a function or has a search method, not {search!r}")
         if inspect.iscoroutinefunction(search):
@@ -320,9 +308,7 @@ class FunctionRetriever:
             raise
         except (Exception, SystemExit) as error:
             raise BadInput(
-                f"{self.name} failed: {type(error).__name__}: {error}",
-                ids=[question.id],
-                hint=MEND_IT,
+                f"{self.name} failed: {type(error).__name__}: {error}", ids=[question.id], hint=MEND_IT
             ) from error
 
     def _cut(self, given: Ranking, k: int) -> Ranking:
@@ -346,13 +332,9 @@ def ranking(question: str, result: Any) -> Ranking:
             hint="return [] where nothing is found",
         )
     if isinstance(result, str | bytes):
-        raise BadInput(
-            f"a text came back ({result[:40]!r}), where a list of ids is expected", ids=[question]
-        )
+        raise BadInput(f"a text came back ({result[:40]!r}), where a list of ids is expected", ids=[question])
     if isinstance(result, set | frozenset):
-        raise BadInput(
-            "a set came back, which has no order", ids=[question], hint="give a list, best first"
-        )
+        raise BadInput("a set came back, which has no order", ids=[question], hint="give a list, best first")
     if isinstance(result, dict):
         result = sorted(result.items(), key=lambda pair: -pair[1])
     items = list(result)
@@ -441,8 +423,7 @@ def load_function(place: str) -> Any:
         ) from error
     except Exception as error:
         raise BadInput(
-            f"{module} fails when it is imported: {type(error).__name__}: {error}",
-            where=_raised_at(error),
+            f"{module} fails when it is imported: {type(error).__name__}: {error}", where=_raised_at(error)
         ) from error
     for part in attribute.split("."):
         if not hasattr(loaded, part):

@@ -20,9 +20,7 @@ class Mteb(Adapted):
     An encoder is wrapped as mteb itself wraps it for retrieval tasks.
     """
 
-    def __init__(
-        self, corpus: Corpus, model: Any, *, ids: str = "passage", language: str = "en"
-    ) -> None:
+    def __init__(self, corpus: Corpus, model: Any, *, ids: str = "passage", language: str = "en") -> None:
         super().__init__(corpus, ids=ids)
         self._model = _searcher(model)
         self._about: dict[str, Any] = {
@@ -62,8 +60,7 @@ class Mteb(Adapted):
         queries = Dataset.from_dict({"id": numbers, "text": texts})
         rankings = self._model.search(queries, top_k=k, top_ranked=None, **self._about)
         return [
-            [Hit(i, float(s)) for i, s in sorted(rankings.get(n, {}).items(), key=_best)[:k]]
-            for n in numbers
+            [Hit(i, float(s)) for i, s in sorted(rankings.get(n, {}).items(), key=_best)[:k]] for n in numbers
         ]
 
 
@@ -137,16 +134,12 @@ class Haystack(Adapted):
         except ImportError as error:
             raise missing("haystack-ai", error) from error
         if not callable(getattr(asked, "run", None)):
-            raise UsageError(
-                f"a Haystack component or pipeline is wanted, not {type(asked).__name__}"
-            )
+            raise UsageError(f"a Haystack component or pipeline is wanted, not {type(asked).__name__}")
         self._asked = asked
         self._pipeline = isinstance(asked, Pipeline)
 
     @classmethod
-    def over(
-        cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage"
-    ) -> Haystack:
+    def over(cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage") -> Haystack:
         os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # an evaluation reports nobody
         return cls(corpus, user_object(make, corpus, "haystack"), ids=ids)
 
@@ -210,9 +203,7 @@ class LangChain(Adapted):
         self._scored = isinstance(asked, VectorStore)
 
     @classmethod
-    def over(
-        cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage"
-    ) -> LangChain:
+    def over(cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage") -> LangChain:
         return cls(corpus, user_object(make, corpus, "langchain"), ids=ids)
 
     def describe(self) -> dict[str, Any]:
@@ -220,14 +211,9 @@ class LangChain(Adapted):
 
     def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
         if not self._scored:
-            return [
-                [_langchain_hit(d) for d in documents] for documents in self._asked.batch(texts)
-            ]
+            return [[_langchain_hit(d) for d in documents] for documents in self._asked.batch(texts)]
         pairs = [self._asked.similarity_search_with_score(text, k=k) for text in texts]
-        return [
-            [_langchain_hit(document, score) for document, score in documents]
-            for documents in pairs
-        ]
+        return [[_langchain_hit(document, score) for document, score in documents] for documents in pairs]
 
 
 def _langchain_hit(document: Any, score: float | None = None) -> Hit:
@@ -252,16 +238,12 @@ class LlamaIndex(Adapted):
         except ImportError as error:
             raise missing("llama-index-core", error) from error
         if not isinstance(asked, BaseRetriever | BaseIndex):
-            raise UsageError(
-                f"a LlamaIndex BaseRetriever or index is wanted, not {type(asked).__name__}"
-            )
+            raise UsageError(f"a LlamaIndex BaseRetriever or index is wanted, not {type(asked).__name__}")
         self._asked = asked
         self._index = isinstance(asked, BaseIndex)
 
     @classmethod
-    def over(
-        cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage"
-    ) -> LlamaIndex:
+    def over(cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage") -> LlamaIndex:
         return cls(corpus, user_object(make, corpus, "llama-index"), ids=ids)
 
     def describe(self) -> dict[str, Any]:

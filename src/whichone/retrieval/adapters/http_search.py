@@ -92,8 +92,7 @@ class Http(Adapted):
 
     def _hits(self, questions: Sequence[Question], k: int) -> dict[str, list[Hit]]:
         asked = [
-            {"id": q.id, "text": q.text} | ({"mention": q.mention} if q.mention else {})
-            for q in questions
+            {"id": q.id, "text": q.text} | ({"mention": q.mention} if q.mention else {}) for q in questions
         ]
         raw = self._post(msgspec.json.encode({"questions": asked, "k": k}))
         try:
@@ -101,8 +100,7 @@ class Http(Adapted):
         except NOT_JSON as error:
             start = raw[:80].decode("utf-8", "replace")
             raise BadInput(
-                f"the service's answer is not what is documented: {error} ({start!r})",
-                where=self.url,
+                f"the service's answer is not what is documented: {error} ({start!r})", where=self.url
             ) from error
         hits_of = {ranking.question: ranking.hits for ranking in reply.rankings}
         without = [q.id for q in questions if q.id not in hits_of]

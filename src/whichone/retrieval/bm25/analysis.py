@@ -13,15 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.errors import UsageError, did_you_mean
-from whichone.text.language import (
-    ENGLISH,
-    SNOWBALL,
-    base_code,
-    listed_stop_words,
-    stemmer_of,
-    stop_words_of,
-)
+from whichone.text.language import ENGLISH, SNOWBALL, base_code, listed_stop_words, stemmer_of, stop_words_of
 
+# The 33 words that Lucene's English analysis leaves out.
 LUCENE_STOP_WORDS = frozenset(
     [
         "a",
@@ -59,7 +53,6 @@ LUCENE_STOP_WORDS = frozenset(
         "with",
     ]
 )
-"""The 33 words that Lucene's English analysis leaves out."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SIGNS = "".join(chr(n) for n in range(128) if not chr(n).isalnum() and chr(n) != "'")
@@ -69,8 +62,7 @@ _PLAIN = str.maketrans(
 
 STOPPED = -1
 _SEVERAL = -2
-MOST_WORDS = 1_500_000
-"""So many distinct words are remembered between blocks of passages."""
+MOST_WORDS = 1_500_000  # So many distinct words are remembered between blocks of passages
 
 Keys = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int32]
@@ -101,12 +93,9 @@ def stemmer(name: str) -> Callable[[str], str]:
     import Stemmer
 
     if name not in Stemmer.algorithms():
-        raise UsageError(
-            f"there is no stemmer {name!r}", hint=did_you_mean(name, Stemmer.algorithms())
-        )
+        raise UsageError(f"there is no stemmer {name!r}", hint=did_you_mean(name, Stemmer.algorithms()))
     # its own cache of 10,000 words costs five times as much as stemming
-    stem: Callable[[str], str] = Stemmer.Stemmer(name, 0).stemWord
-    return stem
+    return Stemmer.Stemmer(name, 0).stemWord
 
 
 class Analyser:
@@ -221,5 +210,4 @@ def numbers_of(keys: Keys, wanted: list[int]) -> list[int]:
     sought = np.array(wanted, np.uint64)
     places = np.searchsorted(keys, sought)
     places[places == len(keys)] = 0
-    known: list[int] = places[keys[places] == sought].tolist()
-    return known
+    return places[keys[places] == sought].tolist()

@@ -41,8 +41,7 @@ from whichone.retrieval.bm25.postings import (
 
 
 _SHIFT = 16
-LARGEST = 1 << _SHIFT
-"""No block has more passages: their numbers inside it take two bytes."""
+LARGEST = 1 << _SHIFT  # No block has more passages: their numbers inside it take two bytes
 
 Numbers = npt.NDArray[np.int32]
 Keys = npt.NDArray[np.uint64]
@@ -178,8 +177,7 @@ def _block(
 # Blocks merged out of core: ranges of keys, each of about as many postings, each by itself.
 
 
-POSTINGS = 4_000_000
-"""About so many postings are in memory at once."""
+POSTINGS = 4_000_000  # About so many postings are in memory at once
 
 PARTS: dict[str, type[np.number[Any]]] = {
     "keys": np.uint64,
@@ -311,16 +309,13 @@ def _bounds(block: Block, wanted: Range) -> tuple[int, int]:
 # The inverted index on disk: blocks of passages made by all cores, merged out of core, opened mapped.
 
 
-BLOCK = 50_000
-"""Passages that one worker analyses at a time; at most `blocks.LARGEST`."""
+BLOCK = 50_000  # Passages that one worker analyses at a time; at most `blocks.LARGEST`.
 
-BYTES = 64 << 20
-"""A block ends where its texts are longer than this."""
+BYTES = 64 << 20  # A block ends where its texts are longer than this
 
 PIECE = 1000
 
-LAYOUT = 2
-"""Of the files; an index of another layout is made again."""
+LAYOUT = 2  # Of the files; an index of another layout is made again
 
 FILES = ("keys.npy", "frequencies.npy", "places.npy", "postings.npy", "lengths.npy", "norms.npy")
 
@@ -359,8 +354,7 @@ class Postings:
             return LOGARITHMS
         counts = np.arange(MOST + 1, dtype=np.float32)
         least: np.float32 = self.norms.min()
-        ceilings: Floats = counts / np.maximum(counts + least, np.float32(1e-30))
-        return ceilings
+        return counts / np.maximum(counts + least, np.float32(1e-30))
 
     @functools.cached_property
     def floor(self) -> np.float32:
@@ -379,8 +373,7 @@ class Postings:
         if self.compare_words is not None:
             starts = (self.places.take(terms) & ~3).tolist()
             ends = [
-                int(self.places[t + 1]) & ~3 if t + 1 < len(self.places) else self.words.nbytes
-                for t in terms
+                int(self.places[t + 1]) & ~3 if t + 1 < len(self.places) else self.words.nbytes for t in terms
             ]
             self.compare_words(zip(starts, ends, strict=True))
 

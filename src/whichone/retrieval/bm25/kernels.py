@@ -11,8 +11,6 @@ value in each process, so that nothing would ever be taken from there; and a fun
 them are functions of this one file, which is imported where numba is.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numba
@@ -20,8 +18,7 @@ import numpy as np
 
 from whichone.retrieval.bm25.postings import BLOCK
 
-NEAR = 48
-"""A list is read through where each of so many of its entries, on average, would be looked for."""
+NEAR = 48  # A list is read through where each of so many of its entries, on average, would be looked for
 
 
 @numba.njit(cache=True, nogil=True)
@@ -30,13 +27,7 @@ def parts(place, frequency, words):  # type: ignore[no-untyped-def]
     start, shape = place >> 2, place & 3
     if shape == 0:
         codes = start + frequency
-        return (
-            frequency,
-            start,
-            4 * start,
-            4 * codes,
-            2 * (codes + (frequency + 15) // 16),
-        )
+        return (frequency, start, 4 * start, 4 * codes, 2 * (codes + (frequency + 15) // 16))
     entries = np.int64(words[start])
     gaps = start + 2 + 2 * ((entries + BLOCK - 1) // BLOCK)
     codes = gaps + ((entries + 3) // 4 if shape == 1 else (entries + 1) // 2)
@@ -204,9 +195,7 @@ def best(  # type: ignore[no-untyped-def]
     slack = np.float32(1 + near)
     most = np.empty(count, np.float32)
     for i in range(count):
-        most[i] = weights[i] * largest(
-            places[i], frequencies[i], rise, ceilings, words, halves, octets
-        )
+        most[i] = weights[i] * largest(places[i], frequencies[i], rise, ceilings, words, halves, octets)
     order = np.argsort(most)
     most = most[order]
     bounds = np.cumsum(most) * slack

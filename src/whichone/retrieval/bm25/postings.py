@@ -23,8 +23,7 @@ import numpy.typing as npt
 from whichone.files.mapped import PathOf, mapped_array
 
 BLOCK = 256
-MOST = 65_535
-"""A term counts at most so often in one passage."""
+MOST = 65_535  # A term counts at most so often in one passage
 
 WIDE, BYTES, SHORTS = 0, 1, 2
 _LARGEST = {BYTES: 255, SHORTS: 65_535}
@@ -36,8 +35,7 @@ Unsigned = npt.NDArray[np.unsignedinteger[Any]]
 Number = TypeVar("Number", int, Ints)
 
 _FOUR = np.array([[(n >> s) & 3 for s in (0, 2, 4, 6)] for n in range(256)], np.uint8)
-_UNPACKED = _FOUR.view(np.uint32).reshape(-1)
-"""The four 2-bit numbers of each byte, as bytes of one word."""
+_UNPACKED = _FOUR.view(np.uint32).reshape(-1)  # The four 2-bit numbers of each byte, as bytes of one word
 
 
 @dataclass(frozen=True)
@@ -61,9 +59,7 @@ def layout(words: Words, place: int, frequency: int) -> Layout:
     start, shape = place >> 2, place & 3
     if shape == WIDE:
         codes = start + frequency
-        return Layout(
-            shape, frequency, start, 4 * start, 4 * codes, 4 * (codes + _up(frequency, 16))
-        )
+        return Layout(shape, frequency, start, 4 * start, 4 * codes, 4 * (codes + _up(frequency, 16)))
     entries = int(words[start])
     gaps = start + 2 + 2 * _up(entries, BLOCK)
     codes = gaps + _up(entries, 4 if shape == BYTES else 2)
@@ -159,10 +155,7 @@ def encode(
     sizes = np.stack(
         [
             frequency + _up(frequency, 16) + above,
-            *(
-                2 + 2 * _up(n, BLOCK) + _up(n, 6 - 2 * s) + _up(n, 16) + above
-                for s, n in entries.items()
-            ),
+            *(2 + 2 * _up(n, BLOCK) + _up(n, 6 - 2 * s) + _up(n, 16) + above for s, n in entries.items()),
         ]
     )
     shapes = np.argmin(sizes, axis=0)
@@ -233,11 +226,7 @@ def _put(out: Words, where: Ints, counts: Ints, words: Words) -> None:
     out[_spread(where, counts)] = words
 
 
-def _padded(
-    values: Unsigned,
-    counts: Ints,
-    multiple: int,
-) -> Unsigned:
+def _padded(values: Unsigned, counts: Ints, multiple: int) -> Unsigned:
     """Rows of values one after the other, each filled up with zeros to a multiple."""
     room = _up(counts, multiple) * multiple
     filled = np.zeros(int(room.sum()), values.dtype)
@@ -286,9 +275,7 @@ class RealPostings:
             return mapped_array(file(f"{name}.npy"))
 
         starts = np.asarray(load("starts"))
-        return cls(
-            starts[:-1], np.diff(starts), load("documents"), load("weights"), load("lengths")
-        )
+        return cls(starts[:-1], np.diff(starts), load("documents"), load("weights"), load("lengths"))
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -319,8 +306,8 @@ class RealPostings:
 
 Weighting = Literal["bm25", "tfidf"]
 
+# TF-IDF's impact of a count, without regard to length.
 LOGARITHMS: Floats = np.log1p(np.arange(MOST + 1)).astype(np.float32)
-"""TF-IDF's impact of a count, without regard to length."""
 
 
 def impacts(counts: Floats, passages: Ints, norms: Floats | None) -> Floats:
@@ -341,9 +328,7 @@ def drqa_idf(frequency: npt.NDArray[np.int64], pages: int) -> npt.NDArray[np.flo
     return np.asarray(np.maximum(idf, 0), np.float64)
 
 
-def length_norms(
-    lengths: npt.NDArray[np.int32], mean: float, k1: float, b: float
-) -> npt.NDArray[np.float32]:
+def length_norms(lengths: npt.NDArray[np.int32], mean: float, k1: float, b: float) -> npt.NDArray[np.float32]:
     """k1 (1 - b + b length / mean length); Lucene's formula has no (k1 + 1) factor."""
     norms = k1 * (1 - b + b * lengths.astype(np.float64) / (mean or 1.0))
     return norms.astype(np.float32)

@@ -31,16 +31,12 @@ from whichone.retrieval.indexes import created, found_or_built, opened
 Best = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 Backend = Literal["auto", "numba", "numpy"]
 Weighted = Sequence[tuple[int, np.float32]]
-WINDOW = 1 << 15
-"""Passages whose sums fit into a core's cache."""
-_SMALL = 20_000
-"""Below so many passages, numpy has answered a thousand questions before numba is imported."""
-_KEPT = 8_192
-"""Of a small index, so many lists stay decoded."""
-_LONG = 200_000
-"""Lists of fewer passages are added up sooner than others are compared with them."""
+WINDOW = 1 << 15  # Passages whose sums fit into a core's cache
+_SMALL = 20_000  # Below so many passages, numpy has answered a thousand questions before numba is imported
+_KEPT = 8_192  # Of a small index, so many lists stay decoded
+_LONG = 200_000  # Lists of fewer passages are added up sooner than others are compared with them
+# Lists of so many entries together are added up whole by numba sooner than their bounds are compared.
 _ADDED = 200_000
-"""Lists of so many entries together are added up whole by numba sooner than their bounds are compared."""
 Impacts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 
@@ -139,10 +135,7 @@ class Scorer:
         if not counted or not len(passages):
             return np.zeros(len(passages), np.float32)
         if self._kernels is not None and isinstance(self.postings, Postings):
-            results: npt.NDArray[np.float32] = self._kernels.of(
-                *self._lists(counted), *self._arrays, passages
-            )
-            return results
+            return self._kernels.of(*self._lists(counted), *self._arrays, passages)
         order = np.argsort(passages, kind="stable")
         scores = np.empty(len(passages), np.float32)
         scores[order] = self._of(counted, passages[order])
@@ -325,9 +318,7 @@ class Bm25:
         self.scorer = Scorer(postings, backend=backend)
 
     @classmethod
-    def over(
-        cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any
-    ) -> Bm25:
+    def over(cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any) -> Bm25:
         """Build the index of a corpus in the work folder, or open the one that is already there."""
         chosen = by_language(parameters, corpus)
         wanted = msgspec.to_builtins(msgspec.convert(chosen, Bm25Parameters, strict=False))
@@ -350,9 +341,7 @@ class Bm25:
         options = msgspec.to_builtins(wanted)
         numbering = TermNumbers(wanted.stemmer, wanted.stop_words)
         with created(Path(folder), cls.name, corpus, options, resume=True) as (place, held):
-            inverted.go_on_or_start(
-                place, {**options, "corpus": held.hash, "layout": inverted.LAYOUT}
-            )
+            inverted.go_on_or_start(place, {**options, "corpus": held.hash, "layout": inverted.LAYOUT})
             with progress("indexing", len(held), "passages") as advance:
                 inverted.build(
                     texts_of(held, wanted.title_weight),

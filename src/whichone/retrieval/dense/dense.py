@@ -17,20 +17,8 @@ from whichone.files.manifest import MANIFEST
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.dense.encoder import Encoder, Vectors, encoder_name, need_encoder
 from whichone.retrieval.dense.exact_search import Found, NumpySearch, TorchSearch
-from whichone.retrieval.dense.vectors import (
-    Precision,
-    StoredVectors,
-    encode_corpus,
-    sample_rows,
-)
-from whichone.retrieval.indexes import (
-    CORPUS,
-    adopt_folder,
-    created,
-    index_folder,
-    open_index,
-    opened,
-)
+from whichone.retrieval.dense.vectors import Precision, StoredVectors, encode_corpus, sample_rows
+from whichone.retrieval.indexes import CORPUS, adopt_folder, created, index_folder, open_index, opened
 
 RECALL_QUESTIONS = 200
 RECALL_WORDS = 12
@@ -77,8 +65,7 @@ class Dense:
     ) -> None:
         if encoder.size != stored.size:
             raise UsageError(
-                f"the encoder makes vectors of {encoder.size} numbers, the stored ones have"
-                f" {stored.size}",
+                f"the encoder makes vectors of {encoder.size} numbers, the stored ones have {stored.size}",
                 where=str(stored.folder.root),
             )
         self.encoder = encoder
@@ -88,9 +75,7 @@ class Dense:
         self._described = described
 
     @classmethod
-    def over(
-        cls, corpus: Corpus, work: Path, *, encoder: Encoder | str = "auto", **options: Any
-    ) -> Dense:
+    def over(cls, corpus: Corpus, work: Path, *, encoder: Encoder | str = "auto", **options: Any) -> Dense:
         """Encode a corpus' passages in the work folder, or open the vectors that are there already."""
         named = encoder if isinstance(encoder, str) else "given"
         wanted = msgspec.convert({"encoder": named, **options}, DenseParameters, strict=False)
@@ -119,9 +104,7 @@ class Dense:
         return cls.open(folder, encoder=model)
 
     @classmethod
-    def open(
-        cls, folder: str | Path, *, encoder: Encoder | str | None = None, **options: Any
-    ) -> Dense:
+    def open(cls, folder: str | Path, *, encoder: Encoder | str | None = None, **options: Any) -> Dense:
         """Open an index with the encoder that made it, or the same one given; vectors are mapped."""
         place, corpus, kept = opened(folder, cls.name)
         given = {"encoder": encoder} if isinstance(encoder, str) else {}
@@ -131,18 +114,14 @@ class Dense:
         return cls._made(corpus, place.root, model, wanted.encoder, wanted)
 
     @classmethod
-    def _made(
-        cls, corpus: Corpus, work: Path, model: Encoder, named: str, wanted: DenseParameters
-    ) -> Dense:
+    def _made(cls, corpus: Corpus, work: Path, model: Encoder, named: str, wanted: DenseParameters) -> Dense:
         if wanted.vectors is not None:
             from whichone.retrieval.dense.vectors import published_vectors
 
             stored = published_vectors(corpus, wanted.vectors, work)
         else:
             stored = encode_corpus(corpus, model, work, precision=wanted.precision)
-        exact = (
-            NumpySearch(stored) if wanted.search == "numpy" else TorchSearch(stored, wanted.search)
-        )
+        exact = NumpySearch(stored) if wanted.search == "numpy" else TorchSearch(stored, wanted.search)
         given = {k: v for k, v in msgspec.to_builtins(wanted).items() if v is not None}
         described = {**given, "encoder": encoder_name(named, model), "model": model.describe()}
         searcher: Searcher = exact
@@ -170,11 +149,7 @@ class Dense:
         vectors = self.encoder.questions([question.text for question in questions])
         ordinals, scores = self.best(vectors, k)
         for question, ordinals_found, values in zip(questions, ordinals, scores, strict=True):
-            kept = [
-                (i, s)
-                for i, s in zip(ordinals_found.tolist(), values.tolist(), strict=True)
-                if i >= 0
-            ]
+            kept = [(i, s) for i, s in zip(ordinals_found.tolist(), values.tolist(), strict=True) if i >= 0]
             yield Ranking(
                 question=question.id,
                 passages=tuple(self.corpus.ids([i for i, _ in kept])),
@@ -205,8 +180,8 @@ def _encoder(wanted: DenseParameters) -> Encoder:
 KIND = "approximate index"
 DEPTH = 10
 
+# Gives question vectors and the exact search to compare with; only called when an index is made.
 Sample = Callable[[], tuple[Vectors, Any]]
-"""Gives question vectors and the exact search to compare with; only called when an index is made."""
 
 
 class FaissSearch:
@@ -218,9 +193,7 @@ class FaissSearch:
     @staticmethod
     def build(kind: str, stored: StoredVectors, path: Path) -> None:
         faiss = _faiss()
-        index = faiss.index_factory(
-            stored.size, _recipe(kind, len(stored)), faiss.METRIC_INNER_PRODUCT
-        )
+        index = faiss.index_factory(stored.size, _recipe(kind, len(stored)), faiss.METRIC_INNER_PRODUCT)
         if not index.is_trained:
             index.train(np.concatenate([s.read() for s in stored.shards[:64]]))
         for shard in stored.shards:
@@ -281,9 +254,7 @@ def recall_against(approximate: Any, questions: Vectors, exact: Any) -> float:
     """The share of the exact first ten that the approximate first ten hold."""
     wanted, _ = exact.best(questions, DEPTH)
     neighbours, _ = approximate.best(questions, DEPTH)
-    shared = [
-        len(set(w) & set(f)) for w, f in zip(wanted.tolist(), neighbours.tolist(), strict=True)
-    ]
+    shared = [len(set(w) & set(f)) for w, f in zip(wanted.tolist(), neighbours.tolist(), strict=True)]
     return float(round(sum(shared) / max(1, len(wanted) * wanted.shape[1]), 4))
 
 

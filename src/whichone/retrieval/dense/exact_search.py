@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 
 GROUP = 64
-QUESTIONS = 10_240
-"""Questions searched at once: the maxima of 16 million passages for them take 10 GB."""
+QUESTIONS = 10_240  # Questions searched at once: the maxima of 16 million passages for them take 10 GB
 
 Method = Literal["auto", "torch", "triton"]
 
@@ -60,8 +59,7 @@ def _check(questions: torch.Tensor, passages: torch.Tensor, k: int) -> None:
         raise UsageError("k must be at least 1")
     if questions.ndim != 2 or passages.ndim != 2 or questions.shape[1] != passages.shape[1]:
         raise BadInput(
-            f"vectors of the wrong size: questions {tuple(questions.shape)}, "
-            f"passages {tuple(passages.shape)}"
+            f"vectors of the wrong size: questions {tuple(questions.shape)}, passages {tuple(passages.shape)}"
         )
     if not len(passages):
         raise BadInput("there are no passages to search")
@@ -79,9 +77,7 @@ def _method(method: Method, questions: torch.Tensor, passages: torch.Tensor, gro
         and len(passages) >= 4 * group
     )
     if method == "triton" and not fits:
-        raise UsageError(
-            "the fused kernel needs bfloat16 vectors of a multiple of 64 numbers on a GPU"
-        )
+        raise UsageError("the fused kernel needs bfloat16 vectors of a multiple of 64 numbers on a GPU")
     if method != "auto":
         return method
     return "triton" if fits and torch.cuda.get_device_capability()[0] >= 9 else "torch"

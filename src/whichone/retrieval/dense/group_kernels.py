@@ -36,9 +36,7 @@ def _maxima_kernel(
     row_tiles = tl.cdiv(question_count, rows)
     tiles = row_tiles * tl.cdiv(passage_count, columns)
     for tile in tl.range(tl.program_id(0), tiles, programs, flatten=True):
-        row = (
-            tile % row_tiles
-        ) * rows  # all questions stay in the L2 cache, passages stream through
+        row = (tile % row_tiles) * rows  # all questions stay in the L2 cache, passages stream through
         column = (tile // row_tiles) * columns
         product = tl.zeros((rows, columns), tl.float32)
         for at in range(0, depth, step):
@@ -51,9 +49,7 @@ def _maxima_kernel(
         question = row + tl.arange(0, rows)
         place = column // group + tl.arange(0, columns // group)
         held = (question < question_count)[:, None] & (place < group_count)[None, :]
-        tl.store(
-            out + question.to(tl.int64)[:, None] * group_count + place[None, :], best, mask=held
-        )
+        tl.store(out + question.to(tl.int64)[:, None] * group_count + place[None, :], best, mask=held)
 
 
 def maxima(questions: torch.Tensor, passages: torch.Tensor, group: int) -> torch.Tensor:
@@ -109,25 +105,19 @@ def _inside_kernel(
             columns = at + tl.arange(0, step)
             a = tl.load(questions + question[:, None] * depth + columns[None, :])
             b = tl.load(
-                passages + ordinals[:, None] * depth + columns[None, :],
-                mask=there[:, None],
-                other=0.0,
+                passages + ordinals[:, None] * depth + columns[None, :], mask=there[:, None], other=0.0
             )
             product = tl.dot(a, b.T, product)
         place = position[:, None] * group + tl.arange(0, group)[None, :]
         tl.store(out + place, product, mask=held[:, None])
 
 
-def inside(
-    questions: torch.Tensor, passages: torch.Tensor, groups: torch.Tensor, group: int
-) -> torch.Tensor:
+def inside(questions: torch.Tensor, passages: torch.Tensor, groups: torch.Tensor, group: int) -> torch.Tensor:
     """The scores inside the chosen groups, as (question, group, place)."""
     count = triton.cdiv(len(passages), group)
     flat = groups.flatten().int()
     ordered, position = flat.sort()
-    starts = torch.searchsorted(
-        ordered, torch.arange(count + 1, device=flat.device, dtype=torch.int32)
-    )
+    starts = torch.searchsorted(ordered, torch.arange(count + 1, device=flat.device, dtype=torch.int32))
     most = int((starts[1:] - starts[:-1]).max())
     out = torch.empty((len(flat), group), dtype=torch.float32, device=flat.device)
     _inside_kernel[(count, triton.cdiv(most, PAIRS))](

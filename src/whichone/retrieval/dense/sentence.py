@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 Pool: TypeAlias = "Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]"
 
 TOKENS = 1 << 18
-MULTIPLE = 8
-"""Lengths are rounded up to it: attention with a mask wants rows of 16 bytes."""
+MULTIPLE = 8  # Lengths are rounded up to it: attention with a mask wants rows of 16 bytes
 
 Ints = npt.NDArray[np.int32]
 
@@ -113,9 +112,7 @@ def _to(array: Ints, device: str) -> torch.Tensor:
     import torch
 
     tensor = torch.from_numpy(array)
-    return (
-        tensor.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else tensor
-    )
+    return tensor.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else tensor
 
 
 def _pooled(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
@@ -141,8 +138,7 @@ def first_states(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> torch.
     import torch
 
     mask = (torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]).long()
-    result: torch.Tensor = model(input_ids=ids, attention_mask=mask).pooler_output
-    return result
+    return model(input_ids=ids, attention_mask=mask).pooler_output
 
 
 class Fetched:
@@ -163,8 +159,7 @@ class Fetched:
     def result(self) -> npt.NDArray[np.float32]:
         if self._event is not None:
             self._event.synchronize()
-        vectors: npt.NDArray[np.float32] = self._here.numpy()
-        return vectors
+        return self._here.numpy()
 
 
 class PackedModel:
@@ -181,10 +176,7 @@ class PackedModel:
 
     def passages(self, titles: Sequence[str], texts: Sequence[str]) -> npt.NDArray[np.float32]:
         """Vectors of passages whose tokens nobody made ahead."""
-        vectors: npt.NDArray[np.float32] = (
-            self(self.tokeniser.tokenised(titles, texts)).float().cpu().numpy()
-        )
-        return vectors
+        return self(self.tokeniser.tokenised(titles, texts)).float().cpu().numpy()
 
 
 def fast_rules(tokenizer: Any) -> str | None:
@@ -203,8 +195,8 @@ def fast_rules(tokenizer: Any) -> str | None:
 
 
 KIND = "passage tokens"
+# Passages of a file, a multiple of those of a file of vectors; small, so that a device has work soon and to the end.
 SHARD = 16_384
-"""Passages of a file, a multiple of those of a file of vectors; small, so that a device has work soon and to the end."""
 _PIECE = 2_048
 
 
@@ -311,9 +303,7 @@ def corpus_tokens(corpus: Corpus, tokeniser: Tokeniser, work: Path | None = None
     return Folder.open(place, KIND)
 
 
-def corpus_shards(
-    corpus: Corpus, tokeniser: Tokeniser, work: Path | None = None
-) -> Iterator[Tokenised]:
+def corpus_shards(corpus: Corpus, tokeniser: Tokeniser, work: Path | None = None) -> Iterator[Tokenised]:
     """The tokens of a corpus in order; those that are not there yet, each shard as soon as it is made.
 
     Whoever encodes them works while the others are made.
@@ -354,9 +344,7 @@ def _made(
 class _Making:
     """Hands shards to all cores beside whatever this process does with those that are there."""
 
-    def __init__(
-        self, maker: TokenMaker, missing: Sequence[int], folder: Folder, advance: Advance
-    ) -> None:
+    def __init__(self, maker: TokenMaker, missing: Sequence[int], folder: Folder, advance: Advance) -> None:
         self.missing = frozenset(missing)
         self._maker, self._jobs, self._folder, self._advance = maker, missing, folder, advance
         self._ready: SimpleQueue[int | BaseException] = SimpleQueue()
@@ -440,9 +428,7 @@ class SentenceEncoder:
         return self._encode(self._model.encode_document, joined(titles, texts))
 
     def _encode(self, encode: Any, texts: list[str]) -> Vectors:
-        vectors = encode(
-            texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False
-        )
+        vectors = encode(texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False)
         return checked(vectors, len(texts), self.size, self.name)
 
 

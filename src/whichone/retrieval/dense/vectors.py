@@ -1,7 +1,5 @@
 """Passage vectors on disk: encoded shard by shard, resumed after a kill, opened memory-mapped."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import zipfile
@@ -133,8 +131,8 @@ def _encode(
         folder.commit(parameters=given, counts={"passages": total})
 
 
+# The first passage and the one after the last, and their vectors where they were not there already.
 Block = tuple[int, int, Vectors | None]
-"""The first passage and the one after the last, and their vectors where they were not there already."""
 
 
 def _blocks(corpus: Corpus, encoder: Encoder, folder: Path) -> Iterator[Block]:
@@ -188,9 +186,7 @@ def _name(number: int) -> str:
     return f"vectors-{number:05}.npy"
 
 
-def _keep(
-    folder: Folder, start: int, end: int, vectors: Vectors | None, precision: Precision
-) -> None:
+def _keep(folder: Folder, start: int, end: int, vectors: Vectors | None, precision: Precision) -> None:
     for number in _numbers(start, end):
         if vectors is not None:
             first = number * SHARD - start
@@ -345,13 +341,7 @@ def _published_blocks(file: Path) -> Iterator[PublishedBlock]:
             if vectors.ndim != 2 or len(ids) != len(vectors):
                 raise ValueError(f"{len(ids):,} ids, but vectors of the shape {vectors.shape}")
             yield ids, vectors
-    except (
-        *ODD_RECORD,
-        pickle.UnpicklingError,
-        zipfile.BadZipFile,
-        pa.ArrowInvalid,
-        EOFError,
-    ) as error:
+    except (*ODD_RECORD, pickle.UnpicklingError, zipfile.BadZipFile, pa.ArrowInvalid, EOFError) as error:
         raise BadInput(
             f"not passage vectors: {error}",
             file=file,

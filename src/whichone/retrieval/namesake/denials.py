@@ -17,11 +17,10 @@ from whichone.text.language import base_code
 
 _WORD = re.compile(r"[^\W_]+")
 _MOST_WORDS = 8
+# Of a denial without names and numbers the first words count: "not the singer from the village".
 _PLAIN_WORDS = 3
-"""Of a denial without names and numbers the first words count: "not the singer from the village"."""
 _SENTENCE = re.compile(r"[^.?!]*(?:[.?!](?!\s|$)[^.?!]*)*[.?!]?")
-_NEAR = r"(?:\W+[\w'’]+){0,3}?\W+"
-"""Up to three words between two that belong together."""
+_NEAR = r"(?:\W+[\w'’]+){0,3}?\W+"  # Up to three words between two that belong together
 
 
 @dataclass(frozen=True)
@@ -61,13 +60,9 @@ class Denials:
         self._statement = re.compile(rf"(?:\W+[\w'’]+){{0,2}}?\W+{negator}")
         self._pronoun = re.compile(rf"\s*{words('pronouns')}")
         self._answer = re.compile(rf"\s*(?:{negator}|{words('exceptions')}|{words('excludes')})\s*")
-        self._end = re.compile(
-            rf"[,;:?!()\[\]]|\s[-–]\s|\.(?:\s|$)|(?i:\b(?:{_any_of(raw['ends'])})\b)|$"
-        )
+        self._end = re.compile(rf"[,;:?!()\[\]]|\s[-–]\s|\.(?:\s|$)|(?i:\b(?:{_any_of(raw['ends'])})\b)|$")
         self._skip = frozenset(raw["skip"]) | frozenset(raw["means"])
-        self.common = frozenset(
-            [*raw["common"], *raw["negators"], *raw["relatives"], *raw["follows"]]
-        )
+        self.common = frozenset([*raw["common"], *raw["negators"], *raw["relatives"], *raw["follows"]])
 
     @classmethod
     @functools.cache
@@ -161,6 +156,4 @@ def blanked(text: str, denials: Sequence[Denial]) -> str:
 def _any_of(phrases: Sequence[str]) -> str:
     gap = r"(?:\w+\s+){1,3}"
     written = sorted(phrases, key=len, reverse=True)
-    return "|".join(
-        re.escape(phrase).replace(r"\.\.\.\ ", gap).replace(r"\ ", r"\s+") for phrase in written
-    )
+    return "|".join(re.escape(phrase).replace(r"\.\.\.\ ", gap).replace(r"\ ", r"\s+") for phrase in written)

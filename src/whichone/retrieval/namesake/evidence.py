@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from whichone.retrieval.namesake.pool import Group, Pool
 
 MOST_ENCODED = 64
-MOST_READ = 24
-"""So many candidates of a question, the likeliest by their words and names, are read."""
+MOST_READ = 24  # So many candidates of a question, the likeliest by their words and names, are read
 _PAGES_READ = 2
 _SHOWN = 160
 _OPENING = 600
@@ -35,8 +34,7 @@ _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _NEAR = 0.03
-_OTHER_SAYS = 0.3
-"""So much counts what a page of another kind says of the relation."""
+_OTHER_SAYS = 0.3  # So much counts what a page of another kind says of the relation
 _BY = frozenset(["by", "von", "vom", "par", "por"])
 _OF = frozenset(
     [
@@ -61,8 +59,7 @@ _OF = frozenset(
         "para",
     ]
 )
-_SCALE = 10.0
-"""BM25 scores are divided by it, so that all evidence is of one order."""
+_SCALE = 10.0  # BM25 scores are divided by it, so that all evidence is of one order
 
 
 @dataclass
@@ -185,10 +182,7 @@ class Weigher:
         """For each name of the pool its bearers, and at last the others, each best first, ties by page."""
         first = min((g.mention.start for g in pool.groups), default=0)
         several = len(pool.groups) > 1
-        most = {
-            name: max(getattr(pool, name).values(), default=0.0) or 1.0
-            for name in ("bm25", "level")
-        }
+        most = {name: max(getattr(pool, name).values(), default=0.0) or 1.0 for name in ("bm25", "level")}
         weighed: list[list[Evidence]] = []
         arounds: list[Around] = []
         for group in (*pool.groups, None):
@@ -241,8 +235,7 @@ class Weigher:
         clues = {
             stem: self._rarity(w)
             for w in (*words, *_WORD.findall(asked.said))
-            if w.casefold() not in asked.openers
-            and (stem := language.stem(w.lower())) not in asked.cue
+            if w.casefold() not in asked.openers and (stem := language.stem(w.lower())) not in asked.cue
         }
         mention = group.mention if group is not None else None
         role = self._role(asked, group) if asked.claim and group is not None else ""
@@ -308,13 +301,7 @@ class Weigher:
         return made
 
     def _add_name(
-        self,
-        evidence: Evidence,
-        pool: Pool,
-        asked: Asked,
-        around: Around,
-        group: Group | None,
-        several: bool,
+        self, evidence: Evidence, pool: Pool, asked: Asked, around: Around, group: Group | None, several: bool
     ) -> None:
         """How it has the name of its group; of a page without one, whether its title contains one."""
         values = evidence.values
@@ -331,9 +318,7 @@ class Weigher:
         values["alone"] = float(asked.alone)
         name = token_key(mention.name)
         words = set(name.split())
-        elsewhere = not words & set(
-            key.split()
-        )  # a document whose title says nothing of its subject
+        elsewhere = not words & set(key.split())  # a document whose title says nothing of its subject
         values["titled"] = float(
             name in (bare, bare.partition(" , ")[0])
             or (elsewhere and not any(group.pages[page] for page in evidence.pages))
@@ -521,15 +506,11 @@ class Weigher:
         language = self._pages.table.language
         sentences = (s for text in self._pages.texts(page)[:8] for s in split_sentences(text))
         title = frozenset(language.stems(self._pages.title(page)))
-        listed = [
-            frozenset(language.stems(s)) for _, s in zip(range(_SENTENCES), sentences, strict=False)
-        ]
+        listed = [frozenset(language.stems(s)) for _, s in zip(range(_SENTENCES), sentences, strict=False)]
         return tuple([listed[0] | title, *listed[1:]] if listed else [title])
 
     def _add_places(self, evidence: Evidence, places: Sequence[frozenset[str]]) -> None:
-        texts = " ".join(
-            self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ]
-        )
+        texts = " ".join(self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ])
         had = [min(forms) for forms in places if has_form(texts, forms)]
         if had:
             evidence.values["place"] = len(had) / len(places)
@@ -537,9 +518,7 @@ class Weigher:
 
     def _add_about(self, evidence: Evidence, about: Sequence[float]) -> None:
         """A number of the page is near one that the question says roughly."""
-        texts = " ".join(
-            self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ]
-        )
+        texts = " ".join(self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ])
         numbers = [float(n.replace(",", "")) for n in _NUMBER.findall(texts)]
         near = [n for n in numbers if any(abs(n - wanted) <= _NEAR * wanted for wanted in about)]
         if near:

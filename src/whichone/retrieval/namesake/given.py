@@ -77,18 +77,12 @@ def _known(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _thing(record: Any, where: str) -> Thing:
     if not isinstance(record, Mapping):
-        raise BadInput(
-            f"{where} is no record: {record!r:.80}",
-            hint=_NAMED,
-        )
+        raise BadInput(f"{where} is no record: {record!r:.80}", hint=_NAMED)
     own = next((str(record[key]) for key in _IDS if record.get(key) is not None), None)
     names = [text for key in _NAMES for text in _texts(record.get(key))]
     if own is None or not names:
         missing = "id" if own is None else "name"
-        raise BadInput(
-            f"{where} has no {missing}: {dict(record)!r:.120}",
-            hint=_NAMED,
-        )
+        raise BadInput(f"{where} has no {missing}: {dict(record)!r:.120}", hint=_NAMED)
     attributes = {
         str(key): ", ".join(_texts(value))
         for key, value in record.items()
@@ -260,10 +254,7 @@ def passage_rows(
 
 
 def _no_record(number: int, record: Any) -> BadInput:
-    return BadInput(
-        f"passage {number} is no record with a text: {record!r:.80}",
-        hint=_TEXT,
-    )
+    return BadInput(f"passage {number} is no record with a text: {record!r:.80}", hint=_TEXT)
 
 
 def _of_passage(passage: Passage) -> Row:
@@ -280,9 +271,7 @@ def _of_passage(passage: Passage) -> Row:
     }
 
 
-def save_passages(
-    place: Path, rows: Iterable[Row], *, name: str = "corpus", language: str = ""
-) -> Corpus:
+def save_passages(place: Path, rows: Iterable[Row], *, name: str = "corpus", language: str = "") -> Corpus:
     """A corpus of rows, sorted on disk where they are many."""
     iterator = iter(rows)
     first = list(islice(iterator, _PART))

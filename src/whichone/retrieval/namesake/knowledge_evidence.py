@@ -28,8 +28,8 @@ from whichone.text.language import base_code, stemmer_of
 _WORD = re.compile(r"[^\W_]+")
 _PARENTHESES = re.compile(r"\(([^()]*)\)")
 _YEARS = r"\d{3,4}\s*[–—-]\s*.{0,25}\d{3,4}"
+# Languages with a table of their own; pages of others have no known kinds.
 LANGUAGES = ("en", "de", "fr", "es")
-"""Languages with a table of their own; pages of others have no known kinds."""
 _OPENING = 300
 _HEAD_WORDS = 14
 
@@ -60,15 +60,10 @@ class Language:
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> Language:
         def any_of(texts: Sequence[str]) -> str:
-            return (
-                "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
-                or r"(?!)"
-            )
+            return "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True)) or r"(?!)"
 
         articles = any_of(raw.get("articles", ()))
-        born = "|".join(
-            rf"\b{re.escape(m)}" if m[0].isalpha() else re.escape(m) for m in raw.get("born", ())
-        )
+        born = "|".join(rf"\b{re.escape(m)}" if m[0].isalpha() else re.escape(m) for m in raw.get("born", ()))
         return cls(
             functools.lru_cache(100_000)(stemmer(raw["stemmer"])),
             re.compile(rf"\b(?:{any_of(raw.get('be', ()))})\b\s+(?:(?:{articles})\b)?"),
@@ -118,10 +113,7 @@ class RelationTable:
         stems = own.stems
         relations = tuple(
             Relation(
-                name,
-                tuple(map(stems, row["asks"])),
-                tuple(row["kinds"]),
-                tuple(map(stems, row["says"])),
+                name, tuple(map(stems, row["asks"])), tuple(row["kinds"]), tuple(map(stems, row["says"]))
             )
             for name, row in raw["relations"].items()
         )
@@ -179,9 +171,7 @@ class RelationTable:
 
     def lists_bearers(self, title: str, text: str) -> bool:
         """Whether a page is a disambiguation page: it lists who has the name, and is none of them."""
-        if title.endswith(
-            ("(disambiguation)", "(Begriffsklärung)", "(homonymie)", "(desambiguación)")
-        ):
+        if title.endswith(("(disambiguation)", "(Begriffsklärung)", "(homonymie)", "(desambiguación)")):
             return True
         return bool(self.language.lists.search(text[:150].lower()))
 
@@ -268,9 +258,7 @@ class Knowledge:
             pc.is_in(table["kind"], pa.array(NAME_KINDS)),
         )
         table = table.filter(pc.and_not(known, of_document))
-        for entity, name in zip(
-            table["entity"].to_pylist(), table["name"].to_pylist(), strict=True
-        ):
+        for entity, name in zip(table["entity"].to_pylist(), table["name"].to_pylist(), strict=True):
             for page in self._pages[entity]:
                 yield name, page
 
@@ -279,9 +267,7 @@ class Knowledge:
         popularity: dict[int, float] = {}
         if self._folder.has("views.parquet"):
             table = self._folder.table("views", ["title", "views"])
-            for title, views in zip(
-                table["title"].to_pylist(), table["views"].to_pylist(), strict=True
-            ):
+            for title, views in zip(table["title"].to_pylist(), table["views"].to_pylist(), strict=True):
                 own = self._titles.get(title)
                 for page in self._pages.get(title, ()) if own is None else (own,):
                     popularity[page] = popularity.get(page, 0.0) + float(views or 0)

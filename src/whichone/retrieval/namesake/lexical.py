@@ -67,11 +67,10 @@ def _among(rows: Rows, listed: Rows) -> npt.NDArray[np.bool_]:
 Floats = npt.NDArray[np.float64]
 Keys = tuple[int, ...]
 
+# A term that weighs less is in all passages but a few: reading its list would change no order.
 NEGLIGIBLE = 1e-3
-"""A term that weighs less is in all passages but a few: reading its list would change no order."""
 MANY = 1_000
-LOOKED_UP = 50_000
-"""Where a filter leaves no more passages than this, each of them is scored."""
+LOOKED_UP = 50_000  # Where a filter leaves no more passages than this, each of them is scored
 
 
 class PartLexical(Protocol):
@@ -225,8 +224,7 @@ class Lexical:
             return []
         frequencies = np.sum([part.frequencies(keys) for part in self._parts], axis=0)
         values = lucene_idf(frequencies, len(self))
-        results: list[float] = np.where(frequencies > 0, values, 0.0).tolist()
-        return results
+        return np.where(frequencies > 0, values, 0.0).tolist()
 
     def worth(self, name: str) -> float:
         """About what a name scores on a page that has it once; a page may never say its alias."""
@@ -285,8 +283,7 @@ class Lexical:
 FILES = ("field-hashes.npy", "field-starts.npy", "field-rows.npy", "field-names.json")
 Filter = Mapping[str, Any]
 _CHUNK = 1 << 20
-COLUMNS = ("entity", "page")
-"""Columns of a passage that a filter may name too."""
+COLUMNS = ("entity", "page")  # Columns of a passage that a filter may name too
 _MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d[T ]00:00:00(?:\.0+)?")
 
 
@@ -343,9 +340,7 @@ def filtered(wanted: Filter, parts: Sequence[FieldIndex], starts: Sequence[int])
     result: Rows | None = None
     for name, values in _wanted(wanted):
         if name not in known:
-            raise UsageError(
-                f"no passage has a field {name!r} to filter by", hint=did_you_mean(name, known)
-            )
+            raise UsageError(f"no passage has a field {name!r} to filter by", hint=did_you_mean(name, known))
         rows = [p.rows(name, values) + s for p, s in zip(parts, starts, strict=True)]
         these = np.concatenate(rows) if rows else np.zeros(0, np.int64)
         result = these if result is None else np.intersect1d(result, these, assume_unique=True)
@@ -390,9 +385,7 @@ def _blocks(corpus: Corpus) -> Iterator[tuple[int, pa.RecordBatch]]:
         first += batch.num_rows
 
 
-def _block_values(
-    block: tuple[int, pa.RecordBatch],
-) -> tuple[npt.NDArray[np.uint64], Rows, set[str]]:
+def _block_values(block: tuple[int, pa.RecordBatch]) -> tuple[npt.NDArray[np.uint64], Rows, set[str]]:
     first, batch = block
     names: set[str] = set()
     texts, rows = [], []
@@ -406,10 +399,7 @@ def _block_values(
 
 def _write_keys(every: npt.NDArray[np.uint64], folder: Path) -> None:
     """Each hash once with where it begins, of hashes in their order, a chunk at a time."""
-    with (
-        tempfile.TemporaryFile(dir=folder) as keys,
-        tempfile.TemporaryFile(dir=folder) as starts,
-    ):
+    with tempfile.TemporaryFile(dir=folder) as keys, tempfile.TemporaryFile(dir=folder) as starts:
         count = 0
         for at in range(0, len(every), _CHUNK):
             chunk = every[max(at - 1, 0) : at + _CHUNK]
@@ -435,9 +425,7 @@ def _values(records: Iterable[Mapping[str, Any]]) -> Iterator[list[tuple[str, st
         raw = record.get("fields")
         for name, value in (msgspec.json.decode(raw) if raw else {}).items():
             several = value if isinstance(value, list) else [value]
-            values += [
-                (name, _text(v)) for v in several if v is not None and not isinstance(v, dict)
-            ]
+            values += [(name, _text(v)) for v in several if v is not None and not isinstance(v, dict)]
         yield values
 
 

@@ -1,7 +1,5 @@
 """Names in a question that are not written as the corpus has them: which may be meant?"""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +21,7 @@ from whichone.retrieval.namesake.spelling import (
 
 MOST_WORDS = 5
 MOST_KEYS = 24
-MOST_PARTIAL = 16
-"""A first or last name alone is looked up where no more names have it."""
+MOST_PARTIAL = 16  # A first or last name alone is looked up where no more names have it
 _WORD = re.compile(r"[^\W_]+")
 _JOINTS = frozenset([".", ",", "-", "'"])
 _LEFT_OUT = 3
@@ -145,10 +142,7 @@ def _inside(start: int, end: int, words: Sequence[str]) -> Iterator[Place]:
 
 class _Reader:
     def __init__(
-        self,
-        words: Sequence[str],
-        look_up: Callable[[Sequence[str]], dict[str, Pages]],
-        variants: Variants,
+        self, words: Sequence[str], look_up: Callable[[Sequence[str]], dict[str, Pages]], variants: Variants
     ) -> None:
         self._words = words
         self._look_up = look_up
@@ -224,10 +218,7 @@ class _Reader:
         formal = nicknames().get(folded(names[0]), ())
         direct = [" ".join([full, *names[1:]]) for full in formal]
         last = folded(names[-1])
-        return [
-            *direct,
-            *(k for f in formal for k in self._variants.by_short_key(f"{f} {last}", 4)),
-        ]
+        return [*direct, *(k for f in formal for k in self._variants.by_short_key(f"{f} {last}", 4))]
 
     def _respelt(self, tokens: list[str], *, plain: bool) -> Iterator[str]:
         """Every word by one that is the same in plain letters; or one word by one an edit away."""

@@ -1,7 +1,5 @@
 """Which pages a question may be about: the bearers of its names, and what ordinary retrieval likes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,16 +19,13 @@ from whichone.retrieval.namesake.weights import Fit, NamesakeParameters, lead_fe
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-MOST_NAMES = 32
-"""Of a question that contains more names than this, the longest count."""
+MOST_NAMES = 32  # Of a question that contains more names than this, the longest count
+# Of the pages that have a name, so many are weighed: those that ordinary retrieval likes best.
 MOST_PAGES = 192
-"""Of the pages that have a name, so many are weighed: those that ordinary retrieval likes best."""
+# Among so many of the best pages of ordinary retrieval, those without a name of the question are weighed too.
 MOST_OTHERS = 24
-"""Among so many of the best pages of ordinary retrieval, those without a name of the question are weighed too."""
-MOST_MAPPED = 64
-"""Of a name that more pages have, none is taken for a page that only lists them."""
-MOST_FORMS = 64
-"""So many pages that have a name in another form are weighed."""
+MOST_MAPPED = 64  # Of a name that more pages have, none is taken for a page that only lists them
+MOST_FORMS = 64  # So many pages that have a name in another form are weighed
 
 
 @dataclass(frozen=True)
@@ -80,8 +75,7 @@ class Pooler:
         """For each question of a block the closest passages, where the corpus is encoded."""
         if self._dense is None or vectors is None:
             return None
-        rows: list[list[int]] = self._dense.best(vectors, 2 * self._most)[0].tolist()
-        return rows
+        return self._dense.best(vectors, 2 * self._most)[0].tolist()
 
     def pool(
         self,
@@ -95,9 +89,7 @@ class Pooler:
         """Every bearer, and the pages of the best ordinary results, of which there are at least k."""
         considered = 2 * self._most
         ordinary = self._index.lexical.best(text, max(considered, k), selection)[0].tolist()
-        ranked = list(
-            dict.fromkeys(self._pages.of_passages([*ordinary[:considered], *close]).tolist())
-        )
+        ranked = list(dict.fromkeys(self._pages.of_passages([*ordinary[:considered], *close]).tolist()))
         groups = self._groups(text, mentions, selection)
         named = {page for group in groups for page in group.pages}
         others = [page for page in ranked[:MOST_OTHERS] if page not in named]
@@ -125,9 +117,7 @@ class Pooler:
             ordinary=ordinary,
         )
 
-    def _best_passages(
-        self, pages: Sequence[int], first: Ints, rows: Ints, scores: Floats
-    ) -> dict[int, int]:
+    def _best_passages(self, pages: Sequence[int], first: Ints, rows: Ints, scores: Floats) -> dict[int, int]:
         ends = [*first[1:].tolist(), len(rows)]
         best = (
             start + int(scores[start:end].argmax()) if end - start > 1 else start

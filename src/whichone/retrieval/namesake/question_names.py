@@ -14,8 +14,7 @@ from whichone.retrieval.namesake.knowledge_evidence import RelationTable
 from whichone.retrieval.namesake.loose_names import Variants, loose_names, name_words, other_forms
 from whichone.retrieval.namesake.spelling import core_words
 
-LONGEST = 24
-"""Of a question at most so many words and signs together are looked up as a name."""
+LONGEST = 24  # Of a question at most so many words and signs together are looked up as a name
 _ITEM = re.compile(r"\s*(?:[\n;•*|:]|\.\s)\s*(?:[-–]\s+)?")
 _MOST_ITEMS = 64
 Place = tuple[int, int]
@@ -37,8 +36,7 @@ class Mention:
     """How it differs from the name it was found by: "typo", "initials"; empty where it does not."""
 
 
-SEPARATOR = " [SEP] "
-"""Between subject and relation of a slot-filling question."""
+SEPARATOR = " [SEP] "  # Between subject and relation of a slot-filling question
 
 
 def subject(text: str) -> str:
@@ -150,9 +148,7 @@ class PageNames:
         cased = not shouting and any(c.isupper() for c in text[1:])
         keys = [words]  # of one word, of two, ...; each list is by the place of its first word
         for more in range(1, min(LONGEST, len(words))):
-            keys.append(
-                [f"{key} {word}" for key, word in zip(keys[-1], words[more:], strict=False)]
-            )
+            keys.append([f"{key} {word}" for key, word in zip(keys[-1], words[more:], strict=False)])
         named = self._look_up(list(dict.fromkeys(itertools.chain(*keys))))
         spans = [
             (start, start + length, *named[key])
@@ -250,21 +246,14 @@ def mostly_small(name: str) -> bool:
     return 2 * sum(word[0].isupper() for word in words) < len(words)
 
 
-def _signifies(
-    places: Sequence[Place], words: Sequence[str], n: int, openers: frozenset[str]
-) -> bool:
+def _signifies(places: Sequence[Place], words: Sequence[str], n: int, openers: frozenset[str]) -> bool:
     """Whether a word tells something; neither "the" does nor the end of "It's"."""
     ending = n > 1 and words[n - 1] == "'" and places[n - 1] == (places[n - 2][1], places[n][0])
     return words[n].isalnum() and words[n] not in openers and not ending
 
 
 def _whole(
-    text: str,
-    places: Sequence[Place],
-    words: Sequence[str],
-    start: int,
-    end: int,
-    openers: frozenset[str],
+    text: str, places: Sequence[Place], words: Sequence[str], start: int, end: int, openers: frozenset[str]
 ) -> bool:
     """Whether the words right before and after are no part of a longer name."""
     if text[places[start][0] - 1 : places[start][0]] == '"':
@@ -292,9 +281,7 @@ def remainder(text: str, mentions: Sequence[Mention]) -> list[str]:
     return [piece for piece in pieces if piece.strip()]
 
 
-def names_one_thing(
-    text: str, mentions: Sequence[Mention], openers: frozenset[str] = frozenset()
-) -> bool:
+def names_one_thing(text: str, mentions: Sequence[Mention], openers: frozenset[str] = frozenset()) -> bool:
     """Whether a question contains one whole name, and no other word of it is written as one."""
     if len({mention.pages for mention in mentions}) != 1:
         return False

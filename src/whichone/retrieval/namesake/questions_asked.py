@@ -31,11 +31,7 @@ from whichone.retrieval.namesake.question_names import (
 )
 from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge
 from whichone.retrieval.namesake.snapshot import Index
-from whichone.retrieval.namesake.weights import (
-    EvidenceModel,
-    NamesakeParameters,
-    calibrated,
-)
+from whichone.retrieval.namesake.weights import EvidenceModel, NamesakeParameters, calibrated
 
 _SHOWN_BEARERS = 5
 _WORD = re.compile(r"[^\W_]+")
@@ -45,8 +41,8 @@ _ROUGHLY = re.compile(
     re.IGNORECASE,
 )
 _DECADE = re.compile(r"\d{3}0s")
+# Kinds whose titles tell namesakes apart by a comma, not by parentheses.
 PLACES = frozenset(["place", "building", "organization"])
-"""Kinds whose titles tell namesakes apart by a comma, not by parentheses."""
 
 
 @dataclass(frozen=True)
@@ -183,9 +179,7 @@ class Searcher:
 
     # questions
 
-    def resolve(
-        self, question: Question, answer: str = "", wanted: Filter | None = None
-    ) -> Resolution:
+    def resolve(self, question: Question, answer: str = "", wanted: Filter | None = None) -> Resolution:
         """Who the name in a question means; `answer` is what was said when asked back."""
         selection = self.index.select(wanted)
         heard = self._heard(question, selection)
@@ -209,9 +203,7 @@ class Searcher:
         for n, heard in enumerate(every):
             near = close[n] if close is not None else ()
             vector = vectors[n] if vectors is not None else None
-            pool = self._pooler.pool(
-                heard.question.text, heard.mentions, selection, vector, near, k
-            )
+            pool = self._pooler.pool(heard.question.text, heard.mentions, selection, vector, near, k)
             yield self._read(heard, pool, k, selection)
 
     def _close(self, questions: Sequence[Question]) -> tuple[list[list[int]] | None, Any]:
@@ -254,11 +246,7 @@ class Searcher:
         listed = self._names.find(question.mention or question.text)
         if question.mention is not None:
             at = question.text.find(question.mention)
-            listed = [
-                dataclasses.replace(m, start=m.start + at, end=m.end + at)
-                for m in listed
-                if at >= 0
-            ]
+            listed = [dataclasses.replace(m, start=m.start + at, end=m.end + at) for m in listed if at >= 0]
         if not selection.everything:
             kept = [(m, self.index.kept_pages(m.pages, selection)) for m in listed]
             listed = [dataclasses.replace(m, pages=tuple(pages)) for m, pages in kept if pages]
@@ -272,9 +260,7 @@ class Searcher:
         pages = self._pooler.likeliest(text, mention.pages, MOST_PAGES)
         return dataclasses.replace(mention, pages=tuple(sorted(pages)))
 
-    def _read(
-        self, heard: Heard, pool: Pool, k: int, selection: Selection, said: str = ""
-    ) -> Reading:
+    def _read(self, heard: Heard, pool: Pool, k: int, selection: Selection, said: str = "") -> Reading:
         asked = self._asked(heard, pool, said)
         *named, others = self._weigher.weigh(pool, asked, selection)
         weighed = []

@@ -25,8 +25,8 @@ from whichone.retrieval.namesake.snapshot import NAME, Index, build_part
 from whichone.retrieval.namesake.updates import Updates
 from whichone.retrieval.namesake.weights import NamesakeParameters
 
+# Options that decide what is written when indexing; the others only how it is searched.
 _BUILT = ("encoder", "names")
-"""Options that decide what is written when indexing; the others only how it is searched."""
 
 
 class NamesakeRetriever:
@@ -69,12 +69,7 @@ class NamesakeRetriever:
 
     @classmethod
     def build(
-        cls,
-        corpus: Corpus | Iterable[Passage],
-        folder: Path,
-        *,
-        given: Iterable[Thing] = (),
-        **options: Any,
+        cls, corpus: Corpus | Iterable[Passage], folder: Path, *, given: Iterable[Thing] = (), **options: Any
     ) -> NamesakeRetriever:
         """Index a corpus, or any passages, into a folder; options are those it is opened with."""
         parameters = NamesakeParameters.of(options)
@@ -149,9 +144,7 @@ class NamesakeRetriever:
         return changed
 
     def _take_over(self) -> None:
-        self._searcher = Searcher(
-            self.updates.index, self.parameters, self._encoder, self._searcher
-        )
+        self._searcher = Searcher(self.updates.index, self.parameters, self._encoder, self._searcher)
 
     # searching
 
@@ -172,9 +165,7 @@ class NamesakeRetriever:
         """The same with everything that was weighed; rows instead of ids."""
         return self._searcher.readings(questions, k, wanted)
 
-    def resolve(
-        self, question: Question, answer: str = "", wanted: Filter | None = None
-    ) -> Resolution:
+    def resolve(self, question: Question, answer: str = "", wanted: Filter | None = None) -> Resolution:
         """Who the name in a question means."""
         return self._searcher.resolve(question, answer, wanted)
 

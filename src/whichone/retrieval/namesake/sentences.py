@@ -74,14 +74,11 @@ class SentenceCloseness:
     @functools.lru_cache(4_096)  # noqa: B019
     def question(self, text: str) -> Vectors:
         """A question's vector."""
-        vectors: Vectors = self._encoder.questions([text])[0]
-        return vectors
+        return self._encoder.questions([text])[0]
 
     def learn(self, pages: Sequence[int]) -> None:
         """Encode the sentences of pages that have no vectors yet, together."""
-        fresh = [
-            p for p in dict.fromkeys(pages) if p not in self._fresh and self._stored(p) is None
-        ]
+        fresh = [p for p in dict.fromkeys(pages) if p not in self._fresh and self._stored(p) is None]
         if not fresh:
             return
         if len(self._fresh) + len(fresh) > MOST_HELD:
@@ -90,9 +87,7 @@ class SentenceCloseness:
         every = [sentence for some in sentences for sentence in some]
         size = self._encoder.size
         vectors = (
-            self._encoder.passages([""] * len(every), every)
-            if every
-            else np.zeros((0, size), np.float32)
+            self._encoder.passages([""] * len(every), every) if every else np.zeros((0, size), np.float32)
         )
         at = 0
         for page, some in zip(fresh, sentences, strict=True):
@@ -140,8 +135,7 @@ class SentenceJudge:
 
     def describe(self) -> dict[str, Any]:
         model = self._cross if self._cross is not None else self._tokens
-        described: dict[str, Any] = model.describe()
-        return described
+        return model.describe()
 
     def scores(self, question: str, bearers: Sequence[Judged]) -> list[tuple[float, str]]:
         """For each bearer its score and the opening sentence of what was read."""
@@ -175,8 +169,7 @@ def _open(folder: str) -> tuple[Any, Any]:
 
 FILES = ("sentence-pages.npy", "sentence-starts.npy", "sentence-vectors.npy")
 _TOGETHER = 2_048
-MOST_BEARERS = 64
-"""A name that more pages have is no name whose bearers could be weighed one by one."""
+MOST_BEARERS = 64  # A name that more pages have is no name whose bearers could be weighed one by one
 
 
 def sentence_files(folder: Folder) -> bool:
@@ -198,8 +191,7 @@ class SentenceTable:
         at = int(self._pages.searchsorted(page))
         if at == len(self._pages) or self._pages[at] != page:
             return None
-        result: Vectors = self._vectors[self._starts[at] : self._starts[at + 1]].astype(np.float32)
-        return result
+        return self._vectors[self._starts[at] : self._starts[at + 1]].astype(np.float32)
 
     @classmethod
     def write(cls, corpus: Corpus, encoder: Encoder, folder: Path) -> list[str]:

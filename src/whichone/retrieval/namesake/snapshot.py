@@ -117,8 +117,7 @@ class Pages:
         first = self._firsts[wanted]
         count = self._firsts[wanted + 1] - first
         ends = np.cumsum(count)
-        rows: Ints = np.arange(ends[-1]) + np.repeat(first - ends + count, count)
-        return rows
+        return np.arange(ends[-1]) + np.repeat(first - ends + count, count)
 
     def title(self, page: int) -> str:
         corpus, own = self._page(page)
@@ -186,11 +185,7 @@ class Part:
         place, corpus, _ = opened(folder, NAME)
         lexical = MappedLexical(Bm25.open(place.root / "bm25"), mean)
         names = GivenNames.open(place.path) if place.has(given.FILES[0]) else None
-        known = (
-            FieldIndex.open(place.path)
-            if place.has(namesake_lexical.FILES[0])
-            else FieldIndex.of(corpus)
-        )
+        known = FieldIndex.open(place.path) if place.has(namesake_lexical.FILES[0]) else FieldIndex.of(corpus)
         sentences = SentenceTable.open(place.path) if sentence_files(place) else None
         # opened now: a writer may delete the folder of a part that it has merged
         _ = (corpus.page_table, corpus.names, corpus.page_firsts, corpus.has_source_ids)
@@ -320,16 +315,12 @@ class Index:
 
     def by_short_key(self, key: str, most: int) -> list[str]:
         """The keys of names that a short form may stand for, over all parts."""
-        results = [
-            name for part in self.parts for v in part.variants for name in v.by_short_key(key, most)
-        ]
+        results = [name for part in self.parts for v in part.variants for name in v.by_short_key(key, most)]
         return list(dict.fromkeys(results))[:most]
 
     def words_like(self, word: str, most: int = 8) -> list[str]:
         """Words of names that may have been meant by a word, over all parts."""
-        results = [
-            like for part in self.parts for v in part.variants for like in v.words_like(word, most)
-        ]
+        results = [like for part in self.parts for v in part.variants for like in v.words_like(word, most)]
         return list(dict.fromkeys(results))[:most]
 
     def attributes(self, page: int) -> dict[str, str]:
@@ -362,9 +353,7 @@ class Index:
             corpus = part.corpus
             page = corpus.page_row(identity)
             rows = set() if page is None else set(corpus.rows_of(page))
-            rows |= {
-                r for r in (corpus.row(identity), *corpus.by_source_id([identity])) if r is not None
-            }
+            rows |= {r for r in (corpus.row(identity), *corpus.by_source_id([identity])) if r is not None}
             yield from (row + start for row in sorted(rows))
 
     def rows_of_entity(self, entity: str) -> Iterator[int]:

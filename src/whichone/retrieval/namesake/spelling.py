@@ -49,13 +49,11 @@ def _raw() -> dict[str, Any]:
 PARTICLES = _listed("particles")
 ARTICLES = _listed("articles")
 COMPANIES = _listed("companies")
+# What a company or a band may have after its name, and is left out: "Vertigo" for "Vertigo Records".
 TRADES = _listed("trades")
-"""What a company or a band may have after its name, and is left out: "Vertigo" for "Vertigo Records"."""
 GENERATIONS = _listed("generations")
-HONORIFICS = _listed("honorifics")
-"""Before a last name; in plain letters."""
-SHORTEST_TYPO = 4
-"""In shorter words one edit makes another word."""
+HONORIFICS = _listed("honorifics")  # Before a last name; in plain letters
+SHORTEST_TYPO = 4  # In shorter words one edit makes another word
 
 
 def folded(token: str) -> str:
@@ -63,9 +61,7 @@ def folded(token: str) -> str:
     if token.isascii():
         return token
     written = token.casefold().translate(_LETTERS)
-    return "".join(
-        c for c in unicodedata.normalize("NFKD", written) if not unicodedata.combining(c)
-    )
+    return "".join(c for c in unicodedata.normalize("NFKD", written) if not unicodedata.combining(c))
 
 
 def foldings(token: str) -> Iterator[str]:
@@ -89,9 +85,7 @@ def within_one_edit(a: str, b: str) -> bool:
         return True
     if abs(len(a) - len(b)) > 1:
         return False
-    at = next(
-        (n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
-    )
+    at = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     if len(a) == len(b):
         swapped = a[at : at + 2] == b[at : at + 2][::-1] and a[at + 2 :] == b[at + 2 :]
         return swapped or a[at + 1 :] == b[at + 1 :]
@@ -141,8 +135,8 @@ def place_forms() -> Mapping[str, frozenset[str]]:
     return {form: frozenset(own) for form, own in forms.items()}
 
 
+# What a country is called beside the names of the library.
 _COMMON = {"US": ("USA", "United States of America"), "GB": ("UK", "Great Britain")}
-"""What a country is called beside the names of the library."""
 
 
 @functools.cache
@@ -153,8 +147,7 @@ def _place_pattern() -> re.Pattern[str]:
     return re.compile(rf"(?<!\w)(?:{whole})(?!\w)")
 
 
-_CODES_ALONE = 20
-"""In a longer text without small letters capitals tell no codes."""
+_CODES_ALONE = 20  # In a longer text without small letters capitals tell no codes
 
 
 def places_in(text: str) -> list[frozenset[str]]:
@@ -179,19 +172,11 @@ def has_form(text: str, forms: Iterable[str]) -> bool:
 # Names looked up as people write them, on disk: by initial and last word, and by words within one edit.
 
 
-FILES = (
-    "short-hashes.npy",
-    "short-rows.npy",
-    "word-hashes.npy",
-    "word-numbers.npy",
-    "words.arrow",
-)
+FILES = ("short-hashes.npy", "short-rows.npy", "word-hashes.npy", "word-numbers.npy", "words.arrow")
 _WORDS = pa.schema([("word", pa.string())])
 _KINDS = ("title", "document", "redirect", "alias", "first sentence", "anchor")
-LONGEST_WORDS = 5
-"""Only names of so few words are written by their initials or in part."""
-MOST_WORDS = 7
-"""Only names of so few words are written with other hyphens, apostrophes and blanks."""
+LONGEST_WORDS = 5  # Only names of so few words are written by their initials or in part
+MOST_WORDS = 7  # Only names of so few words are written with other hyphens, apostrophes and blanks
 
 
 class NameVariants:
@@ -250,9 +235,7 @@ class NameVariants:
             for number in self._numbers[places.start : places.stop][:200].tolist():
                 near[self._words.strings([number], "word")[0]] = None
         same = [w for w in near if plain in set(foldings(w))]
-        typos = [
-            w for w in near if w not in same and any(within_one_edit(plain, f) for f in foldings(w))
-        ]
+        typos = [w for w in near if w not in same and any(within_one_edit(plain, f) for f in foldings(w))]
         return [*same, *(typos if len(plain) >= 4 else [])][:most]
 
 
@@ -274,9 +257,7 @@ def short_keys(words: Iterable[str]) -> Iterator[str]:
     for plain in ([folded(w) for w in tokens], [list(foldings(w))[-1] for w in tokens]):
         core = core_words(plain)
         keys[squeezed(plain)] = None
-        if (
-            len(core) > 1 or plain[-1] not in GENERATIONS
-        ):  # "Apple" is "Apple Inc.", "Ray" not "Ray Jr."
+        if len(core) > 1 or plain[-1] not in GENERATIONS:  # "Apple" is "Apple Inc.", "Ray" not "Ray Jr."
             keys[squeezed(core)] = None
         if plain[-1] in TRADES:
             keys[squeezed(core_words(plain[:-1]))] = None
@@ -306,8 +287,7 @@ def squeezed(words: Iterable[str]) -> str:
 
 
 Form = tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]
-Forms = Iterator[Form]
-"""Hashes of written forms, and the row or number that each is a form of."""
+Forms = Iterator[Form]  # Hashes of written forms, and the row or number that each is a form of
 
 
 class NameBlock(NamedTuple):
@@ -368,9 +348,7 @@ def _word_forms(words: MappedTable) -> Forms:
         yield hashes(entries), np.array(owner, np.int64)
 
 
-def _sorted(
-    forms: Sequence[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]],
-) -> list[npt.NDArray[Any]]:
+def _sorted(forms: Sequence[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]]) -> list[npt.NDArray[Any]]:
     values = np.concatenate([np.zeros(0, np.uint64), *(h for h, _ in forms)])
     rows = np.concatenate([np.zeros(0, np.int64), *(r for _, r in forms)])
     order = np.argsort(values, kind="stable")

@@ -6,8 +6,6 @@ journal each, on disk before the call returns; a torn last line was never confir
 `FOLD` passages they are made a segment, together with segments that are not much larger.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os
@@ -22,31 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.errors import BrokenFolder, Missing
-from whichone.files.folder import (
-    UPDATES,
-    Folder,
-    UpdateState,
-    file_entry,
-    read_updates,
-    write_updates,
-)
+from whichone.files.folder import UPDATES, Folder, UpdateState, file_entry, read_updates, write_updates
 from whichone.files.lines import sealed, sealed_records
 from whichone.files.manifest import Manifest
 from whichone.retrieval.bm25 import Bm25Parameters
-from whichone.retrieval.namesake.given import (
-    Row,
-    Thing,
-    not_text,
-    passage_rows,
-    same_id,
-    save_passages,
-)
+from whichone.retrieval.namesake.given import Row, Thing, not_text, passage_rows, same_id, save_passages
 from whichone.retrieval.namesake.lexical import Keys
 from whichone.retrieval.namesake.snapshot import NAME, Index, Part, build_part, in_order
 
 FOLD = 500
+# Of what is only in the journal, all but the last so many are put into a part in memory that stays.
 SEAL = 48
-"""Of what is only in the journal, all but the last so many are put into a part in memory that stays."""
 _TRIES = 20
 Rows = npt.NDArray[np.int64]
 
@@ -129,9 +113,7 @@ class Updates:
             parts[name] = self._parts.get(name) or Part.open(self.folder / name, mean)
         later = Folder.with_sizes_checked(self.folder, Manifest(kind=NAME, files=state.files))
         removed = {
-            name: set(np.load(later.path(state.removed[name])).tolist())
-            if name in state.removed
-            else set()
+            name: set(np.load(later.path(state.removed[name])).tolist()) if name in state.removed else set()
             for name in parts
         }
         self._state, self._parts, self._mean = state, parts, mean
@@ -181,9 +163,7 @@ class Updates:
 
     def _committed_rows(self, own: str) -> Iterator[int]:
         """The rows of a passage by its own id, not those of a page of the same id."""
-        for part, start in zip(
-            self._committed.parts, self._committed.pages.row_starts, strict=True
-        ):
+        for part, start in zip(self._committed.parts, self._committed.pages.row_starts, strict=True):
             row = part.corpus.by_source_id([own])[0]
             row = part.corpus.row(own) if row is None else row
             if row is not None:
@@ -371,8 +351,7 @@ class Updates:
         }
         files = {name: file_entry(self.folder / name) for name in removed.values()}
         write_updates(
-            self.folder,
-            UpdateState(generation=generation, segments=kept, removed=removed, files=files),
+            self.folder, UpdateState(generation=generation, segments=kept, removed=removed, files=files)
         )
         self._load()
         self._delete_unnamed()

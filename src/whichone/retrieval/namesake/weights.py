@@ -73,6 +73,7 @@ FEATURES = {
     "dense": "closeness of question and passage, with encode=all",
 }
 
+# Evidence that hardly any benchmark has: what it weighs at least, and what it takes off at least.
 FLOORS = {
     "attribute": (3.0, None),
     "period": (2.0, None),
@@ -82,7 +83,6 @@ FLOORS = {
     "fact": (2.0, None),
     "disambiguation": (None, -2.0),
 }
-"""Evidence that hardly any benchmark has: what it weighs at least, and what it takes off at least."""
 
 
 class Fit(msgspec.Struct, frozen=True):
@@ -104,9 +104,7 @@ class EvidenceModel(msgspec.Struct, frozen=True):
     @classmethod
     @functools.cache
     def load(cls) -> EvidenceModel:
-        return msgspec.json.decode(
-            files(__package__).joinpath("evidence.json").read_bytes(), type=cls
-        )
+        return msgspec.json.decode(files(__package__).joinpath("evidence.json").read_bytes(), type=cls)
 
     def fit(self, *, sentences: bool, judge: str | None = None) -> Fit:
         """The fit for what is at hand; `judge` is "cross" or "late"."""
@@ -118,13 +116,10 @@ def softmax(scores: Sequence[float]) -> list[float]:
     if not scores:
         return []
     values = np.exp(np.array(scores) - max(scores))
-    results: list[float] = (values / values.sum()).tolist()
-    return results
+    return (values / values.sum()).tolist()
 
 
-def calibrated(
-    scores: Sequence[float], values: Sequence[Mapping[str, float]], fit: Fit
-) -> list[float]:
+def calibrated(scores: Sequence[float], values: Sequence[Mapping[str, float]], fit: Fit) -> list[float]:
     """Probabilities whose highest is how often such a first bearer was right; the order stays."""
     shares = softmax(scores)
     if len(scores) < 2 or not fit.sure:
@@ -149,9 +144,7 @@ AHEAD = (
 )  # fmt: skip
 
 
-def lead_features(
-    values: Sequence[Mapping[str, float]], scores: Sequence[float]
-) -> dict[str, float]:
+def lead_features(values: Sequence[Mapping[str, float]], scores: Sequence[float]) -> dict[str, float]:
     """What tells whether anybody could know who is meant: how far the best bearer is ahead, and by what."""
     order = sorted(range(len(scores)), key=lambda n: -scores[n])
     first, second = (values[n] for n in order[:2])
@@ -210,9 +203,7 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         known = cls.__struct_fields__
         for name in options:
             if name not in known:
-                raise UsageError(
-                    f"`namesake` has no option {name!r}", hint=did_you_mean(name, known)
-                )
+                raise UsageError(f"`namesake` has no option {name!r}", hint=did_you_mean(name, known))
         try:
             return msgspec.convert(options, cls, strict=False)
         except msgspec.ValidationError as error:

@@ -1,7 +1,5 @@
 """The pages and the API of annotation: a task, what people say of it, its results; whatever the kind."""
 
-from __future__ import annotations
-
 from pathlib import Path as Place
 from typing import Annotated, Any, Literal
 
@@ -102,9 +100,7 @@ def campaign_list(request: Request) -> Response:
         request,
         "campaigns.html",
         campaigns=task_queue.campaigns(site.database),
-        kinds={
-            name: (kind, [s for s in benchmarks if kind.fits(s)]) for name, kind in KINDS.items()
-        },
+        kinds={name: (kind, [s for s in benchmarks if kind.fits(s)]) for name, kind in KINDS.items()},
     )
 
 
@@ -122,13 +118,7 @@ async def create(request: Request) -> Response:
         return_url=new.form.address("return_url"),
     )
     await run_in_threadpool(
-        task_queue.make_campaign,
-        site.database,
-        new.key,
-        new.served.id,
-        new.title,
-        plan,
-        campaign.tasks,
+        task_queue.make_campaign, site.database, new.key, new.served.id, new.title, plan, campaign.tasks
     )
     return go(f"/access?scope=campaign:{new.key}")
 
@@ -266,9 +256,7 @@ def settle(
             task_queue.move(t, key, done.number, task_queue.SECOND if again else task_queue.SETTLED)
 
 
-def _done(
-    database: Readable, key: str, kind: Kind, number: int | None = None
-) -> list[Done[Any, Any]]:
+def _done(database: Readable, key: str, kind: Kind, number: int | None = None) -> list[Done[Any, Any]]:
     return done_tasks(task_queue.everything(database, key, number), kind.task, kind.annotation)
 
 
@@ -279,9 +267,7 @@ def _settled(site: Site, key: str, row: Row, plan: task_queue.Plan) -> list[Done
     for done in _done(site.database, key, kind):
         if done.queue == task_queue.FIRST and done.full:
             again = kind.again(site, row["benchmark"], plan, done)
-            done = msgspec.structs.replace(
-                done, queue=task_queue.SECOND if again else task_queue.SETTLED
-            )
+            done = msgspec.structs.replace(done, queue=task_queue.SECOND if again else task_queue.SETTLED)
         tasks.append(done)
     return tasks
 
@@ -292,18 +278,14 @@ async def answer_form(request: Request, key: Key, number: Number) -> Response:
     person = form.person.id
 
     def work(t: Transaction) -> bool:
-        kept = _keep(t, site, key, number, person, form) or task_queue.has_kept(
-            t, key, number, person
-        )
+        kept = _keep(t, site, key, number, person, form) or task_queue.has_kept(t, key, number, person)
         _next(t, site, key, person)
         return kept
 
     try:
         kept = await committed(site, work)
     except BadInput as error:
-        return await run_in_threadpool(
-            _here, request, key, person, False, error.message, 422, (number, form)
-        )
+        return await run_in_threadpool(_here, request, key, person, False, error.message, 422, (number, form))
     if not kept:
         return await run_in_threadpool(_here, request, key, person, False, _LOST, 409)
     return go(f"/annotate/{key}?kept=true")
@@ -430,9 +412,7 @@ async def take_task(request: Request, key: Key) -> dict[str, Any]:
 
 
 @router.post("/api/campaigns/{key}/tasks/{number}/annotation", responses=REFUSALS)
-async def annotate(
-    request: Request, key: Key, number: Number, given: GivenAnnotation
-) -> dict[str, Any]:
+async def annotate(request: Request, key: Key, number: Number, given: GivenAnnotation) -> dict[str, Any]:
     """Keeps what this person says of the task in hand; it is on disk when this returns."""
     person = may_call(request, "annotator", _scope(key), bearer=True)
     site = site_of(request)

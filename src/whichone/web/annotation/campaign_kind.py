@@ -1,7 +1,5 @@
 """Tasks with what people said of them, and how well each person did on the controls."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -21,8 +19,7 @@ A = TypeVar("A")
 
 MAJORITY = 2
 LEAST_CONTROLS = 3
-LEAST_PASSED = 0.7
-"""Whoever passes a smaller share of at least so many controls is flagged."""
+LEAST_PASSED = 0.7  # Whoever passes a smaller share of at least so many controls is flagged
 
 
 class Done(msgspec.Struct, Generic[T, A], frozen=True):
@@ -108,9 +105,7 @@ def annotation_lines(tasks: Sequence[Done[T, A]]) -> bytes:
     )  # fmt: skip
 
 
-def annotation_rows(
-    tasks: Sequence[Done[T, A]], external: Mapping[str, str]
-) -> Iterator[dict[str, Any]]:
+def annotation_rows(tasks: Sequence[Done[T, A]], external: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """A row an annotation, for a table: who, which task, which queue, what they said."""
     for done in tasks:
         for queue, said_by in ((FIRST, done.first), (SECOND, done.second)):
@@ -175,9 +170,7 @@ class Kind(Protocol):
 
     def make(self, site: Site, served: ServedBenchmark, form: Form) -> MadeTasks: ...
 
-    def shown(
-        self, site: Site, benchmark: str, plan: Plan, given: Given, person: str
-    ) -> dict[str, Any]:
+    def shown(self, site: Site, benchmark: str, plan: Plan, given: Given, person: str) -> dict[str, Any]:
         """What the page shows of a task; nothing in it tells a control from the others."""
         ...
 

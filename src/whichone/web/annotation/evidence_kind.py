@@ -1,7 +1,5 @@
 """KILT's campaign (section 4): which passages hold enough evidence to answer?"""
 
-from __future__ import annotations
-
 import csv
 import io
 import random
@@ -60,9 +58,7 @@ def accepted(done: Judgements, without: frozenset[str] = NOBODY) -> list[str]:
     kept = []
     for passage in done.task.passages:
         yes = sum(a.passages[passage.id].enough for a in votes)
-        again = all(
-            a.passages[passage.id].enough for p, a in done.second.items() if p not in without
-        )
+        again = all(a.passages[passage.id].enough for p, a in done.second.items() if p not in without)
         if yes >= MAJORITY and again:
             kept.append(passage.id)
     return kept
@@ -104,10 +100,7 @@ def new_passages(done: Judgements, without: frozenset[str] = NOBODY) -> list[str
 
 
 def dropped(
-    done: Judgements,
-    resolved: Mapping[str, Resolved],
-    gold: frozenset[str],
-    without: frozenset[str] = NOBODY,
+    done: Judgements, resolved: Mapping[str, Resolved], gold: frozenset[str], without: frozenset[str] = NOBODY
 ) -> bool:
     """A question whose `gold` is rejected goes, unless two people pasted the same other evidence.
 
@@ -173,14 +166,9 @@ def evidence_results(
 
 
 def _pages_after(
-    done: Judgements,
-    gold: frozenset[str],
-    resolved: Mapping[str, Resolved],
-    without: frozenset[str],
+    done: Judgements, gold: frozenset[str], resolved: Mapping[str, Resolved], without: frozenset[str]
 ) -> frozenset[str]:
-    added = frozenset(
-        page_of(p) for p in (*new_passages(done, without), *agreed(done, resolved, without))
-    )
+    added = frozenset(page_of(p) for p in (*new_passages(done, without), *agreed(done, resolved, without)))
     return added if gold_rejected(done, without) else gold | added
 
 
@@ -251,9 +239,7 @@ def _evidence(
     ]
 
 
-def _placed(
-    entry: Provenance, paragraphs: Mapping[str, Sequence[str]], corpus: Corpus
-) -> Provenance:
+def _placed(entry: Provenance, paragraphs: Mapping[str, Sequence[str]], corpus: Corpus) -> Provenance:
     """With paragraph and character of the words that people marked, else of its whole passage."""
     text = corpus.passage(entry.passage or "").text
     spans = entry.attributes.get("spans") or [text]
@@ -323,9 +309,7 @@ class EvidenceKind:
         )  # fmt: skip
         return MadeTasks(plan, tasks.tasks)
 
-    def shown(
-        self, site: Site, benchmark: str, plan: Plan, given: Given, person: str
-    ) -> dict[str, Any]:
+    def shown(self, site: Site, benchmark: str, plan: Plan, given: Given, person: str) -> dict[str, Any]:
         task = _task(given)
         ids = [p.id for p in task.passages]
         texts = site.passages.texts(benchmark, ids)
@@ -344,9 +328,7 @@ class EvidenceKind:
             passage: Judged(value == "yes", spans.get(passage, "")[:5000].strip())
             for passage, value in form.with_prefix("enough:").items()
         }
-        return Annotation(
-            judged, form.text("other", longest=10_000), form.text("reason", longest=2000)
-        )
+        return Annotation(judged, form.text("other", longest=10_000), form.text("reason", longest=2000))
 
     def from_api(self, given: GivenAnnotation) -> Annotation:
         judged = {clean(i, 500): Judged(p.enough, clean(p.span)) for i, p in given.passages.items()}

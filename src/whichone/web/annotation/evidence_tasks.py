@@ -4,8 +4,6 @@ A passage is asked about only when it shares a tenth of its tokens with a gold a
 ranks pages gives a page's first passage. The gold passage is mixed in as control.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,9 +53,7 @@ class Tasks(msgspec.Struct, frozen=True):
 def overlap(text: str, answers: Sequence[str]) -> float:
     """The largest share of an answer's tokens that are in the text."""
     tokens = set(normalisers.squad_tokens(text))
-    shares = [
-        len(tokens & set(t)) / len(set(t)) for a in answers if (t := normalisers.squad_tokens(a))
-    ]
+    shares = [len(tokens & set(t)) / len(set(t)) for a in answers if (t := normalisers.squad_tokens(a))]
     return max(shares, default=0.0)
 
 
@@ -85,10 +81,7 @@ def make_tasks(
 
 
 def _block(
-    served: ServedBenchmark,
-    runs: Sequence[ServedRun],
-    tables: TableReader,
-    queries: Sequence[Query],
+    served: ServedBenchmark, runs: Sequence[ServedRun], tables: TableReader, queries: Sequence[Query]
 ) -> Iterator[Task]:
     ids = [q.id for q in queries]
     tops = [tables.top(run.folder.path("rankings.parquet"), ids, _DEPTH) for run in runs]
@@ -105,9 +98,7 @@ def _block(
         )
 
 
-def _texts(
-    served: ServedBenchmark, tables: TableReader, pages: set[str]
-) -> dict[str, dict[str, str]]:
+def _texts(served: ServedBenchmark, tables: TableReader, pages: set[str]) -> dict[str, dict[str, str]]:
     """All passages of some pages: by page, by passage id, in their order."""
     texts: dict[str, dict[str, str]] = {}
     for identity, _, text in tables.passages_of(served.corpus, pages):
@@ -183,17 +174,11 @@ def check_annotation(task: Task, said: Annotation, texts: Mapping[str, str]) -> 
             continue
         span = " ".join(judged.span.split())
         if not span:
-            raise BadInput(
-                "mark the words that contain the evidence in each passage that has enough"
-            )
+            raise BadInput("mark the words that contain the evidence in each passage that has enough")
         if span not in " ".join(texts.get(identity, "").split()):
             raise BadInput(f"these words are not in the passage: {span[:80]}")
-    if not any(j.enough for j in said.passages.values()) and not (
-        said.other.strip() or said.reason.strip()
-    ):
-        raise BadInput(
-            "where no passage has enough, paste other evidence, or say why there is none"
-        )
+    if not any(j.enough for j in said.passages.values()) and not (said.other.strip() or said.reason.strip()):
+        raise BadInput("where no passage has enough, paste other evidence, or say why there is none")
 
 
 # Other evidence that people pasted: which passage of the corpus it is, and where two agree.
@@ -201,8 +186,7 @@ def check_annotation(task: Task, said: Annotation, texts: Mapping[str, str]) -> 
 # whole passage. Words that appear in several pages, or in none, are left to the admin.
 
 
-LEAST_WORDS = 4
-"""Fewer words appear in too many passages to say which was meant."""
+LEAST_WORDS = 4  # Fewer words appear in too many passages to say which was meant
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -253,9 +237,7 @@ def resolve(tables: TableReader, corpus: Corpus, texts: Sequence[str]) -> dict[s
 
 
 def agreed(
-    done: Done[Task, Annotation],
-    resolved: Mapping[str, Resolved],
-    without: frozenset[str] = frozenset(),
+    done: Done[Task, Annotation], resolved: Mapping[str, Resolved], without: frozenset[str] = frozenset()
 ) -> dict[str, list[str]]:
     """Passages that two people pasted, with who did; passages that were asked about are no news."""
     asked = {p.id for p in done.task.passages}

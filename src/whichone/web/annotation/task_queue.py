@@ -5,8 +5,6 @@ goes to the second queue, where one more person decides. What a task asks and wh
 its kind's own business (`whichone.web.annotation.campaign_kind`); here both are bytes.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -18,8 +16,7 @@ from whichone.web.storage import Database, Readable, Row, Transaction
 
 PEOPLE = 3
 FIRST, SECOND, SETTLED = 1, 2, 3
-_STALE = 2 * 3600.0
-"""Seconds after which a task that was taken and not answered is given to someone else."""
+_STALE = 2 * 3600.0  # Seconds after which a task that was taken and not answered is given to someone else
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -60,9 +57,7 @@ def make_campaign(
         raise UsageError(
             "there is nothing to ask about",
             hint="choose other runs or answers: "
-            + (
-                ", ".join(f"{n} {what}" for what, n in plan.counts.items() if n) or "there are none"
-            ),
+            + (", ".join(f"{n} {what}" for what, n in plan.counts.items() if n) or "there are none"),
         )
     content = msgspec.json.encode(plan).decode()
 
@@ -107,16 +102,13 @@ def set_state(database: Database, campaign: str, state: str) -> None:
 def agree(t: Transaction, campaign: str, person: str) -> None:
     """A person agrees to the campaign's consent text."""
     t.execute(
-        "insert into campaign_people values (?, ?, ?) on conflict do nothing",
-        (campaign, person, time.time()),
+        "insert into campaign_people values (?, ?, ?) on conflict do nothing", (campaign, person, time.time())
     )
 
 
 def has_agreed(t: Readable, campaign: str, plan: Plan, person: str) -> bool:
     return not plan.consent or bool(
-        t.read(
-            "select 1 from campaign_people where campaign = ? and person = ?", (campaign, person)
-        )
+        t.read("select 1 from campaign_people where campaign = ? and person = ?", (campaign, person))
     )
 
 
@@ -211,8 +203,7 @@ def _release_stale(t: Transaction, campaign: str) -> int:
             (campaign, row["task"], row["person"]),
         )
         t.execute(
-            "update tasks set claimed = claimed - 1 where campaign = ? and task = ?",
-            (campaign, row["task"]),
+            "update tasks set claimed = claimed - 1 where campaign = ? and task = ?", (campaign, row["task"])
         )
     return len(stale)
 
@@ -267,15 +258,12 @@ def said_before(t: Readable, campaign: str, number: int, person: str) -> str | N
 def skipped_by(database: Readable, campaign: str) -> dict[str, int]:
     """How many tasks each person skipped."""
     rows = database.read(
-        "select person, count(*) as n from skipped_tasks where campaign = ? group by person",
-        (campaign,),
+        "select person, count(*) as n from skipped_tasks where campaign = ? group by person", (campaign,)
     )
     return {row["person"]: int(row["n"]) for row in rows}
 
 
-def keep(
-    t: Transaction, campaign: str, number: int, person: str, said: Any
-) -> tuple[Given, bool] | None:
+def keep(t: Transaction, campaign: str, number: int, person: str, said: Any) -> tuple[Given, bool] | None:
     """Keeps what a person said of the task in hand; the task, and whether all asked first have answered it.
 
     None when they do not have it in hand; what was kept before stays as it was. One statement: with
@@ -320,8 +308,7 @@ def has_kept(t: Readable, campaign: str, number: int, person: str) -> bool:
 def kept_by(database: Readable, campaign: str, person: str) -> int:
     """How much this person has kept."""
     mine = database.read(
-        "select count(*) as n from annotations where campaign = ? and person = ? "
-        "and answered is not null",
+        "select count(*) as n from annotations where campaign = ? and person = ? and answered is not null",
         (campaign, person),
     )
     return int(mine[0]["n"])

@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 # Boards that hide gold: which benchmarks nobody but an admin is shown, and how figures are rounded.
 
 
+# The share of the queries that an upload must answer: with fewer, a score would be about the few.
 LEAST_COVERAGE = 0.9
-"""The share of the queries that an upload must answer: with fewer, a score would be about the few."""
-_BETWEEN = "\n"
-"""Between the ids of a family's benchmarks, as the database keeps them."""
+_BETWEEN = "\n"  # Between the ids of a family's benchmarks, as the database keeps them
 _STEPS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 
 
@@ -147,14 +146,13 @@ def _measure(name: str) -> Measure | None:
 
 
 KINDS = ("rankings", "answers")
+# The tables of a board over several benchmarks: of which kind, and whether of measures that ask for evidence.
 _FAMILY = {
     "downstream": ("answers", False),
     "retrieval": ("rankings", False),
     "KILT scores": ("answers", True),
 }
-"""The tables of a board over several benchmarks: of which kind, and whether of measures that ask for evidence."""
-_TIED = 3
-"""Digits in which two systems must agree to share a rank: those that are shown, in percent."""
+_TIED = 3  # Digits in which two systems must agree to share a rank: those that are shown, in percent
 
 
 def shown_to_people(database: Database, benchmark: str) -> bool:
@@ -179,9 +177,7 @@ def make_board(
 
 def boards(database: Readable, board: str = "") -> list[Row]:
     """Every board, or the one with this key; `names` has a name for each benchmark."""
-    rows = database.read(
-        "select * from boards where ? in ('', board) order by made, board", (board,)
-    )
+    rows = database.read("select * from boards where ? in ('', board) order by made, board", (board,))
     for row in rows:
         row["benchmarks"] = row["benchmark"].split(_BETWEEN)
         short = [identity.rpartition("-")[0] for identity in row["benchmarks"]]
@@ -277,9 +273,7 @@ def parts_of(result: str) -> list[dict[str, Any]]:
     return list(msgspec.json.decode(result).get("parts", ()))
 
 
-def set_marks(
-    t: Transaction, board: str, marks: dict[str, float], better: dict[str, list[str]]
-) -> None:
+def set_marks(t: Transaction, board: str, marks: dict[str, float], better: dict[str, list[str]]) -> None:
     for name, value in ((f"marks {board}", marks), (f"better {board}", better)):
         set_value(t, name, msgspec.json.encode(value).decode())
 
@@ -354,8 +348,7 @@ def _family_rows(board: Row, parts: Sequence[dict[str, Any]], tab: str) -> list[
         columns = {
             f"{board['names'][part['benchmark']]} {measure}": estimate
             for measure, estimate in part["estimates"].items()
-            if part["kind"] == kind
-            and (kind == "rankings" or measure.startswith("kilt_") == evidence)
+            if part["kind"] == kind and (kind == "rankings" or measure.startswith("kilt_") == evidence)
         }
         if not columns:
             continue
@@ -376,9 +369,7 @@ def by_tests(board: Row, by: str, measures: Sequence[str]) -> bool:
     return by == measures[0] and not board["hidden"] and len(board["benchmarks"]) == 1
 
 
-def _rank_by_tests(
-    systems: Sequence[dict[str, Any]], kind: str, better: dict[str, list[str]]
-) -> None:
+def _rank_by_tests(systems: Sequence[dict[str, Any]], kind: str, better: dict[str, list[str]]) -> None:
     whole = {f"{r['submission']} {kind}" for r in systems if r["complete"]}
     for row in systems:
         name = f"{row['submission']} {kind}"

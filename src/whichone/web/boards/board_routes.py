@@ -1,7 +1,5 @@
 """The pages and the API of leaderboards: submit predictions, watch them being scored, export the table."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping
 from operator import itemgetter
@@ -47,16 +45,7 @@ from whichone.web.boards.submissions import (
     submit_file,
 )
 from whichone.web.limits import REFUSALS
-from whichone.web.pages import (
-    Form,
-    creation,
-    go,
-    may_read,
-    must_be,
-    or_not_found,
-    received,
-    visitor,
-)
+from whichone.web.pages import Form, creation, go, may_read, must_be, or_not_found, received, visitor
 from whichone.web.pages import show as show_page
 from whichone.web.served_folder import ServedBenchmark, benchmark_named
 from whichone.web.storage import Row
@@ -104,9 +93,7 @@ async def create(request: Request) -> Response:
                 422, "a study or campaign shows people this benchmark: its gold cannot be hidden"
             )
         await run_in_threadpool(_refuse_copies, site, served, family)
-    await run_in_threadpool(
-        make_board, site.database, new.key, list(family), new.title, hidden=hidden
-    )
+    await run_in_threadpool(make_board, site.database, new.key, list(family), new.title, hidden=hidden)
     request.app.state.scorer.wake()
     return go(f"/boards/{new.key}")
 
@@ -119,14 +106,12 @@ def _refuse_copies(site: Site, served: ServedBenchmark, family: Collection[str])
             continue
         if same := shared_questions(other, own):
             raise HTTPException(
-                422,
-                f"{other.id} shows {same:,} of the same queries: take it out of the served folder first",
+                422, f"{other.id} shows {same:,} of the same queries: take it out of the served folder first"
             )
 
 
 Name = Annotated[str, Query(max_length=100)]
-_SHOWN = 4
-"""Measures that a table shows unless others are chosen."""
+_SHOWN = 4  # Measures that a table shows unless others are chosen
 
 
 @router.get("/boards/{key}", include_in_schema=False)
@@ -168,11 +153,7 @@ def board(
         of=shown,
         measures=measures,
         columns=[m for m in measures if m in show]
-        or (
-            [m for m in measures if "@" not in m]
-            if len(row["benchmarks"]) > 1
-            else measures[:_SHOWN]
-        ),
+        or ([m for m in measures if "@" not in m] if len(row["benchmarks"]) > 1 else measures[:_SHOWN]),
         systems=listed,
         every=len(systems),
         opened=next((s for s in systems if s["submission"] == open), None),
@@ -202,8 +183,7 @@ def board(
 
 def _unfinished(site: Site, key: str) -> int:
     rows = site.database.read(
-        "select count(*) as n from submissions where board = ? and state in ('waiting', 'scoring')",
-        (key,),
+        "select count(*) as n from submissions where board = ? and state in ('waiting', 'scoring')", (key,)
     )
     return int(rows[0]["n"])
 
@@ -212,9 +192,7 @@ def _described(form: Form) -> tuple[str, str, About]:
     """The name, the format and the description of a submission, or why it is not taken."""
     name, format = form.text("name", longest=200).strip(), form.text("format", "auto")
     if not _NAME.fullmatch(name):
-        raise HTTPException(
-            422, "name the system with letters, digits, blanks or .,()+/- (at most 100)"
-        )
+        raise HTTPException(422, "name the system with letters, digits, blanks or .,()+/- (at most 100)")
     if format not in FORMATS:
         raise HTTPException(422, f"format must be one of {', '.join(FORMATS)}")
     about = About(**{field: _said(form, field, said) for field, said in SAID.items()})
@@ -300,9 +278,7 @@ async def submit_form(request: Request, key: Key) -> Response:
 @router.get("/boards/{key}/submissions/{submission}", include_in_schema=False)
 def submission(request: Request, key: Key, submission: SubmissionKey) -> Response:
     row = _own_submission(request, key, submission)
-    return show_page(
-        request, "submission.html", board=_board(site_of(request), key), submission=row
-    )
+    return show_page(request, "submission.html", board=_board(site_of(request), key), submission=row)
 
 
 def _own_submission(request: Request, key: str, submission: str) -> Row:
@@ -322,9 +298,7 @@ async def moderate(
     """Hides, shows or deletes a system; whoever submitted it may delete it too."""
     form = await received(request, None)
     site = site_of(request)
-    row = or_not_found(
-        await run_in_threadpool(one_submission, site.database, key, submission), "submission"
-    )
+    row = or_not_found(await run_in_threadpool(one_submission, site.database, key, submission), "submission")
     own = form.person.id == row["person"] and form.person.may("submitter", _scope(key))
     if not form.person.may("admin") and not (own and action == "delete"):
         raise HTTPException(403, "this needs a link for the role admin")

@@ -4,8 +4,6 @@ It writes its result into the job's folder and reports how far it is. A file tha
 process, not the server.
 """
 
-from __future__ import annotations
-
 import base64
 import os
 import sys
@@ -55,10 +53,8 @@ KILT_LIKE = {
     "rouge_l": ("kilt_rouge_l",),
 }
 DETECT = "auto"
-OUT_OF_MEMORY = 77
-"""The exit code of a process that asked for more memory than it may have."""
-DEEPEST = 1000
-"""Results to a query that are taken."""
+OUT_OF_MEMORY = 77  # The exit code of a process that asked for more memory than it may have
+DEEPEST = 1000  # Results to a query that are taken
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -204,9 +200,7 @@ def own_measures(read: Run | Answers, benchmark: Benchmark) -> list[str]:
     return [name for m in own for name in (m, *KILT_LIKE.get(m, ()))]
 
 
-def _read(
-    job: Job, benchmark: Benchmark, file: Path, work: Path
-) -> tuple[str, list[Run | Answers]]:
+def _read(job: Job, benchmark: Benchmark, file: Path, work: Path) -> tuple[str, list[Run | Answers]]:
     """The rankings and answers of an unpacked file; `work` is a folder of its own."""
     format = detected_format(file) if job.format == DETECT else job.format
     try:
@@ -300,9 +294,7 @@ def answer_measures(answers: Answers, benchmark: Benchmark) -> list[str]:
     return [name for m in usual for name in (m, *KILT_LIKE.get(m, ()))]
 
 
-def tests_against_best(
-    values: Mapping[str, Mapping[str, str]], benchmark: Benchmark
-) -> dict[str, float]:
+def tests_against_best(values: Mapping[str, Mapping[str, str]], benchmark: Benchmark) -> dict[str, float]:
     """Every system against the best of its kind: paired, by cluster, Holm-corrected together."""
     tests: dict[str, float] = {}
     for systems, measure in _kinds(values, benchmark):
@@ -310,9 +302,7 @@ def tests_against_best(
     return dict(zip(tests, holm(list(tests.values())), strict=True))
 
 
-def tests_of_pairs(
-    values: Mapping[str, Mapping[str, str]], benchmark: Benchmark
-) -> dict[str, list[str]]:
+def tests_of_pairs(values: Mapping[str, Mapping[str, str]], benchmark: Benchmark) -> dict[str, list[str]]:
     """Every pair of systems of a kind, corrected for their number: which are significantly better than each."""
     better: dict[str, list[str]] = {}
     for systems, measure in _kinds(values, benchmark):

@@ -4,8 +4,6 @@ A submission and its file are in the database before the page says so; what was 
 died is scored when it starts again, but what ended its process twice is refused.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile
@@ -18,31 +16,17 @@ import msgspec
 
 from whichone.files.pools import forked_context, own_main
 from whichone.progress import talk
-from whichone.web.boards.board import (
-    WITHHELD,
-    boards,
-    one_board,
-    parts_of,
-    set_marks,
-    withhold,
-)
+from whichone.web.boards.board import WITHHELD, boards, one_board, parts_of, set_marks, withhold
 from whichone.web.boards.board_scoring import OUT_OF_MEMORY, Job, Outcome, main
-from whichone.web.boards.submissions import (
-    FOLDER,
-    ON_DISK,
-    drop_upload,
-    submit_run,
-    write_upload,
-)
+from whichone.web.boards.submissions import FOLDER, ON_DISK, drop_upload, submit_run, write_upload
 from whichone.web.served_folder import benchmark_named
 from whichone.web.storage import Row, StorageUnavailable, Transaction
 from whichone.web.web_site import Site
 
 _TRIES = 2
-_LOOK = 5.0
-"""Seconds after which the served folder is looked through for new runs."""
+_LOOK = 5.0  # Seconds after which the served folder is looked through for new runs
+# pyarrow imports pandas when it first turns rows into a table.
 _IMPORTED = ("whichone.web.boards.board_scoring", "pandas")
-"""pyarrow imports pandas when it first turns rows into a table."""
 _TOO_MUCH = "scoring this file took more memory or time than a submission may use"
 
 
@@ -106,8 +90,7 @@ class Scorer:
         names = ", ".join(f"{name} = ?" for name in values)
         self._site.database.write(
             lambda t: t.execute(
-                f"update submissions set {names} where submission = ?",
-                (*values.values(), row["submission"]),
+                f"update submissions set {names} where submission = ?", (*values.values(), row["submission"])
             )
         )
 
@@ -126,9 +109,7 @@ class Scorer:
         elif outcome is None and attempts < _TRIES:
             self._set(row, state="waiting", message="trying again")
         else:
-            self._finish(
-                row, outcome or Outcome(refused=f"{_TOO_MUCH}: refused after {attempts} tries")
-            )
+            self._finish(row, outcome or Outcome(refused=f"{_TOO_MUCH}: refused after {attempts} tries"))
 
     def _finish(self, row: Row, outcome: Outcome) -> None:
         """Keeps the result and drops the file."""
@@ -137,9 +118,7 @@ class Scorer:
 
         def work(t: Transaction) -> None:
             board = one_board(t, row["board"])
-            message = outcome.refused or (
-                outcome.message and f"Counted as wrong: {outcome.message}"
-            )
+            message = outcome.refused or (outcome.message and f"Counted as wrong: {outcome.message}")
             if board is not None and board["hidden"] and row["person"] != FOLDER:
                 withhold(t, row["board"], row["person"], outcome.parts, self._site.tokens)
                 if any(part.get("withheld") for part in outcome.parts):
@@ -223,8 +202,7 @@ class Scorer:
         if len(board["benchmarks"]) > 1:
             return {}
         rows = self._site.database.read(
-            "select submission, result from submissions "
-            "where board = ? and state = 'done' and shown = 1",
+            "select submission, result from submissions where board = ? and state = 'done' and shown = 1",
             (board["board"],),
         )
         values: dict[str, dict[str, str]] = {}
@@ -266,16 +244,13 @@ def _resume(t: Transaction) -> None:
 def put_runs_on_boards(site: Site) -> None:
     """Rows for the runs that are stored in the served folder."""
     for board in boards(site.database):
-        served = next(
-            (s for s in site.folder.benchmarks().values() if s.id == board["benchmark"]), None
-        )
+        served = next((s for s in site.folder.benchmarks().values() if s.id == board["benchmark"]), None)
         if served is None:
             continue
         known = {
             row["submission"]
             for row in site.database.read(
-                "select submission from submissions where board = ? and person = ?",
-                (board["board"], FOLDER),
+                "select submission from submissions where board = ? and person = ?", (board["board"], FOLDER)
             )
         }
         for run in served.runs.values():

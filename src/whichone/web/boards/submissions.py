@@ -1,7 +1,5 @@
 """Submissions as they are kept: received part by part, waiting, scored or refused."""
 
-from __future__ import annotations
-
 import contextlib
 import lzma
 import re
@@ -38,25 +36,13 @@ from whichone.runs.run import FAILURES, KIND, RANKINGS, TIMING, Answers, Run
 from whichone.runs.run_files import import_run
 from whichone.web.storage import Database, Readable, Row, Transaction, one_at_a_time
 
-SYSTEMS = (
-    "retriever",
-    "reranker",
-    "linker",
-    "reader",
-    "language model",
-    "agent",
-    "people",
-    "other",
-)
-"""What a system may say that it is."""
-ON_DISK = "run"
-"""The format of a run that is stored in the served folder."""
+# What a system may say that it is.
+SYSTEMS = ("retriever", "reranker", "linker", "reader", "language model", "agent", "people", "other")
+ON_DISK = "run"  # The format of a run that is stored in the served folder
 FOLDER = "the served folder"
 _PART = 1 << 20
-_MOST_WAITING = 3
-"""Submissions of one person that may wait at a time."""
-_REFUSED_WEIGH = 5
-"""How many refused submissions weigh as much as an accepted one in the limits."""
+_MOST_WAITING = 3  # Submissions of one person that may wait at a time
+_REFUSED_WEIGH = 5  # How many refused submissions weigh as much as an accepted one in the limits
 
 
 class Said(msgspec.Struct, frozen=True):
@@ -75,25 +61,21 @@ class About(msgspec.Struct, frozen=True, omit_defaults=True):
     system_kind: Annotated[str, Said("kind of system", "Kind of system", choices=SYSTEMS)] = ""
     sees: Annotated[str, Said("sees", "What the system saw beside the corpus")] = ""
     cost: Annotated[str, Said("cost", "Cost (hardware, time, money)")] = ""
-    link: Annotated[str, Said("description", "Link to a description (https://…)", address=True)] = (
-        ""
-    )
+    link: Annotated[str, Said("description", "Link to a description (https://…)", address=True)] = ""
     code: Annotated[str, Said("code", "Link to the code (https://…)", address=True)] = ""
 
 
+# The columns of a leaderboard that are no figures: forms, tables, filters, panels and exports follow it.
 SAID: dict[str, Said] = {
     name: hint.__metadata__[0] for name, hint in get_type_hints(About, include_extras=True).items()
 }
-"""The columns of a leaderboard that are no figures: forms, tables, filters, panels and exports follow it."""
 
 
 def submit_run(database: Database, *, submission: str, board: str, name: str, sees: str) -> None:
     """A run of the served folder, to be scored; the same one twice is kept once."""
     about = msgspec.json.encode(About(sees=sees)).decode()
     database.write(
-        lambda t: _insert(
-            t, (submission, board, name, FOLDER, ON_DISK, "waiting", about, time.time())
-        )
+        lambda t: _insert(t, (submission, board, name, FOLDER, ON_DISK, "waiting", about, time.time()))
     )
 
 
@@ -153,9 +135,7 @@ def _keep_part(database: Database, values: tuple[str, int, bytes]) -> None:
 
 def _set_state(database: Database, submission: str, state: str) -> None:
     database.write(
-        lambda t: t.execute(
-            "update submissions set state = ? where submission = ?", (state, submission)
-        )
+        lambda t: t.execute("update submissions set state = ? where submission = ?", (state, submission))
     )
 
 
@@ -164,8 +144,7 @@ def write_upload(database: Database, submission: str, out: Path) -> None:
     with out.open("wb") as target:
         for part in range(1 << 31):
             rows = database.read(
-                "select content from upload_parts where submission = ? and part = ?",
-                (submission, part),
+                "select content from upload_parts where submission = ? and part = ?", (submission, part)
             )
             if not rows:
                 return
@@ -199,8 +178,7 @@ def forget(t: Transaction, submission: str) -> None:
 def forget_submitter(t: Transaction, person: str) -> None:
     """What a person submitted, as lines that name neither the person nor their systems."""
     t.execute(
-        "delete from upload_parts where submission in "
-        "(select submission from submissions where person = ?)",
+        "delete from upload_parts where submission in (select submission from submissions where person = ?)",
         (person,),
     )
     t.execute(
@@ -255,11 +233,11 @@ def owner_of(t: Readable, board: str, name: str) -> str | None:
     return next((str(row["person"]) for row in rows if skeleton(row["name"]) == looks), None)
 
 
+# Letters of other scripts, and digits, by the Latin letter that they are easily taken for.
 _LOOKALIKES = str.maketrans(
     "авгезіјкӏмнопрстухһѕьԁԛԝαβγεζηικμνορτυχωϲօսհոցı01l|",
     "abreeijklmhonpctyxhsbdqwabyezhikmnoptyxwcouhngioiii",
 )
-"""Letters of other scripts, and digits, by the Latin letter that they are easily taken for."""
 
 
 def skeleton(name: str) -> str:
@@ -300,6 +278,7 @@ FORMATS = {
     "trec": "TREC run",
     "whichone": "whichone rankings or answers (JSON lines)",
 }
+# One record of each, shown where files are submitted.
 EXAMPLES = {
     "auto": "any of the following",
     "amber": '{"id": "QUERY", "output": {"provenance": [{"wikipedia_id": "307"}]}}',
@@ -308,7 +287,6 @@ EXAMPLES = {
     "trec": "QUERY Q0 PAGE-OR-PASSAGE 1 1.5 TAG",
     "whichone": '{"question": "QUERY", "passages": ["PASSAGE"]} or {"question": "QUERY", "text": "TEXT"}',
 }
-"""One record of each, shown where files are submitted."""
 OF_PAPERS: dict[str, UploadFormat] = registry.every("uploads")
 FORMATS |= {name: offered.title for name, offered in OF_PAPERS.items()}
 EXAMPLES |= {name: offered.example for name, offered in OF_PAPERS.items()}
@@ -341,8 +319,7 @@ def detected_format(file: Path) -> str:
     elif len(first.split()) == 6:
         return "trec"
     raise BadInput(
-        "line 1: the format cannot be detected",
-        hint="choose it, or compare the file with the examples",
+        "line 1: the format cannot be detected", hint="choose it, or compare the file with the examples"
     )
 
 
@@ -361,8 +338,7 @@ def check_size(file: Path, format: str, queries: int, deepest: int) -> None:
                 raise BadInput(f"longer than {_LONGEST_LINE:,} bytes", line=records)
             if records > most and line.strip():
                 raise BadInput(
-                    f"more records than the {most:,} that {queries:,} queries can have",
-                    line=records,
+                    f"more records than the {most:,} that {queries:,} queries can have", line=records
                 )
 
 
@@ -385,8 +361,7 @@ def unpack(packed: Path, out: Path, most: int) -> int:
     return size
 
 
-MOST_FILES = 200
-"""Files that an archive may have."""
+MOST_FILES = 200  # Files that an archive may have
 
 
 def unpack_archive(packed: Path, out: Path, most: int) -> list[tuple[Path, str]]:
@@ -412,9 +387,7 @@ def unpack_archive(packed: Path, out: Path, most: int) -> list[tuple[Path, str]]
                     while block := source.read(_BLOCK):
                         target.write(block)
                         if target.tell() > most:
-                            raise BadInput(
-                                f"{called} is more than the {most:,} bytes that are left"
-                            )
+                            raise BadInput(f"{called} is more than the {most:,} bytes that are left")
                 most -= unpack(raw, file, most)
                 raw.unlink()
                 files.append((file, called))
@@ -438,9 +411,7 @@ def _members(packed: Path, stack: contextlib.ExitStack) -> Iterator[tuple[str, I
             if entry.isfile() and (content := tar.extractfile(entry)) is not None:
                 yield entry.name, content
     else:
-        raise BadInput(
-            "this board has several benchmarks: submit a zip or tar archive with a file for each"
-        )
+        raise BadInput("this board has several benchmarks: submit a zip or tar archive with a file for each")
 
 
 def files_of_benchmarks(
@@ -467,9 +438,7 @@ def files_of_benchmarks(
                 f"{called} answers none of this board's benchmarks ({', '.join(b.name for b in benchmarks.values())})"
             )
         if len(alike) > 1:
-            raise BadInput(
-                f"{called} may answer {' or '.join(alike)}: begin its name with the benchmark's"
-            )
+            raise BadInput(f"{called} may answer {' or '.join(alike)}: begin its name with the benchmark's")
         if best in chosen:
             raise BadInput(f"{chosen[best][1]} and {called} both answer {benchmarks[best].name}")
         chosen[best] = (file, called)
@@ -483,11 +452,7 @@ def _ids_in(file: Path) -> set[str]:
     quoted = re.findall(rb'"(?:id|qid|question)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)', start)
     ids = {str(msgspec.json.decode(value)) for value in quoted}
     if start[:1] not in (b"{", b"["):
-        ids |= {
-            line.split()[0].decode("utf-8", "replace")
-            for line in start.splitlines()
-            if line.split()
-        }
+        ids |= {line.split()[0].decode("utf-8", "replace") for line in start.splitlines() if line.split()}
     return ids
 
 
@@ -535,9 +500,7 @@ def read_upload(
     if pages or not texts:
         on_error = "skip" if missing_is_wrong else "fail"
         folders.append(
-            import_run(
-                file, work / "run", benchmark, place="", format=format, name=name, on_error=on_error
-            )
+            import_run(file, work / "run", benchmark, place="", format=format, name=name, on_error=on_error)
         )
     if texts and any(q.answers() for q in benchmark.queries):
         folders.append(answers(kilt_answers))
@@ -558,9 +521,7 @@ def _kilt_parts(file: Path) -> tuple[bool, bool]:
     return pages, texts
 
 
-def _own_rankings(
-    file: Path, work: Path, benchmark: Benchmark, name: str, missing_is_wrong: bool
-) -> Run:
+def _own_rankings(file: Path, work: Path, benchmark: Benchmark, name: str, missing_is_wrong: bool) -> Run:
     known = {q.id: q for q in benchmark.queries}
     ids = set(benchmark.passages["id"].to_pylist()) | benchmark.pages
     seen: dict[str, Any] = {}

@@ -4,8 +4,6 @@ It is derived, is in the cache, is named by the benchmark's content, and may be 
 name set a few numbers are held in memory while it is made, everything else a batch at a time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json
@@ -61,9 +59,7 @@ def _own(parameters: Mapping[str, Any]) -> dict[str, str]:
             continue
         if key == "collection":
             types = value.get("types") or {}
-            results |= {
-                t["id"]: t["label"] for t in types.values() if t.get("id") and t.get("label")
-            }
+            results |= {t["id"]: t["label"] for t in types.values() if t.get("id") and t.get("label")}
         else:
             results |= _own(value)
     return results
@@ -162,6 +158,8 @@ def _build(database: sqlite3.Connection, folder: Folder) -> None:
     build_grams(database, QUERIES)
 
 
+# Bearers as they lie, with the number of their set (the most popular head first) and how many times as
+# popular its head is as the next; nothing where fewer than two are known.
 _NUMBERED = """
 with sets as (
     select set, min(row) as first, count(*) as bearers, max(popularity, 2) filter (not isnan(popularity)) as best
@@ -174,8 +172,6 @@ select n, numbered.first = row, rows.set, name, coalesce(collection, ''), bearer
     types, pages
 from rows join numbered using (set) order by row
 """
-"""Bearers as they lie, with the number of their set (the most popular head first) and how many times as
-popular its head is as the next; nothing where fewer than two are known."""
 
 
 def _add_sets(database: sqlite3.Connection, table: Path, named: Callable[[str], str]) -> None:
@@ -192,12 +188,7 @@ def _add_sets(database: sqlite3.Connection, table: Path, named: Callable[[str], 
             database.executemany(
                 "insert into bearers values (?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    (
-                        n,
-                        *bearer,
-                        encode(tuple(types or ())),
-                        msgspec.json.encode(pages or []).decode(),
-                    )
+                    (n, *bearer, encode(tuple(types or ())), msgspec.json.encode(pages or []).decode())
                     for n, _, _, _, _, _, _, *bearer, types, pages in batch
                 ),
             )
@@ -341,9 +332,7 @@ def _ranked(run: Folder) -> Iterator[tuple[str, list[str]]]:
     """Each question with its pages in order, each page once; rankings lie sorted by question."""
     with pq.ParquetFile(run.path("rankings.parquet")) as file:
         batches = file.iter_batches(_RUN_INDEX_BATCH, columns=["question", "page"])
-        rows = (
-            row for b in batches for row in zip(b[0].to_pylist(), b[1].to_pylist(), strict=True)
-        )
+        rows = (row for b in batches for row in zip(b[0].to_pylist(), b[1].to_pylist(), strict=True))
         for question, members in groupby(rows, key=lambda row: row[0]):
             yield question, list(dict.fromkeys(page for _, page in members))
 
@@ -351,8 +340,7 @@ def _ranked(run: Folder) -> Iterator[tuple[str, list[str]]]:
 # Who makes the indexes: small ones whoever asks first, large ones one thread in the background.
 
 
-SMALL = 200_000
-"""Rows that are indexed in a second or two, while the page waits."""
+SMALL = 200_000  # Rows that are indexed in a second or two, while the page waits
 
 
 class NotReady(Exception):

@@ -1,7 +1,5 @@
 """The explorer: benchmarks, their name sets by text, facet and outcome, one set, two systems."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -26,9 +24,7 @@ Number = Annotated[int, Path(ge=1, le=2**53)]
 Offset = Annotated[int, Query(ge=0, le=2**40)]
 Text = Annotated[str, Query(max_length=200)]
 Form = Annotated[str, Query(pattern="^(|csv|json)$", description="As a file.")]
-Runs = Annotated[
-    tuple[str, ...], Query(max_length=explorer_views.MOST_SYSTEMS, description="Keys of runs.")
-]
+Runs = Annotated[tuple[str, ...], Query(max_length=explorer_views.MOST_SYSTEMS, description="Keys of runs.")]
 
 
 def benchmark_of(request: Request, key: str) -> ServedBenchmark:
@@ -42,9 +38,7 @@ def benchmark_of(request: Request, key: str) -> ServedBenchmark:
     return served
 
 
-def _wanted(
-    request: Request, q: str, outcome: str, after: int, *, queries: bool = False
-) -> listing.Wanted:
+def _wanted(request: Request, q: str, outcome: str, after: int, *, queries: bool = False) -> listing.Wanted:
     kinds = listing.QUERY_FACETS if queries else listing.FACETS
     outcomes = listing.QUERY_OUTCOMES if queries else listing.OUTCOMES
     facets = tuple(
@@ -170,9 +164,7 @@ def _export(
     """Everything that a list shows, as a file."""
     rows = explorer_views.everything(site, served, wanted, pair, find)
     if rows is None:
-        raise HTTPException(
-            422, f"more than {explorer_views.MOST_EXPORTED:,} rows: narrow the list down"
-        )
+        raise HTTPException(422, f"more than {explorer_views.MOST_EXPORTED:,} rows: narrow the list down")
     renamed = [{_column(column, pair): value for column, value in row.items()} for row in rows]
     if form == "csv":
         return csv_response(renamed, f"{served.key}-{name}.csv")
@@ -194,11 +186,7 @@ def _list(
     pairs = [p for p in request.query_params.multi_items() if p[0] not in ("after", "fragment")]
     following = urlencode([*pairs, ("after", str(listed.following))]) if listed.following else ""
     site, of_queries = site_of(request), part == "list_of_queries.html"
-    counts = (
-        explorer_views.counted(site, served, wanted, pair, queries=of_queries)
-        if listed.exact
-        else {}
-    )
+    counts = explorer_views.counted(site, served, wanted, pair, queries=of_queries) if listed.exact else {}
     kept = {
         "counts": counts,
         "served": served,
@@ -241,13 +229,7 @@ def name_set(
         return csv_response(rows, f"{served.key}-name-{n}.csv")
     if form == "json":
         return JSONResponse(_without_texts(view))
-    return show(
-        request,
-        "name_set.html",
-        served=served,
-        view=view,
-        runs=runs,
-    )
+    return show(request, "name_set.html", served=served, view=view, runs=runs)
 
 
 @router.get("/b/{key}/query/{q}", include_in_schema=False)
@@ -333,9 +315,7 @@ def list_sets(
     """Name sets that contain the text and have the facets and the outcome, a page at a time."""
     site, served = site_of(request), benchmark_of(request, key)
     wanted = _wanted(request, q, outcome, after)
-    return _page(
-        explorer_views.search(site, served, wanted, _pair(site, served, run, other)), "sets"
-    )
+    return _page(explorer_views.search(site, served, wanted, _pair(site, served, run, other)), "sets")
 
 
 @router.get("/api/benchmarks/{key}/queries", responses=REFUSALS)
@@ -359,9 +339,7 @@ def _page(listed: listing.Listing, what: str) -> dict[str, Any]:
 
 
 @router.get("/api/benchmarks/{key}/sets/{n}", responses=REFUSALS)
-def get_set(
-    request: Request, key: Key, n: Number, run: Runs = (), offset: Offset = 0
-) -> dict[str, Any]:
+def get_set(request: Request, key: Key, n: Number, run: Runs = (), offset: Offset = 0) -> dict[str, Any]:
     """One name set: its bearers, and its queries with the first ten of each system."""
     site, served = site_of(request), benchmark_of(request, key)
     view = explorer_views.set_view(site, served, n, explorer_views.chosen_runs(served, run), offset)
@@ -371,9 +349,7 @@ def get_set(
 
 
 @router.get("/api/benchmarks/{key}/compare", responses=REFUSALS)
-def compare_runs(
-    request: Request, key: Key, run: Text, other: Text, offset: Offset = 0
-) -> dict[str, Any]:
+def compare_runs(request: Request, key: Key, run: Text, other: Text, offset: Offset = 0) -> dict[str, Any]:
     """Where two systems differ, by what matters."""
     site, served = site_of(request), benchmark_of(request, key)
     pair = _runs(served, run, other)

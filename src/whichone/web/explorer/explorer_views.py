@@ -1,7 +1,5 @@
 """What the explorer shows of a set, a query and two systems, put together from its indexes."""
 
-from __future__ import annotations
-
 import functools
 import json
 import math
@@ -58,8 +56,7 @@ def _labels(root: Path, key: str, index: Path, n: int) -> SetLabels:
     with listing.opened(index) as database:
         bearers = _bearers(database, n)
         said = database.execute(
-            "select distinct entity, qualifier from queries where n = ? and qualifier <> '' order by q",
-            (n,),
+            "select distinct entity, qualifier from queries where n = ? and qualifier <> '' order by q", (n,)
         ).fetchall()
     attributes: dict[str, list[str]] = {}
     for entity, qualifier in said:
@@ -73,16 +70,9 @@ def _labels(root: Path, key: str, index: Path, n: int) -> SetLabels:
 
 
 def _bearers(database: sqlite3.Connection, n: int) -> list[Bearer]:
-    rows = database.execute(
-        "select entity, label, types, pages from bearers where n = ? order by rank", (n,)
-    )
+    rows = database.execute("select entity, label, types, pages from bearers where n = ? order by rank", (n,))
     return [
-        Bearer(
-            entity=entity,
-            label=label,
-            types=tuple(json.loads(types)),
-            pages=tuple(json.loads(pages)),
-        )
+        Bearer(entity=entity, label=label, types=tuple(json.loads(types)), pages=tuple(json.loads(pages)))
         for entity, label, types, pages in rows
     ]
 
@@ -96,6 +86,7 @@ def with_about(served: ServedBenchmark, index: Path, rows: Iterable[dict[str, An
 # What readers and agents answered to one query, and an agent's calls step by step.
 
 
+# Colour, sign and words of each outcome of an answer.
 OUTCOMES: dict[Outcome, tuple[str, str, str]] = {
     "right": ("gold", "✓", "right"),
     "several": ("other", "≈", "right, but for several"),
@@ -104,7 +95,6 @@ OUTCOMES: dict[Outcome, tuple[str, str, str]] = {
     "namesake": ("namesake", "✗", "answered for a namesake"),
     "wrong": ("other", "–", "wrong"),
 }
-"""Colour, sign and words of each outcome of an answer."""
 STEPS = {
     "gold": ("gold", "✓", "brought the right one in first"),
     "namesake": ("namesake", "✗", "brought a namesake in first"),
@@ -139,9 +129,7 @@ def readers_of(
     return readers
 
 
-def _outcome(
-    row: Mapping[str, Any], query: Mapping[str, Any], others: Sequence[str]
-) -> Outcome | None:
+def _outcome(row: Mapping[str, Any], query: Mapping[str, Any], others: Sequence[str]) -> Outcome | None:
     """By the rules, where the query has an accepted answer."""
     if not query["answers"] or query["task"] in (SEVERAL, ACT):
         return None
@@ -224,14 +212,11 @@ def highlighted(text: str, question: str, longest: int = _LONGEST) -> Markup:
 
 
 MOST_SYSTEMS = 50
-_AT_ONCE = 4
-"""Systems that a page of many queries shows unless others are chosen."""
+_AT_ONCE = 4  # Systems that a page of many queries shows unless others are chosen
 MOST_EXPORTED = 10_000
 
 
-def chosen_runs(
-    served: ServedBenchmark, keys: Sequence[str], most: int = _AT_ONCE
-) -> list[ServedRun]:
+def chosen_runs(served: ServedBenchmark, keys: Sequence[str], most: int = _AT_ONCE) -> list[ServedRun]:
     """The runs that a view names, in its order; the first few when it names none."""
     named = [served.runs[key] for key in dict.fromkeys(keys) if key in served.runs]
     return (named or list(served.runs.values())[:most])[:MOST_SYSTEMS]
@@ -251,9 +236,7 @@ def search(
     return result
 
 
-def facets(
-    site: Site, served: ServedBenchmark, *, queries: bool = False
-) -> dict[str, list[tuple[str, int]]]:
+def facets(site: Site, served: ServedBenchmark, *, queries: bool = False) -> dict[str, list[tuple[str, int]]]:
     with listing.opened(site.folder.benchmark_index(served)) as database:
         return listing.facet_values(database, queries=queries)
 
@@ -282,9 +265,7 @@ def overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[
     return sorted(rows, key=lambda row: (-row[1]["right"], row[1]["confused"], row[0].name))
 
 
-def example(
-    site: Site, served: ServedBenchmark, best: ServedRun, worst: ServedRun
-) -> dict[str, Any] | None:
+def example(site: Site, served: ServedBenchmark, best: ServedRun, worst: ServedRun) -> dict[str, Any] | None:
     """One query that shows what it is about: the best system is right, the worst was confused."""
     indexes = tuple(site.folder.run_index(served, run) for run in (best, worst))
     q = _clearest_query(site.folder.benchmark_index(served), indexes)
@@ -406,10 +387,7 @@ def _best_first(system: Mapping[str, Any]) -> tuple[int, int, str]:
 
 
 def with_rankings(
-    site: Site,
-    served: ServedBenchmark,
-    queries: Sequence[dict[str, Any]],
-    runs: Sequence[ServedRun],
+    site: Site, served: ServedBenchmark, queries: Sequence[dict[str, Any]], runs: Sequence[ServedRun]
 ) -> None:
     """Adds to each query, for each system, its first ten: what each is, and its text marked."""
     ids = [query["id"] for query in queries]

@@ -4,8 +4,6 @@ Every list is ordered by the number of a row (names by popularity, queries as in
 a page is full long before all has been looked through; how many there are is counted for a moment.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sqlite3
@@ -20,12 +18,10 @@ from whichone.names import fold
 from whichone.web.explorer.text_grams import QUERIES, SETS, Searched, Way, text_way
 
 PAGE = 50
-DIFFERENCES = 20
-"""Rows of a page that compares two systems."""
+DIFFERENCES = 20  # Rows of a page that compares two systems
 MOST_COUNTED = 1000
 _COUNTING = 0.02
-_PATIENCE = 1.0
-"""Seconds for counting once a page is full, and for filling it."""
+_PATIENCE = 1.0  # Seconds for counting once a page is full, and for filling it
 _STEPS = 2000
 
 FACETS = ("benchmark", "type", "relation", "task", "collection", "bearers", "gap")
@@ -226,8 +222,7 @@ def _listed(
 
 
 _MOST_VALUES = 40
-_QUERIES_PATIENCE = 2.0
-"""Seconds to look for the example of the landing page."""
+_QUERIES_PATIENCE = 2.0  # Seconds to look for the example of the landing page
 
 
 @contextlib.contextmanager
@@ -243,9 +238,7 @@ def opened(benchmark: Path, runs: Sequence[Path] = ()) -> Iterator[sqlite3.Conne
         database.close()
 
 
-def facet_values(
-    database: sqlite3.Connection, *, queries: bool = False
-) -> dict[str, list[tuple[str, int]]]:
+def facet_values(database: sqlite3.Connection, *, queries: bool = False) -> dict[str, list[tuple[str, int]]]:
     """For each facet its commonest values and how many name sets, or queries, have them."""
     kinds, counts, count = (
         (QUERY_FACETS, "query_facets", "queries") if queries else (FACETS, "facet_counts", "sets")
@@ -277,9 +270,7 @@ def one_set(database: sqlite3.Connection, n: int) -> dict[str, Any] | None:
     ).fetchall()
     for bearer in bearers:
         bearer["facts"] = [
-            (f["relation"], json.loads(f["answers"]))
-            for f in facts
-            if f["entity"] == bearer["entity"]
+            (f["relation"], json.loads(f["answers"])) for f in facts if f["entity"] == bearer["entity"]
         ]
     return {**dict(row), "bearers": bearers}
 

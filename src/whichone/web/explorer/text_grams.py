@@ -5,8 +5,6 @@ two letters, those that many texts hold are found by looking through the texts, 
 those that few hold have their texts listed here.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from typing import Any
@@ -18,8 +16,7 @@ import numpy.typing as npt
 from whichone.files.tables import sql_name
 
 _BATCH = 16_384
-_RARE = 64
-"""A run of letters is rare when fewer than one in so many texts contains it."""
+_RARE = 64  # A run of letters is rare when fewer than one in so many texts contains it
 _RAREST = 3
 
 
@@ -79,9 +76,7 @@ def _short_counts(database: sqlite3.Connection, searched: Searched) -> tuple[int
     texts = database.execute(f"select count(*) from {searched.table}").fetchone()[0]
     counts: dict[int, int] = {}
     for _, codes in _batches(database, searched):
-        for code, count in zip(
-            *map(np.ndarray.tolist, np.unique(codes, return_counts=True)), strict=True
-        ):
+        for code, count in zip(*map(np.ndarray.tolist, np.unique(codes, return_counts=True)), strict=True):
             counts[code] = counts.get(code, 0) + count
     return texts, counts
 
@@ -98,9 +93,7 @@ def _batches(
     database: sqlite3.Connection, searched: Searched
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]]:
     """Numbers of texts and the runs of one or two letters in them, many texts at a time."""
-    rows = database.execute(
-        f"select {searched.number}, key from {searched.table} order by {searched.number}"
-    )
+    rows = database.execute(f"select {searched.number}, key from {searched.table} order by {searched.number}")
     while batch := rows.fetchmany(_BATCH):
         joined = "\0".join(key for _, key in batch) + "\0"
         letters = np.frombuffer(joined.encode("utf-32-le"), np.uint32).astype(np.uint64)
@@ -157,7 +150,5 @@ def _trigram_way(database: sqlite3.Connection, searched: Searched, key: str) -> 
 
 def _count(database: sqlite3.Connection, searched: Searched, grams: list[str]) -> dict[str, int]:
     marks = ", ".join("?" * len(grams))
-    rows = database.execute(
-        f"select gram, texts from {searched.grams} where gram in ({marks})", grams
-    )
+    rows = database.execute(f"select gram, texts from {searched.grams} where gram in ({marks})", grams)
     return dict(rows.fetchall())

@@ -4,8 +4,6 @@ The next step of a person follows from the database alone, so a closed tab loses
 of an item starts when the person is led to it, runs on over a reload, and stops while they pause.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -27,10 +25,8 @@ from whichone.web.web_site import Site
 
 Step = Literal["consent", "pick", "mark", "break", "paused", "done"]
 States = Literal["open", "paused", "closed"]
-CHECK = "check:"
-"""How the query of an attention check begins."""
-SKIPPED = ""
-"""The page of an item that a person could not decide."""
+CHECK = "check:"  # How the query of an attention check begins
+SKIPPED = ""  # The page of an item that a person could not decide
 
 CONSENT = (
     "You will see questions and, for each, three pages about bearers of one name. Pick the page that "
@@ -110,9 +106,7 @@ def make_study(database: Database, study: str, benchmark: str, title: str, plan:
 
 
 def studies(database: Database) -> list[Row]:
-    return database.read(
-        "select study, benchmark, title, made, state from studies order by made, study"
-    )
+    return database.read("select study, benchmark, title, made, state from studies order by made, study")
 
 
 def one_study(database: Readable, study: str) -> tuple[Row, Plan] | None:
@@ -123,9 +117,7 @@ def one_study(database: Readable, study: str) -> tuple[Row, Plan] | None:
 
 
 def set_state(database: Database, study: str, state: States) -> None:
-    database.write(
-        lambda t: t.execute("update studies set state = ? where study = ?", (state, study))
-    )
+    database.write(lambda t: t.execute("update studies set state = ? where study = ?", (state, study)))
 
 
 def order_for(plan: Plan, person: str) -> list[int]:
@@ -151,8 +143,7 @@ def place_of(database: Readable, study: str, plan: Plan, person: str) -> Place:
     if not people:
         return Place("consent", None, 0, total, plan.pilot > 0)
     rows = database.read(
-        "select item, page, answered from study_answers where study = ? and person = ?",
-        (study, person),
+        "select item, page, answered from study_answers where study = ? and person = ?", (study, person)
     )
     answered = {row["item"]: row for row in rows if row["answered"] is not None}
     picked = {row["item"]: row["page"] for row in rows if row["page"] is not None}
@@ -253,16 +244,11 @@ def pause(t: Transaction, study: str, plan: Plan, person: str) -> None:
             "where study = ? and person = ? and item = ?",
             (now, now, study, person, place.item),
         )
-        t.execute(
-            "update study_people set paused = ? where study = ? and person = ?",
-            (now, study, person),
-        )
+        t.execute("update study_people set paused = ? where study = ? and person = ?", (now, study, person))
 
 
 def resume(t: Transaction, study: str, plan: Plan, person: str) -> None:
-    t.execute(
-        "update study_people set paused = null where study = ? and person = ?", (study, person)
-    )
+    t.execute("update study_people set paused = null where study = ? and person = ?", (study, person))
     t.execute(
         "update study_answers set shown = ? where study = ? and person = ? and answered is null",
         (time.time(), study, person),
@@ -272,9 +258,7 @@ def resume(t: Transaction, study: str, plan: Plan, person: str) -> None:
 def rest(t: Transaction, study: str, plan: Plan, person: str) -> None:
     """The break is over."""
     done = place_of(t, study, plan, person).done
-    t.execute(
-        "update study_people set rested = ? where study = ? and person = ?", (done, study, person)
-    )
+    t.execute("update study_people set rested = ? where study = ? and person = ?", (done, study, person))
     start_clock(t, study, plan, person)
 
 
@@ -294,9 +278,7 @@ _DEEP = 1000
 
 
 def exact_match(span: str | None, accepted: Sequence[str]) -> bool:
-    return bool(span) and normalisers.normalize(span or "") in {
-        normalisers.normalize(a) for a in accepted
-    }
+    return bool(span) and normalisers.normalize(span or "") in {normalisers.normalize(a) for a in accepted}
 
 
 def study_results(
@@ -406,9 +388,7 @@ def system_scores(
     return [*scores, *_readers(served, {i.query: i.answers for i in items})]
 
 
-def _readers(
-    served: ServedBenchmark, accepted: Mapping[str, Sequence[str]]
-) -> list[dict[str, Any]]:
+def _readers(served: ServedBenchmark, accepted: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     """Readers' exact match on the items, from folders of answers below the served folder.
 
     A question that a reader failed on or refused is wrong; one that its setting left out is not asked.

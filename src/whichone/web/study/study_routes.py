@@ -1,7 +1,5 @@
 """The pages and the API of the user study: consent, three pages, one answer, breaks, results."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated, Any, Literal, get_args
 
@@ -93,9 +91,7 @@ async def create(request: Request) -> Response:
     seed = form.number("seed", 0, 0, 2**31)
     pilot = form.number("pilot", 2, 0, 50)
     wanted = form.number("items", 20, 1, 5000)
-    chosen = await run_in_threadpool(
-        three_choices, new.served.open(), seed=seed, most=wanted + pilot
-    )
+    chosen = await run_in_threadpool(three_choices, new.served.open(), seed=seed, most=wanted + pilot)
     pages = [page for item in chosen.items for page in item.pages]
     texts = await run_in_threadpool(page_text, site, new.served.id, pages)
     titles = {page: title for page, (title, _) in texts.items()}
@@ -206,9 +202,7 @@ def _check(
             raise BadInput("these words are not in the page; mark them in it, or copy them")
 
 
-def _keep(
-    t: Transaction, key: str, plan: room.Plan, person: str, item: int, step: str, value: str
-) -> None:
+def _keep(t: Transaction, key: str, plan: room.Plan, person: str, item: int, step: str, value: str) -> None:
     place = room.place_of(t, key, plan, person)
     if place.item != item or place.step != step:
         return
@@ -224,14 +218,10 @@ def results(request: Request, key: Key, everybody: bool = False) -> Response:
     site = site_of(request)
     row, plan = _study(site, key)
     shown = _results(site, key, row, plan, everybody)
-    return show(
-        request, "study_results.html", study=row, plan=plan, results=shown, everybody=everybody
-    )
+    return show(request, "study_results.html", study=row, plan=plan, results=shown, everybody=everybody)
 
 
-def _results(
-    site: Site, key: str, row: Row, plan: room.Plan, everybody: bool = False
-) -> dict[str, Any]:
+def _results(site: Site, key: str, row: Row, plan: room.Plan, everybody: bool = False) -> dict[str, Any]:
     every = site.folder.benchmarks().values()
     served = next((s for s in every if s.id == row["benchmark"]), None)
     return study_results(site, key, plan, served, everybody=everybody)
@@ -248,10 +238,7 @@ def export(
     row, plan = _study(site, key)
     if what == "answers.csv":
         external = {k.person: k.external for k in site.links.listed(f"study:{key}")}
-        rows = [
-            {**r, "external": external.get(r["person"], "")}
-            for r in scored_answers(site, key, plan)
-        ]
+        rows = [{**r, "external": external.get(r["person"], "")} for r in scored_answers(site, key, plan)]
         return csv_response(rows, f"study-{key}-answers.csv")
     results = _results(site, key, row, plan, everybody)
     if what == "items.csv":
@@ -286,8 +273,6 @@ async def answer(request: Request, key: Key, given: GivenAnswer) -> dict[str, An
         raise HTTPException(409, f"the next step is {place.step}, item {place.item}")
     for step, value in (("pick", clean(given.page)), ("mark", clean(given.span))):
         await run_in_threadpool(_check, site, key, row, plan, person, given.item, step, value)
-        work = partial(
-            _keep, key=key, plan=plan, person=person, item=given.item, step=step, value=value
-        )
+        work = partial(_keep, key=key, plan=plan, person=person, item=given.item, step=step, value=value)
         await committed(site, work)
     return {"kept": True, "item": given.item}

@@ -130,9 +130,7 @@ def test_confused_and_correct_by_their_definitions(
     first_gold = min((ranked.index(p) for p in gold if p in ranked), default=k)
     first_other = min((ranked.index(p) for p in others - gold if p in ranked), default=k)
     assert is_right(ranked, frozenset(gold)) == (first_gold < k)
-    assert is_confused(ranked, frozenset(gold), frozenset(others - gold)) == (
-        first_other < first_gold
-    )
+    assert is_confused(ranked, frozenset(gold), frozenset(others - gold)) == (first_other < first_gold)
 
 
 def test_the_text_none_is_no_page_but_null_is(scorer: Scorer) -> None:
@@ -157,13 +155,7 @@ def test_every_format_gives_the_same_scores(scorer: Scorer, tmp_path: Path) -> N
             for rank, page in reversed(list(enumerate(pages, 1))):
                 other.write(f"{q} Q0 enwiki:{page}#0 {rank} {10 - rank} tag\n")
     rows = [
-        {
-            "question": q,
-            "rank": n,
-            "passage": f"enwiki:{p}",
-            "page": f"enwiki:{p}",
-            "score": -float(n),
-        }
+        {"question": q, "rank": n, "passage": f"enwiki:{p}", "page": f"enwiki:{p}", "score": -float(n)}
         for q, pages in RANKED.items()
         for n, p in enumerate(pages, 1)
     ]
@@ -184,10 +176,7 @@ def test_bad_files_are_named(scorer: Scorer, tmp_path: Path) -> None:
 
     refused("", "no predictions")
     assert refused("one two\n", "neither").line == 1
-    assert (
-        refused('{"id": "h", "output": [{"provenance": []}, {"provenance": []}]}', "2 outputs").line
-        == 1
-    )
+    assert refused('{"id": "h", "output": [{"provenance": []}, {"provenance": []}]}', "2 outputs").line == 1
     assert refused("q Q0 d 1 0.5 t\nq Q0 d one 0.5 t\n", "TREC").line == 2
     scorer.write_sets([])
     refused('{"id": "h", "output": {"provenance": []}}', "no AmbER sets")

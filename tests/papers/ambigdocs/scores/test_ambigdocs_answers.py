@@ -60,9 +60,7 @@ def test_an_answers_folder_is_scored_like_a_file(tmp_path: Path) -> None:
     benchmark, _ = import_ambigdocs([tmp_path / "test.json"], tmp_path / "b")
     assert benchmark is not None
     ReadingRunner(Echo(), benchmark, Setting(passages="gold", depth=5)).run(
-        tmp_path / "answers",
-        name="echo",
-        description={"reader": "echo"},
+        tmp_path / "answers", name="echo", description={"reader": "echo"}
     )
     (prediction,) = read_any(tmp_path / "answers")
     assert prediction.docs is not None and len(prediction.docs) == 2
@@ -81,8 +79,7 @@ def test_perfect_answers_on_the_real_ramdocs(shared: Path, tmp_path: Path) -> No
     benchmark, _ = import_ramdocs(file, tmp_path / "b")
     assert benchmark is not None
     texts = {
-        query.id: " ".join(f"{o.entity} is {o.answer}." for o in query.outputs)
-        for query in benchmark.queries
+        query.id: " ".join(f"{o.entity} is {o.answer}." for o in query.outputs) for query in benchmark.queries
     }
     shown = {query.id: tuple(query.attributes["documents"]) for query in benchmark.queries}
     predictions = predictions_of(benchmark, texts, shown)
@@ -91,9 +88,7 @@ def test_perfect_answers_on_the_real_ramdocs(shared: Path, tmp_path: Path) -> No
     assert found["notes"]["bearers_not_scored"] == 53
     assert found["measures"]["answer_recall"]["value"] == 263 / 264
     assert found["measures"]["str_em"]["value"] == 263 / 264
-    assert found["categories"]["complete"]["count"] == 259, (
-        "five answers are another bearer's title"
-    )
+    assert found["categories"]["complete"]["count"] == 259, "five answers are another bearer's title"
     everything = ScoringRules(documents="all")
     found = summarise(predictions, score_all(predictions, everything), everything)
     assert found["categories"]["complete"]["count"] == 261

@@ -58,10 +58,7 @@ def test_the_published_rules_are_left_as_they_are() -> None:
     assert score(said, *CATALOGUE, rules=PUBLISHED).category == "complete"
 
 
-MUSICIANS = (
-    document("Ada Park (singer)", "musician"),
-    document("Ada Park (trombonist)", "jazz musician"),
-)
+MUSICIANS = (document("Ada Park (singer)", "musician"), document("Ada Park (trombonist)", "jazz musician"))
 
 
 @pytest.mark.parametrize(
@@ -89,8 +86,7 @@ def test_the_plain_title_is_not_named_by_a_longer_one() -> None:
 @pytest.fixture
 def staff(tmp_path: Path) -> Benchmark:
     passages = [
-        Passage(id=f"c:{n}#0", page=f"c:{n}", title="Ada Park", text=d.text)
-        for n, d in enumerate(CATALOGUE)
+        Passage(id=f"c:{n}#0", page=f"c:{n}", title="Ada Park", text=d.text) for n, d in enumerate(CATALOGUE)
     ]
     outputs = tuple(
         Output(
@@ -105,9 +101,7 @@ def staff(tmp_path: Path) -> Benchmark:
         outputs=outputs,
     )  # fmt: skip
     sets = [NameSet(id="s", name="Ada Park", collection="ambigdocs", bearers=bearers)]
-    return save_benchmark(
-        tmp_path / "staff", name="staff", queries=[query], sets=sets, passages=passages
-    )
+    return save_benchmark(tmp_path / "staff", name="staff", queries=[query], sets=sets, passages=passages)
 
 
 RIGHT = "Ada Park of sales is in Oslo, Ada Park of legal is in Turin."
@@ -130,18 +124,10 @@ def test_a_system_that_searches_for_itself_and_two_functions_in_one_report(
     places = []
     for function in (own_rag.thorough, own_rag.careless):
         place = tmp_path / function.__name__
-        run_reader(
-            as_reader(function), staff, place, setting_for(staff, passages="none"), cites="corpus"
-        )
+        run_reader(as_reader(function), staff, place, setting_for(staff, passages="none"), cites="corpus")
         places.append(str(place))
     again = tmp_path / "thorough-again"
-    run_reader(
-        as_reader(own_rag.thorough),
-        staff,
-        again,
-        setting_for(staff, passages="none"),
-        cites="corpus",
-    )
+    run_reader(as_reader(own_rag.thorough), staff, again, setting_for(staff, passages="none"), cites="corpus")
     words = ["report", *places, str(again), str(tmp_path / "page.html")]
     result = CliRunner().invoke(whichone, words)
     assert result.exit_code == 0, result.output

@@ -6,9 +6,7 @@ from whichone.papers.ambigdocs.further_measures import all_entities, entity_cove
 from whichone.records import Output, Provenance, Query
 
 
-def retrieved(
-    *passages: str, pages: tuple[tuple[str, ...], ...] = (("p:1", "p:2"), ("p:3",))
-) -> Retrieved:
+def retrieved(*passages: str, pages: tuple[tuple[str, ...], ...] = (("p:1", "p:2"), ("p:3",))) -> Retrieved:
     outputs = tuple(
         Output(answer="x", entity=str(n), provenance=tuple((Provenance(page=p),) for p in group))
         for n, group in enumerate(pages)

@@ -26,9 +26,7 @@ def examples(shared: Path) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def scored(
-    examples: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
-) -> list[PredictionScore]:
+def scored(examples: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> list[PredictionScore]:
     path = tmp_path_factory.mktemp("golden") / "predictions.json"
     rows = [{**e["example"], "span_predictions": e["span_predictions"]} for e in examples]
     path.write_bytes(msgspec.json.encode(rows))

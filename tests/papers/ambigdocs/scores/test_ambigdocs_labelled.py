@@ -49,9 +49,7 @@ def labelled() -> list[tuple[Prediction, str, str]]:
 
 def kappa(rows: list[tuple[Prediction, str, str]], rules: ScoringRules, source: str = "") -> float:
     pairs = [
-        (str(score_prediction(p, rules).category), label)
-        for p, label, of in rows
-        if of.startswith(source)
+        (str(score_prediction(p, rules).category), label) for p, label, of in rows if of.startswith(source)
     ]
     value = cohen_kappa([a for a, _ in pairs], [b for _, b in pairs])
     assert value is not None

@@ -29,11 +29,7 @@ def test_the_order_of_the_documents_does_not_matter(
 ) -> None:
     one = score_prediction(prediction(said, *gold, name=name))
     other = score_prediction(prediction(said, *reversed(gold), name=name))
-    assert (one.category, one.paired, one.unpaired) == (
-        other.category,
-        other.paired,
-        other.unpaired,
-    )
+    assert (one.category, one.paired, one.unpaired) == (other.category, other.paired, other.unpaired)
 
 
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=5, unique=True))

@@ -96,9 +96,7 @@ def test_title_equal_to_the_name_is_named_in_contrast_to_others() -> None:
     documents = [("Foo Bar", "Ann"), ("Foo Bar (film)", "Bob")]
     named = score_prediction(prediction("foo bar is by Ann", *documents))
     assert [b.mention for b in named.bearers] == [U, N], "both bear that name"
-    contrasted = score_prediction(
-        prediction("foo bar is by Ann, the film foo bar by Bob", *documents)
-    )
+    contrasted = score_prediction(prediction("foo bar is by Ann, the film foo bar by Bob", *documents))
     assert [b.mention for b in contrasted.bearers] == [P, P]
     unnamed = score_prediction(prediction("It is by Ann", *documents))
     assert [b.mention for b in unnamed.bearers] == [U, N]
@@ -154,12 +152,8 @@ def test_questions_without_the_name_get_the_title_in_front() -> None:
     assert disambiguated_question("Who made FOO BAR, foo bar?", "foo bar", title) == (
         "Who made Foo Bar (film), foo bar?"
     )
-    assert (
-        disambiguated_question("Who made it?", "foo bar", title) == "Foo Bar (film): Who made it?"
-    )
-    assert (
-        disambiguated_question("Who made it?", "foo bar", title, published=True) == "Who made it?"
-    )
+    assert disambiguated_question("Who made it?", "foo bar", title) == "Foo Bar (film): Who made it?"
+    assert disambiguated_question("Who made it?", "foo bar", title, published=True) == "Who made it?"
 
 
 class LastWord:
@@ -176,9 +170,7 @@ class LastWord:
 
 
 def test_disambig_f1_with_any_reader() -> None:
-    p = prediction(
-        "The film is by Ann Lee", ("Foo Bar (film)", "Ann Lee"), ("Foo Bar (novel)", "Bo")
-    )
+    p = prediction("The film is by Ann Lee", ("Foo Bar (film)", "Ann Lee"), ("Foo Bar (novel)", "Bo"))
     assert score_prediction(p).disambig_f1 is None
     (read,) = with_spans([p], LastWord())
     assert [d.span for d in read.question.documents] == ["Lee", ""]
@@ -206,17 +198,13 @@ def test_wrong_answers_count_in_the_prediction() -> None:
     documents = [("Foo Bar (film)", "Ann")]
     right = score_prediction(prediction("film Ann", *documents, wrong=("Carl",)))
     assert right.ramdocs_em == 1.0
-    assert (
-        score_prediction(prediction("film Ann Carl", *documents, wrong=("Carl",))).ramdocs_em == 0.0
-    )
+    assert score_prediction(prediction("film Ann Carl", *documents, wrong=("Carl",))).ramdocs_em == 0.0
 
 
 def test_an_alias_is_as_good_as_the_answer_but_not_published() -> None:
     gold = Document(title="Foo Bar (film)", pid="1", answer="United States", aliases=("US", "the"))
     asked = prediction("x", ("Foo Bar (film)", "y")).question
-    question = AmbigQuestion(
-        qid="q", ambiguous_entity="Foo Bar", question=asked.question, documents=(gold,)
-    )
+    question = AmbigQuestion(qid="q", ambiguous_entity="Foo Bar", question=asked.question, documents=(gold,))
     p = Prediction(question=question, gen_answer="A film from the U.S.", docs=(gold,))
     score = score_prediction(p)
     assert (score.category, score.answer_recall, score.str_em) == (Category.COMPLETE, 1.0, 1.0)

@@ -50,9 +50,7 @@ def task(tmp_path: Path) -> Path:
     )  # fmt: skip
 
 
-def test_dev_drops_outputs_below_one_half(
-    task: Path, snapshot_folder: Path, tmp_path: Path
-) -> None:
+def test_dev_drops_outputs_below_one_half(task: Path, snapshot_folder: Path, tmp_path: Path) -> None:
     account = map_task(task, snapshot_folder, tmp_path / "out.jsonl", MapPlan())
     good, half = read(tmp_path / "out.jsonl")
     entry = good["output"][0]["provenance"][0]
@@ -72,9 +70,7 @@ def test_dev_drops_outputs_below_one_half(
     assert sorted(dropped) == ["bad", "gone"]
     assert dropped["gone"][0]["found"] is None
     assert json.loads((tmp_path / "out.mapping.json").read_text())["discarded"] == 0.5
-    assert discarded_by_split([account]) == [
-        {"split": "dev", "records": 4, "discarded": 2, "share": 0.5}
-    ]
+    assert discarded_by_split([account]) == [{"split": "dev", "records": 4, "discarded": 2, "share": 0.5}]
     assert "50.00 % discarded" in bleu_figure([account]).svg
 
 
@@ -107,9 +103,7 @@ def test_entity_linking_maps_by_page(snapshot_folder: Path, tmp_path: Path) -> N
     map_task(task, snapshot_folder, tmp_path / "out.jsonl", MapPlan())
     (kept,) = read(tmp_path / "out.jsonl")
     entry = {"wikipedia_id": "307", "title": "Abraham Lincoln"}
-    assert kept["output"] == [{"answer": "Abraham Lincoln", "provenance": [entry]}], (
-        "a redirect is no title"
-    )
+    assert kept["output"] == [{"answer": "Abraham Lincoln", "provenance": [entry]}], "a redirect is no title"
 
 
 def test_your_own_task_in_three_fields(snapshot_folder: Path, tmp_path: Path) -> None:
@@ -134,9 +128,7 @@ def test_your_own_task_in_three_fields(snapshot_folder: Path, tmp_path: Path) ->
     assert [o["answer"] for o in second["output"]] == ["Abe's", "Lincoln's"]
     found = [e["wikipedia_id"] for e in second["output"][1]["provenance"]]
     assert found == ["308", "307"]
-    _, corpus = read_kilt(
-        [tmp_path / "out.jsonl"], KiltPlan(task="qa", knowledge=str(snapshot_folder))
-    )
+    _, corpus = read_kilt([tmp_path / "out.jsonl"], KiltPlan(task="qa", knowledge=str(snapshot_folder)))
     assert corpus.problems == {}
     assert corpus.queries[0].gold_pages() == {"enwiki:309"}
 
@@ -147,8 +139,7 @@ def test_blocks_of_records_map_the_same(
     entry = {"title": "Honest_Abe", "text": "16th president"}
     lost = {"title": "Nobody", "text": "nothing of the kind"}
     task = write(
-        tmp_path / "mine.jsonl",
-        *(kilt(str(n), (f"a{n}", [entry if n % 3 else lost])) for n in range(10)),
+        tmp_path / "mine.jsonl", *(kilt(str(n), (f"a{n}", [entry if n % 3 else lost])) for n in range(10))
     )
     map_task(task, snapshot_folder, tmp_path / "whole.jsonl", MapPlan())
     monkeypatch.setattr(map_task_file, "BLOCK", 3)
@@ -184,9 +175,7 @@ def test_a_mapped_file_moves_to_another_snapshot(snapshot_folder: Path, tmp_path
         ('{"id": "ok", "input": "q", "answer": "a"}', r"twice, first in line 1 \(ok\)"),
     ],
 )
-def test_bad_lines_of_a_task(
-    snapshot_folder: Path, tmp_path: Path, text: str, message: str
-) -> None:
+def test_bad_lines_of_a_task(snapshot_folder: Path, tmp_path: Path, text: str, message: str) -> None:
     task = tmp_path / "own.jsonl"
     task.write_text(json.dumps(kilt("ok", ("a", [{"title": "Honest Abe"}]))) + f"\n{text}\n")
     with pytest.raises(BadInput, match=rf"own.jsonl:2: .*{message}"):

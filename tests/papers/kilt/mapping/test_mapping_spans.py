@@ -65,9 +65,7 @@ def test_bleu_by_hand() -> None:
     assert bleu(["a", "b", "c", "d", "e"], ["a", "b", "c", "d"]) == pytest.approx(math.exp(-0.25))
     assert 0 < bleu(["a", "b", "c"], ["a", "b", "c", "d"]) < 1e-76
     assert bleu(["a", "b", "x"], ["a", "b"]) == pytest.approx(math.exp(-0.5))
-    assert bleu(["a", "b", "c", "d"], list("xabcd")) == pytest.approx(
-        (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25
-    )
+    assert bleu(["a", "b", "c", "d"], list("xabcd")) == pytest.approx((4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
     assert bleu(["x"], ["a"]) == 0
     assert bleu(["x"], []) == 0
 
@@ -104,9 +102,7 @@ def exhaustive(original: Sequence[str], page: Page) -> tuple[float, int, int, in
 
 @given(_texts, st.lists(_texts, min_size=1, max_size=3))
 @example("a b a", ["a a b a b b a a", "b a", "a b"])
-def test_the_pruned_search_finds_what_the_exhaustive_one_finds(
-    evidence: str, paragraphs: list[str]
-) -> None:
+def test_the_pruned_search_finds_what_the_exhaustive_one_finds(evidence: str, paragraphs: list[str]) -> None:
     page = page_tokens(paragraphs)
     original = [token.text for token in tokenize(evidence)]
     best = search(original, page)

@@ -92,13 +92,7 @@ def test_kilt_scores_need_the_whole_evidence_first(files: Files) -> None:
         ([gold(1)], [guess(1), guess("1")], "guess", 2, "twice"),
         ([gold(1)], [{"id": 1}], "guess", 1, "no output"),
         ([gold(1)], [{"id": 1, "output": {"provenance": []}}], "guess", 1, "not a KILT record"),
-        (
-            [gold(1)],
-            [{"id": 1, "output": [{"answer": "x", "provenance": None}]}],
-            "guess",
-            1,
-            "KILT",
-        ),
+        ([gold(1)], [{"id": 1, "output": [{"answer": "x", "provenance": None}]}], "guess", 1, "KILT"),
         ([gold(1, output=[])], [guess(1)], "gold", 1, "empty output"),
         ([{"id": 1, "input": "q"}], [guess(1)], "gold", 1, "no output"),
         ([gold(1, answer=5)], [guess(1)], "gold", 1, "is not text"),  # type: ignore[arg-type]
@@ -127,9 +121,7 @@ def test_a_missing_prediction_that_is_skipped_counts_as_wrong(files: Files) -> N
 
 def test_bad_gold_that_is_skipped_is_left_out_of_the_means(files: Files) -> None:
     result = files.score(
-        [gold(1), gold(2, output=[]), gold(3, answer="")],
-        [guess(1), guess(2), guess(3)],
-        on_error="skip",
+        [gold(1), gold(2, output=[]), gold(3, answer="")], [guess(1), guess(2), guess(3)], on_error="skip"
     )
     assert result.records == {"gold": 3, "downstream": 1, "retrieval": 2}
     assert result.downstream is not None and result.downstream["em"] == 1.0
@@ -183,10 +175,7 @@ def test_texts_are_searched_for_answers_and_titles(files: Files) -> None:
 @pytest.mark.parametrize(
     ("pages", "code"),
     [
-        (
-            [{"wikipedia_id": "1", "score": "0.1"}, {"wikipedia_id": "2", "score": "0.9"}],
-            "ascending_scores",
-        ),
+        ([{"wikipedia_id": "1", "score": "0.1"}, {"wikipedia_id": "2", "score": "0.9"}], "ascending_scores"),
         (
             [{"wikipedia_id": p, "score": s} for p, s in zip("123", (2, 3, 1), strict=True)],
             "unordered_scores",
@@ -273,9 +262,7 @@ def test_processes_do_not_change_the_numbers(files: Files) -> None:
     two = subprocess.run([*command, "--workers", "2", "--json"], capture_output=True, check=True)
     assert json.loads(two.stdout) == json.loads(json.dumps(one.document()))
 
-    files.guess.write_bytes(
-        files.guess.read_bytes().replace(b'"id": 4001, "output"', b'"id": 4001, "x"')
-    )
+    files.guess.write_bytes(files.guess.read_bytes().replace(b'"id": 4001, "output"', b'"id": 4001, "x"'))
     two = subprocess.run([*command, "--workers", "2"], capture_output=True)
     assert two.returncode == 3 and b"(id 4001)" in two.stderr
 

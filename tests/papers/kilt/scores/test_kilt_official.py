@@ -16,15 +16,7 @@ DEFECTS = ("e17",)
 
 def said(case: Path, *words: str) -> tuple[int, str]:
     result = CliRunner().invoke(
-        whichone,
-        [
-            "score",
-            "kilt",
-            str(case / "guess.jsonl"),
-            str(case / "gold.jsonl"),
-            "--official",
-            *words,
-        ],
+        whichone, ["score", "kilt", str(case / "guess.jsonl"), str(case / "gold.jsonl"), "--official", *words]
     )
     return result.exit_code, result.stdout
 

@@ -5,13 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whichone.papers.kilt.kilt_measures import (
-    IdMaker,
-    completed_sets,
-    gold_reader,
-    guess_reader,
-    r_precision,
-)
+from whichone.papers.kilt.kilt_measures import IdMaker, completed_sets, gold_reader, guess_reader, r_precision
 
 PAGES = st.sampled_from("abcdefg")
 RANKED = st.lists(PAGES, unique=True, max_size=7)
@@ -41,9 +35,7 @@ def test_completed_sets_are_where_the_rank_list_has_them(
 
 
 @given(RANKED, EVIDENCE)
-def test_r_precision_is_the_best_over_outputs(
-    ranked: list[str], complete: list[frozenset[str]]
-) -> None:
+def test_r_precision_is_the_best_over_outputs(ranked: list[str], complete: list[frozenset[str]]) -> None:
     values = [len(set(ranked[: len(g)]) & g) / len(g) for g in complete if g]
     assert r_precision(dict.fromkeys(ranked), complete) == max(values, default=0.0)
 
@@ -82,9 +74,7 @@ def test_ids_are_stripped_text_joined_by_a_plus() -> None:
 def test_white_space_and_numbers_do_not_make_another_page() -> None:
     reader = guess_reader(())
     maker = IdMaker(reader.get("wikipedia_id"), several_keys=False)
-    (output,) = entries(
-        reader, {"wikipedia_id": "5 "}, {"wikipedia_id": 5}, {"wikipedia_id": "\u20096"}
-    )
+    (output,) = entries(reader, {"wikipedia_id": "5 "}, {"wikipedia_id": 5}, {"wikipedia_id": "\u20096"})
     ranked = maker.ranked(output.provenance)
     assert list(ranked.ids) == ["5", "6"]
     assert ranked.repeated and not ranked.all_text

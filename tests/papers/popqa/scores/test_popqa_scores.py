@@ -38,9 +38,7 @@ from whichone.records import Output, Query
         ("a musician", False),
     ],
 )
-def test_an_answer_counts_verbatim_lower_case_or_capitalised(
-    prediction: str, expected: bool
-) -> None:
+def test_an_answer_counts_verbatim_lower_case_or_capitalised(prediction: str, expected: bool) -> None:
     assert correct(["jazz Musician"], prediction) is expected
 
 
