@@ -16,11 +16,12 @@ from whichone.names import plain_signs
 from whichone.records import Question
 from whichone.retrieval.dense.dense import Dense
 from whichone.retrieval.dense.encoder import Encoder, encoder_name, need_encoder
+from whichone.retrieval.namesake.asking import Resolution, resolution
 from whichone.retrieval.namesake.denials import Denials, blanked
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
 from whichone.retrieval.namesake.knowledge_evidence import Knowledge, RelationTable
 from whichone.retrieval.namesake.lexical import Filter, Selection
-from whichone.retrieval.namesake.pool import MOST_PAGES, Pool, Pooler, Resolution, resolution
+from whichone.retrieval.namesake.pool import MOST_PAGES, Pool, Pooler
 from whichone.retrieval.namesake.question_names import (
     SEPARATOR,
     Mention,

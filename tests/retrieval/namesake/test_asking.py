@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import whichone
-from whichone.retrieval.namesake.pool import Candidate, question_back, splitting
+from whichone.retrieval.namesake.asking import Candidate, question_back, splitting
 from whichone.retrieval.namesake.questions_asked import periods
 from whichone.retrieval.namesake.weights import FEATURES, EvidenceModel, Fit, calibrated, softmax
 
