@@ -82,7 +82,7 @@ class Board:
             )
         )  # fmt: skip
         assert not outcome.refused, outcome.refused
-        self._database.write(lambda t: withhold(t, "board", "ann", outcome.parts, self._tokens))
+        self._database.write(lambda t: withhold(t, {"b": "gold"}, "ann", outcome.parts, self._tokens))
         (part,) = outcome.parts
         if part.get("withheld"):
             return None
@@ -191,6 +191,75 @@ def test_deleted_submissions_count_and_stay_as_a_line(settings: Settings, key: s
         rows = client.app.state.site.database.read("select name, person from submissions")  # type: ignore[attr-defined]
         assert [r for r in rows if r["name"].startswith("try")] == []
         assert [r for r in rows if r["person"] == "ann"] == []
+
+
+def part_of(folder: Path, name: str, queries: int) -> str:
+    """A benchmark of the first questions of the small one; its key."""
+    old = Benchmark.open(folder / "small")
+    made = save_benchmark(
+        folder / name, name=name, queries=old.queries[:queries], passages=old.passages, sets=old.sets
+    )
+    return made.folder.content_hash[:12]
+
+
+@pytest.mark.parametrize("copied", [12, 5])
+@pytest.mark.parametrize(("first", "second"), [(True, False), (False, True), (True, True)])
+def test_hidden_gold_has_one_board(
+    client: Any, key: str, settings: Any, first: bool, second: bool, copied: int
+) -> None:
+    """A second board over it, over a copy or a part, or of a family with it, would be a way round the limits."""
+    others = [part_of(settings.folder, "copy", copied)]
+    boss = as_person(client, "boss", "admin")
+    make_board(client, key, *(others if first else ()), hidden=first)
+    client.app.state.site.folder.look_again()
+    other = part_of(settings.folder, "later", copied)
+    client.app.state.site.folder.look_again()
+    for family in ([key], [other], [other, key], [others[0]]):
+        form = {"benchmark": family[0], **{f"family {k}": "yes" for k in family[1:]}}
+        answer = client.post("/boards", data=form | {"hidden": "yes" if second else ""}, headers=boss)
+        assert answer.status_code == 422, family
+        assert "of these questions" in answer.text
+    assert len(client.get("/api/boards").json()) == 1
+
+
+def test_a_board_over_a_copy_that_comes_back_is_hidden_too(client: Any, key: str, settings: Any) -> None:
+    """Made while the original was elsewhere."""
+    small, away = settings.folder / "small", settings.folder.parent / "away"
+    copy = part_of(settings.folder, "copy", 12)
+    site = client.app.state.site
+    small.rename(away)
+    site.folder.look_again()
+    open_one = make_board(client, copy)
+    benchmark = Benchmark.open(settings.folder / "copy")
+    right = right_for(benchmark, [q.id for q in benchmark.queries][:5])
+    assert submitted(client, open_one, trec(right), "trec")["state"] == "done"
+    (settings.folder / "copy").rename(settings.folder.parent / "copy")
+    away.rename(small)
+    site.folder.look_again()
+    make_board(client, key, hidden=True)
+    (settings.folder.parent / "copy").rename(settings.folder / "copy")
+    site.folder.look_again()
+    document = client.get(f"/api/boards/{open_one}").json()
+    (mine,) = [s for s in document["systems"] if s["system"] == "mine"]
+    assert all(e["low"] is None for e in mine["measures"].values())
+    assert mine["measures"]["acc@1"]["value"] == 0.5  # 5 of 12, as coarse as four names allow
+    assert mine["p_against_best"] is None
+
+
+def test_a_season_outlives_its_board(settings: Settings, key: str) -> None:
+    with opened(settings, submissions_in_all=1) as client:
+        content = trec(right_for(Benchmark.open(Path(str(settings.folder)) / "small"), ()))
+        board = make_board(client, key, hidden=True)
+        assert submitted(client, board, b"only two", "trec")["state"] == "refused"  # weighs a fifth
+        assert submitted(client, board, content, "trec")["state"] == "done"
+        boss = as_person(client, "boss", "admin")
+        client.post(f"/boards/{board}/delete", data={"title": "Board"}, headers=boss)
+        again = make_board(client, key, hidden=True)
+        answer = client.post(
+            f"/api/boards/{again}/submissions", headers=as_person(client, "ann", "submitter", f"board:{again}"),
+            files={"file": content}, data={"name": "n", "format": "trec"},
+        )  # fmt: skip
+        assert answer.status_code == 429 and "used up" in answer.text
 
 
 def test_neither_tests_nor_intervals_are_given(client: Any, key: str, settings: Any) -> None:

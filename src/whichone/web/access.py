@@ -186,7 +186,7 @@ def _places(site: Site) -> list[tuple[str, str, str]]:
         for what, called, role, field, rows in (
             ("study", "study", "annotator", "study", studies(site.database)),
             ("campaign", "annotation", "annotator", "campaign", campaigns(site.database)),
-            ("board", "leaderboard", "submitter", "board", boards(site.database)),
+            ("board", "leaderboard", "submitter", "board", boards(site)),
         )
         for row in rows
     ]

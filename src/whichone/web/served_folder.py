@@ -6,6 +6,7 @@ request ever becomes a path.
 
 import contextlib
 import functools
+import hashlib
 import threading
 import time
 from collections import OrderedDict
@@ -74,8 +75,13 @@ class ServedBenchmark:
         return _tasks(self.folder.path("queries.parquet"), self.key)
 
     def questions(self) -> frozenset[str]:
-        """The words of every query, as `search_key.fold` compares them."""
+        """The words of every query, as `names.fold` compares them."""
         return _questions(self.folder.path("queries.parquet"), self.key)
+
+    @property
+    def gold(self) -> str:
+        """One word for the questions, and so for their gold: the same for a copy under another name."""
+        return _digest(self.questions())
 
 
 @functools.lru_cache(256)
@@ -96,6 +102,11 @@ def _questions(queries: Path, key: str) -> frozenset[str]:
     import pyarrow.parquet as pq
 
     return frozenset(map(fold, pq.read_table(queries, columns=["input"])["input"].to_pylist()))
+
+
+@functools.lru_cache(64)
+def _digest(questions: frozenset[str]) -> str:
+    return hashlib.sha256("\n".join(sorted(questions)).encode()).hexdigest()[:16]
 
 
 class ServedFolder:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from whichone.errors import WhichoneError
+from whichone.errors import BadInput, WhichoneError
 from whichone.measures.comparison import LEVEL, RULE
 from whichone.measures.intervals import Estimate, interval_note
 from whichone.measures.measure import Measure, parse_measure
@@ -61,6 +61,40 @@ def shared_questions(served: ServedBenchmark, questions: set[str] | frozenset[st
     return len(served.questions() & questions)
 
 
+def check_hiding(site: Site, family: Mapping[str, ServedBenchmark], *, hidden: bool) -> None:
+    """Raises where a new board, or what is there already, would show gold that a board hides.
+
+    Gold that is hidden has one board: figures of a second would be a way round the first one's limits.
+    """
+    asked = frozenset[str]().union(*(served.questions() for served in family.values()))
+    every = site.folder.benchmarks().values()
+    for row in boards(site):
+        same = sum(shared_questions(s, asked) for s in every if s.id in row["benchmarks"])
+        if row["hidden"] and same:
+            raise BadInput(
+                f"the leaderboard “{row['title']}” hides the gold of {same:,} of these questions",
+                hint="submit there, or delete it first",
+            )
+        if hidden and same:
+            raise BadInput(
+                f"the leaderboard “{row['title']}” shows figures of {same:,} of these questions",
+                hint="delete it before their gold is hidden",
+            )
+    if not hidden:
+        return
+    for served in every:
+        if served.id not in family and (same := shared_questions(served, asked)):
+            raise BadInput(
+                f"{served.id} shows {same:,} of the same queries: take it out of the served folder first"
+            )
+        shown = any(
+            site.database.read(f"select 1 from {table} where benchmark = ? limit 1", (served.id,))
+            for table in ("studies", "campaigns")
+        )
+        if served.id in family and shown:
+            raise BadInput("a study or campaign shows people this benchmark: its gold cannot be hidden")
+
+
 def step_of(estimate: Estimate) -> float:
     """The step that a figure of a hidden board is rounded to, by what its measure averages over.
 
@@ -86,8 +120,14 @@ WITHHELD = (
 )
 
 
+def golds_of(site: Site, board: Row) -> dict[str, str]:
+    """One word for the gold of each of a board's benchmarks, by which its limits and its ladder are kept."""
+    served = {s.id: s for s in site.folder.benchmarks().values()}
+    return {name: served[name].gold if name in served else name for name in board["benchmarks"]}
+
+
 def withhold(
-    t: Transaction, board: str, person: str, parts: Sequence[dict[str, Any]], tokens: Tokens
+    t: Transaction, golds: Mapping[str, str], person: str, parts: Sequence[dict[str, Any]], tokens: Tokens
 ) -> None:
     """Marks what of a submission to a hidden board is shown: what climbs by more than noise.
 
@@ -95,18 +135,17 @@ def withhold(
     best shown submission by more than the step that it is rounded to; all others learn no more than
     that they did not. So that a file made to lie at the edge says nothing about one query, the edge is
     moved by up to half a step, by a number that only the server can compute from the file's values: the
-    same predictions meet the same edge. The ladder outlives deletions.
+    same predictions meet the same edge. The ladder is one of the gold: it outlives submissions and boards.
     """
     for part in parts:
         first = next(iter(part["measures"]))
         estimate = msgspec.convert(part["measures"][first], Estimate)
-        value, name = (
-            sign_of(first) * (estimate.value or 0.0),
-            f"ladder {board} {person} {' '.join(filter(None, (part['kind'], part.get('benchmark'))))}",
-        )
+        value = sign_of(first) * (estimate.value or 0.0)
+        gold = golds[part["benchmark"]] if "benchmark" in part else next(iter(golds.values()))
+        name = f"ladder {gold} {person} {part['kind']}"
         before = t.read("select value from settings where name = ?", (name,))
         if before:
-            keyed = tokens.keyed("ladder", board, person, part["kind"], part["values"])
+            keyed = tokens.keyed("ladder", gold, person, part["kind"], part["values"])
             moved = int.from_bytes(keyed[:6], "big") / 2**48 - 0.5
             part["withheld"] = value <= float(before[0]["value"]) + step_of(estimate) * (1 + moved)
         if not part.get("withheld"):
@@ -155,14 +194,6 @@ _FAMILY = {
 _TIED = 3  # Digits in which two systems must agree to share a rank: those that are shown, in percent
 
 
-def shown_to_people(database: Database, benchmark: str) -> bool:
-    """Whether a study or a campaign is over a benchmark, so that people see its gold."""
-    return any(
-        database.read(f"select 1 from {table} where benchmark = ? limit 1", (benchmark,))
-        for table in ("studies", "campaigns")
-    )
-
-
 def make_board(
     database: Database, board: str, benchmarks: Sequence[str], title: str, *, hidden: bool
 ) -> None:
@@ -175,11 +206,16 @@ def make_board(
     )
 
 
-def boards(database: Readable, board: str = "") -> list[Row]:
-    """Every board, or the one with this key; `names` has a name for each benchmark."""
-    rows = database.read("select * from boards where ? in ('', board) order by made, board", (board,))
+def boards(site: Site, board: str = "") -> list[Row]:
+    """Every board, or the one with this key; `names` has a name for each benchmark.
+
+    One over a copy of gold that another board hides is hidden too, whichever appeared first.
+    """
+    rows = site.database.read("select * from boards where ? in ('', board) order by made, board", (board,))
+    hidden = hidden_benchmarks(site)
     for row in rows:
         row["benchmarks"] = row["benchmark"].split(_BETWEEN)
+        row["hidden"] = not hidden.isdisjoint(row["benchmarks"])
         short = [identity.rpartition("-")[0] for identity in row["benchmarks"]]
         row["names"] = {
             identity: name if short.count(name) == 1 else identity
@@ -188,8 +224,8 @@ def boards(database: Readable, board: str = "") -> list[Row]:
     return rows
 
 
-def one_board(database: Readable, board: str) -> Row | None:
-    return next(iter(boards(database, board)), None) if board else None
+def one_board(site: Site, board: str) -> Row | None:
+    return next(iter(boards(site, board)), None) if board else None
 
 
 def tabs_of(board: Row) -> tuple[str, ...]:
@@ -205,8 +241,7 @@ def delete_board(database: Database, board: str) -> None:
             (board,),
         )
         t.execute("delete from submissions where board = ?", (board,))
-        for name in (f"marks {board}", f"better {board}", f"ladder {board} %"):
-            t.execute("delete from settings where name like ?", (name,))
+        t.execute("delete from settings where name in (?, ?)", (f"marks {board}", f"better {board}"))
         t.execute("delete from boards where board = ?", (board,))
 
     database.write(work)

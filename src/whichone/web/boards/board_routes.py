@@ -1,7 +1,7 @@
 """The pages and the API of leaderboards: submit predictions, watch them being scored, export the table."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from operator import itemgetter
 from typing import IO, Annotated, Any, Literal
 
@@ -15,16 +15,15 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from whichone.web.boards.board import (
     board_tables,
     boards,
+    check_hiding,
     definitions,
     delete_board,
-    hidden_benchmarks,
+    golds_of,
     make_board,
     marks_of,
     note_of,
     one_board,
     ranked,
-    shared_questions,
-    shown_to_people,
     sign_of,
     tabs_of,
     without_figures,
@@ -47,7 +46,7 @@ from whichone.web.boards.submissions import (
 from whichone.web.limits import REFUSALS
 from whichone.web.pages import Form, creation, go, may_read, must_be, or_not_found, received, visitor
 from whichone.web.pages import show as show_page
-from whichone.web.served_folder import ServedBenchmark, benchmark_named
+from whichone.web.served_folder import benchmark_named
 from whichone.web.storage import Row
 from whichone.web.web_site import Site, new_id, site_of
 
@@ -63,14 +62,14 @@ def _scope(key: str) -> str:
 
 
 def _board(site: Site, key: str) -> Row:
-    return or_not_found(one_board(site.database, key), "leaderboard")
+    return or_not_found(one_board(site, key), "leaderboard")
 
 
 @router.get("/boards", include_in_schema=False)
 def board_list(request: Request) -> Response:
     may_read(request)
     site = site_of(request)
-    listed = boards(site.database)
+    listed = boards(site)
     served = {s.id: s for s in site.folder.benchmarks().values()}
     best: dict[str, Any] = {}
     for row in listed:
@@ -87,27 +86,10 @@ async def create(request: Request) -> Response:
     site, hidden = site_of(request), new.form.yes("hidden")
     further = [site.folder.benchmark(key) for key in new.form.with_prefix("family ")]
     family = {s.id: s for s in (new.served, *further) if s is not None}
-    for served in family.values() if hidden else ():
-        if await run_in_threadpool(shown_to_people, site.database, served.id):
-            raise HTTPException(
-                422, "a study or campaign shows people this benchmark: its gold cannot be hidden"
-            )
-        await run_in_threadpool(_refuse_copies, site, served, family)
+    await run_in_threadpool(check_hiding, site, family, hidden=hidden)
     await run_in_threadpool(make_board, site.database, new.key, list(family), new.title, hidden=hidden)
     request.app.state.scorer.wake()
     return go(f"/boards/{new.key}")
-
-
-def _refuse_copies(site: Site, served: ServedBenchmark, family: Collection[str]) -> None:
-    """Gold is not hidden while another benchmark that is shown has the same queries."""
-    own, hidden = served.questions(), hidden_benchmarks(site)
-    for other in site.folder.benchmarks().values():
-        if other.id in family or other.id in hidden:
-            continue
-        if same := shared_questions(other, own):
-            raise HTTPException(
-                422, f"{other.id} shows {same:,} of the same queries: take it out of the served folder first"
-            )
 
 
 Name = Annotated[str, Query(max_length=100)]
@@ -142,7 +124,7 @@ def board(
     admin = person is not None and person.may("admin")
     name = row["benchmark"].rpartition("-")[0]
     others = [
-        b for b in boards(site.database)
+        b for b in boards(site)
         if b["benchmark"] != row["benchmark"] and b["benchmark"].rpartition("-")[0] == name
     ]  # fmt: skip
     return show_page(
@@ -212,15 +194,12 @@ def _accept(site: Site, board: str, form: Form, file: IO[bytes]) -> str:
     """Keeps an upload, or says why not; it is in the database when this returns."""
     row, (name, format, about) = _board(site, board), _described(form)
     key, settings = new_id(), site.settings
-    size = submit_file(
+    golds = tuple(golds_of(site, row).values()) if row["hidden"] else ()
+    submit_file(
         site.database, submission=key, board=board, name=name, person=form.person.id,
         role=form.person.role, format=format, about=about, file=file,
-        limits=Limits(
-            settings.submissions_a_day, settings.submissions_in_all if row["hidden"] else None
-        ),
+        limits=Limits(settings.submissions_a_day, settings.submissions_in_all, golds),
     )  # fmt: skip
-    if not size:
-        raise HTTPException(422, "the file is empty")
     return key
 
 
@@ -386,7 +365,7 @@ def list_boards(request: Request) -> list[dict[str, Any]]:
     scope = person.scope if person is not None else ""
     what, _, key = scope.partition(":")
     may_read(request, "reader", scope if what == "board" else "")
-    rows = boards(site_of(request).database)
+    rows = boards(site_of(request))
     return [row for row in rows if not scope or row["board"] == key]
 
 

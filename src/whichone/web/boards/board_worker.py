@@ -16,9 +16,16 @@ import msgspec
 
 from whichone.files.pools import forked_context, own_main
 from whichone.progress import talk
-from whichone.web.boards.board import WITHHELD, boards, one_board, parts_of, set_marks, withhold
+from whichone.web.boards.board import WITHHELD, boards, golds_of, one_board, parts_of, set_marks, withhold
 from whichone.web.boards.board_scoring import OUT_OF_MEMORY, Job, Outcome, main
-from whichone.web.boards.submissions import FOLDER, ON_DISK, drop_upload, submit_run, write_upload
+from whichone.web.boards.submissions import (
+    FOLDER,
+    ON_DISK,
+    count_refused,
+    drop_upload,
+    submit_run,
+    write_upload,
+)
 from whichone.web.served_folder import benchmark_named
 from whichone.web.storage import Row, StorageUnavailable, Transaction
 from whichone.web.web_site import Site
@@ -115,12 +122,17 @@ class Scorer:
         """Keeps the result and drops the file."""
         state = "refused" if outcome.refused else "done"
         format = outcome.format or row["format"]
+        board = one_board(self._site, row["board"])
+        golds: dict[str, str] = {}
+        if board is not None and board["hidden"] and row["person"] != FOLDER:
+            golds = golds_of(self._site, board)
 
         def work(t: Transaction) -> None:
-            board = one_board(t, row["board"])
             message = outcome.refused or (outcome.message and f"Counted as wrong: {outcome.message}")
-            if board is not None and board["hidden"] and row["person"] != FOLDER:
-                withhold(t, row["board"], row["person"], outcome.parts, self._site.tokens)
+            if outcome.refused:
+                count_refused(t, golds.values(), row["person"])
+            elif golds:
+                withhold(t, golds, row["person"], outcome.parts, self._site.tokens)
                 if any(part.get("withheld") for part in outcome.parts):
                     message = f"{message} {WITHHELD}".strip()
             result = msgspec.json.encode({"parts": outcome.parts}).decode()
@@ -138,7 +150,7 @@ class Scorer:
     def _outcome(self, row: Row, work: Path) -> Outcome | None:
         """What the child process found; None when it died."""
         settings = self._site.settings
-        board = one_board(self._site.database, row["board"])
+        board = one_board(self._site, row["board"])
         assert board is not None
         served = [benchmark_named(self._site.folder, name) for name in board["benchmarks"]]
         format, _, missing = row["format"].partition("+")
@@ -213,7 +225,7 @@ class Scorer:
         return values
 
     def _compare_board(self, key: str) -> None:
-        board = one_board(self._site.database, key)
+        board = one_board(self._site, key)
         if board is None or len(board["benchmarks"]) > 1:
             return
         served = benchmark_named(self._site.folder, board["benchmark"])
@@ -243,7 +255,7 @@ def _resume(t: Transaction) -> None:
 
 def put_runs_on_boards(site: Site) -> None:
     """Rows for the runs that are stored in the served folder."""
-    for board in boards(site.database):
+    for board in boards(site):
         served = next((s for s in site.folder.benchmarks().values() if s.id == board["benchmark"]), None)
         if served is None:
             continue

@@ -81,7 +81,7 @@ def home(request: Request) -> Response:
     return show(
         request, "home.html", benchmarks=served, hidden=hidden, strays=site.folder.strays,
         overviews=overviews, live=_live(site, served, overviews, hidden),
-        boards=boards(site.database), asked=_box(request),
+        boards=boards(site), asked=_box(request),
     )  # fmt: skip
 
 
