@@ -84,6 +84,9 @@ def test_texts_and_what_is_no_result() -> None:
         (lambda a: a(lambda text, k: [], names=5), "names are a list of records"),
         (lambda a: a(5), "a search is a function"),
         (lambda a: a(None).resolve("one"), "there is no search"),
+        (lambda a: a(None).rerank("one", None), "the results are None"),
+        (lambda a: a(None).resolve("one", 5), "the results are 5"),
+        (lambda a: a(None).resolve("one", [], answer=5), "an answer is a text"),
     ],
 )
 def test_mistakes_around_a_search(mistake: Any, says: str) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime
 import os
 import signal
+import subprocess
+import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -77,6 +79,9 @@ def test_a_value_is_found_however_it_is_written(
         (lambda n: over(5), BadInput, "passages are a list of records"),
         (lambda n: n.search(None), UsageError, "a question is a text"),
         (lambda n: n.resolve(5), UsageError, "a question is a text"),
+        (lambda n: n.resolve("Ada Park", answer=5), UsageError, "an answer is a text, not 5"),
+        (lambda n: n.resolve("Ada Park", answer=None), UsageError, "an answer is a text, not None"),
+        (lambda n: n.search_many(5), UsageError, "list of questions, not 5"),
         (lambda n: n.search_many("Ada Park"), UsageError, "list of questions"),
         (lambda n: n.add({"id": 5, "text": "x"}), BadInput, "list of records"),
         (lambda n: n.add([{"id": 5, "text": "half \ud800"}]), BadInput, "'5'"),
@@ -124,15 +129,39 @@ def test_ids_that_are_made_are_never_made_again(frame: whichone.Namesake, tmp_pa
     assert namesake.search("badge 1", 1)[0].passage.text == "badge 1"
 
 
-def test_a_fork_while_another_thread_searches_does_not_hang() -> None:
+@pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pd.NaT, pd.NA, ""])
+def test_an_id_that_is_missing_is_made(missing: Any) -> None:
+    namesake = over([{"id": missing, "text": "one"}, {"id": 1, "text": "two"}, {"text": "three"}])
+    for word in ("scanner", "printer"):
+        namesake.add([{"id": missing, "text": f"a {word}"}])
+        namesake.add([{"id": 0, "text": f"the {word}"}])
+    assert len(namesake) == 6  # only id 0 was replaced
+
+
+AROUND = whichone.Namesake.around(
+    lambda text, k: [{**record, "title": record["title"] or ""} for record in RECORDS],
+    names=[{"id": record["id"], "name": "Ada Park"} for record in RECORDS[:2]],
+)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda namesake: namesake.search("Ada Park in Leeds"),
+        lambda _: AROUND.search("Ada Park in Leeds"),
+        lambda _: over(RECORDS),
+    ],
+    ids=["search", "around", "over"],
+)
+def test_a_fork_while_another_thread_works_does_not_hang(work: Callable[[Any], Any]) -> None:
     namesake = over(RECORDS)
     stop = threading.Event()
 
-    def search_on() -> None:
+    def work_on() -> None:
         while not stop.is_set():
-            namesake.search("Ada Park in Leeds")
+            work(namesake)
 
-    thread = threading.Thread(target=search_on)
+    thread = threading.Thread(target=work_on)
     thread.start()
     try:
         with warnings.catch_warnings():
@@ -141,9 +170,25 @@ def test_a_fork_while_another_thread_searches_does_not_hang() -> None:
                 child = os.fork()
                 if child == 0:
                     signal.alarm(20)  # kills a child that waits for a lock
-                    found = namesake.search("Ada Park in Turin", 1)
-                    os._exit(0 if found[0].id == "2" else 1)
+                    found = namesake.search("Ada Park in Turin", 1)[0].id
+                    around = AROUND.search("Ada Park in Turin", 1)[0]["id"]
+                    os._exit(0 if (found, around) == ("2", 2) else 1)
                 assert os.waitpid(child, 0)[1] == 0
     finally:
         stop.set()
         thread.join()
+
+
+def test_a_child_that_ends_leaves_its_parents_index_alone() -> None:
+    """A program of its own: what ends here would end pytest's fork too."""
+    program = """
+import os, sys, whichone
+namesake = whichone.Namesake.over([{"id": 1, "text": "one"}], encoder="none")
+if os.fork() == 0:
+    sys.exit(0)
+assert os.wait()[1] == 0
+namesake.add([{"id": 2, "text": "two"}])
+print(len(namesake))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("2\n", 0), done.stderr

@@ -6,6 +6,7 @@ import functools
 import operator
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import weakref
@@ -34,190 +35,9 @@ from whichone.retrieval.namesake.snapshot import Index, Part
 from whichone.retrieval.namesake.spelling import NameVariants
 from whichone.retrieval.namesake.weights import NamesakeParameters
 
-# `namesake` around a search that exists already: wider results, and bearers of one name in a better order.
-
-
 Search = Callable[..., Iterable[Any]]
 _MOST_BEARERS = 8
 _MEAN_LENGTH = 60.0
-
-
-class NamesakeAround:
-    """Widens what a search returns by one search a bearer of a shared name, and re-orders it.
-
-    It has no index of its own. Where no name of the question is shared, the search's own order stays; where
-    one is, only the places of its bearers' results change hands. Results may be records, passages, texts, or
-    documents of LangChain, LlamaIndex and Haystack; they come back as they were.
-    """
-
-    def __init__(
-        self, search: Search | None, names: Any = None, *, wider: int = 3, language: str = "en"
-    ) -> None:
-        if search is not None and not callable(search):
-            raise UsageError(f"a search is a function `(text, k)`, not {search!r:.60}")
-        self._search = search
-        self._wider = _count(wider, "wider")
-        self._language = language
-        self._things = list(things(names))
-        self._by_id = {thing.id: thing for thing in self._things}
-        pairs = [(name, n) for n, thing in enumerate(self._things) for name in thing.names]
-        openers = RelationTable.load(language).language.openers
-        self._names = PageNames(pairs, variants=_Variants(pairs), openers=openers)
-
-    @property
-    def sees(self) -> tuple[str, ...]:
-        return ("corpus", "knowledge base") if self._things else ("corpus",)
-
-    def search(self, text: str, k: int = 5, **options: Any) -> list[Any]:
-        """The search's own results, widened and re-ordered; `options` go to the search."""
-        if self._search is None:
-            raise BadInput("there is no search to widen", hint="give one, or call `rerank`")
-        k = _count(k)
-        return self.rerank(text, self._widened(text, k, options))[:k]
-
-    def search_many(self, texts: Sequence[str], k: int = 5, **options: Any) -> list[list[Any]]:
-        """The same for several questions."""
-        return [self.search(text, k, **options) for text in _listed(texts)]
-
-    def _results(self, text: str, k: int, options: Mapping[str, Any]) -> list[Any]:
-        assert self._search is not None
-        results = self._search(text, k, **options)
-        if not isinstance(results, Iterable) or isinstance(results, str | bytes | Mapping):
-            raise BadInput(
-                f"the search returned {results!r:.60}, where a list of results is expected",
-                hint="return [] where nothing is found",
-            )
-        return list(results)
-
-    def _widened(self, text: str, k: int, options: Mapping[str, Any]) -> list[Any]:
-        """The results of the question, then those of each bearer of a shared name."""
-        _question(0, text)
-        results = self._results(text, self._wider * k, options)
-        bearers, respelt = self._bearers(text)
-        more: list[Any] = []
-        for thing in bearers:
-            words = " ".join([thing.names[0], *thing.attributes.values()])
-            more += self._results(f"{text} {words}", self._wider * k if respelt else k, options)
-        own = {thing.id for thing in bearers}
-        # a name written in another way may be unknown to the search: those who have it go first
-        first = [hit for hit in more if respelt and own & _about(_record(hit, 0))]
-        distinct: dict[str, Any] = {}
-        for number, hit in enumerate([*first, *results, *more]):
-            distinct.setdefault(_record(hit, number)["id"], hit)
-        return list(distinct.values())
-
-    def _bearers(self, text: str) -> tuple[list[Thing], bool]:
-        """Those who share a name of the question, or whose name it writes in another way; whether it does."""
-        mentions = self._names.find(text)
-        listed = [m for m in mentions if len(m.pages) > 1 or m.written]
-        things = [self._things[n] for m in listed for n in m.pages[:_MOST_BEARERS]]
-        return things, any(m.written for m in listed)
-
-    def rerank(self, text: str, results: Sequence[Any]) -> list[Any]:
-        """Results in a better order; those that belong to no bearer of a shared name keep their places."""
-        question = _question(0, text)
-        if len(results) < 2:
-            return list(results)
-        searcher, order = self._searcher(results)
-        (reading,) = searcher.readings([question], 1)
-        pages = [int(searcher.index.pages.of_passages([row])[0]) for row in order]
-        places = {page: n for n, page in enumerate(pages)}
-        groups = [evidence for _, evidence in reading.weighed]
-        return [results[places[page]] for page in reordered(pages, groups)]
-
-    def resolve(self, text: str, results: Sequence[Any] | None = None, *, answer: str = "") -> Resolution:
-        """Who the name in a question means, judged by what the search returns."""
-        question = _question(0, text)
-        if results is None and self._search is None:
-            raise BadInput("there is no search to ask", hint="give one, or its results")
-        listed = self._widened(text, 5, {}) if results is None else list(results)
-        if not listed:
-            return Resolution(text, None)
-        return self._searcher(listed)[0].resolve(question, answer)
-
-    def _searcher(self, results: Sequence[Any]) -> tuple[Searcher, list[int]]:
-        """The results as a small index of their own, and the row of each."""
-        records = [{**_record(hit, n), "page": f"{n:06}"} for n, hit in enumerate(results)]
-        rows = list(passage_rows(records))
-        known = {str(record["id"]): row["page"] for record, row in zip(records, rows, strict=True)}
-        entities = {row["entity"] for row in rows}
-        given = []
-        for thing in self._things:
-            if thing.id in entities:
-                given.append(thing)
-            elif thing.id in known:
-                given.append(Thing(known[thing.id], thing.names, thing.attributes))
-        lexical = Lexical([], Bm25Parameters())
-        terms = [lexical.keys(f"{row['title'] or ''} {row['text']}") for row in rows]
-        part = Part.of(rows, given, terms, Bm25Parameters(), _MEAN_LENGTH)
-        index = Index([part], Bm25Parameters(), language=self._language)
-        return Searcher(index, NamesakeParameters(encoder="none"), lambda: None), list(range(len(rows)))
-
-
-class _Variants:
-    """The given names as people write them; looked up only where a name is not written as it was given."""
-
-    def __init__(self, pairs: Sequence[tuple[str, int]]) -> None:
-        self._pairs = pairs
-
-    @functools.cached_property
-    def _known(self) -> NameVariants:
-        rows = [Named(name, "alias").row(number) for name, number in self._pairs]
-        table = MappedTable.of(sort_rows(NAMES.from_rows(rows), NAMES))
-        return NameVariants.of(CorpusNames.of(table))
-
-    def by_short_key(self, key: str, most: int) -> list[str]:
-        return self._known.by_short_key(key, most) if self._pairs else []
-
-    def words_like(self, word: str, most: int = 8) -> list[str]:
-        return self._known.words_like(word, most) if self._pairs else []
-
-
-def _record(hit: Any, number: int) -> dict[str, Any]:
-    """A result as a record with id, title, text, entity and further fields."""
-    if isinstance(hit, str):
-        return {"id": hit, "text": hit}
-    if isinstance(hit, tuple) and hit:
-        return _record(hit[0], number)
-    if isinstance(hit, Mapping):
-        record = dict(hit)
-        record.setdefault("text", record.get("content") or record.get("page_content"))
-        meta = record.pop("metadata", None) or record.pop("meta", None) or {}
-        record = {**meta, **record}
-    else:
-        inner = getattr(hit, "passage", None) or getattr(hit, "node", None) or hit
-        meta = getattr(inner, "metadata", None) or getattr(inner, "meta", None) or {}
-        text = _first(inner, "text", "page_content", "content")
-        own = _first(inner, "source_id", "id", "node_id", "id_")
-        record = {**dict(meta), "text": text}
-        for name, value in (
-            ("id", own),
-            ("title", _first(inner, "title")),
-            ("entity", _first(inner, "entity")),
-        ):
-            if value is not None:
-                record.setdefault(name, value)
-    if not isinstance(record.get("text"), str):
-        raise BadInput(
-            f"result {number} has no text: {hit!r:.80}",
-            hint="return records with text, passages, or documents of LangChain, LlamaIndex or Haystack",
-        )
-    record.setdefault("id", f"result {number} {token_key(record['text'])[:60]}")
-    record["id"] = str(record["id"])
-    return {name: value for name, value in record.items() if name not in ("score", "page", "n")}
-
-
-def _about(record: Mapping[str, Any]) -> set[str]:
-    """What a result may be known by: whom it is about, and its own id."""
-    return {str(record[key]) for key in ("entity", "id") if record.get(key) is not None}
-
-
-def _first(thing: Any, *names: str) -> Any:
-    """The first of some attributes that is there."""
-    return next((v for name in names if (v := getattr(thing, name, None)) is not None), None)
-
-
-# The retriever that knows about namesakes, over anybody's own passages: `whichone.Namesake`.
 
 
 class Hit(msgspec.Struct, frozen=True):
@@ -257,7 +77,6 @@ class Namesake:
         passages. The index is temporary until it is saved.
         """
         place = Path(tempfile.mkdtemp(prefix="whichone-namesake-"))
-        delete = weakref.finalize(cls, shutil.rmtree, place, ignore_errors=True)
         try:
             corpus = passages
             if not isinstance(passages, Corpus):
@@ -271,10 +90,9 @@ class Namesake:
             NamesakeRetriever.build(corpus, index, given=things(names), encoder=encoder, **options)
             opened = cls(index)
         except BaseException:
-            delete()
+            shutil.rmtree(place, ignore_errors=True)
             raise
-        delete.detach()
-        weakref.finalize(opened, shutil.rmtree, place, ignore_errors=True)
+        weakref.finalize(opened, _delete, place, os.getpid())
         return opened
 
     @staticmethod
@@ -386,15 +204,21 @@ class Namesake:
         resolved.
         """
         with self._lock:
-            return self._retriever.resolve(_question(0, text), answer, filter)
+            return self._retriever.resolve(_question(0, text), _text(answer, "an answer"), filter)
 
 
+def _delete(place: Path, owner: int) -> None:
+    """A temporary index, by the process that made it: a forked child may end before its parent."""
+    if os.getpid() == owner:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+# A child forked while another thread searches would wait for that thread, which it does not have, forever.
 _opened: weakref.WeakSet[Namesake] = weakref.WeakSet()
 _held = threading.local()
 
 
 def _hold_all() -> None:
-    """Before a fork: a child made while another thread searches would wait for that thread forever."""
     _held.locks = [namesake._lock for namesake in sorted(_opened, key=id)]
     for lock in _held.locks:
         lock.acquire()
@@ -405,7 +229,184 @@ def _release_all() -> None:
         lock.release()
 
 
-os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_release_all)
+def _renew_locks() -> None:
+    """In the child: locks of this package's modules, and those that `cached_property` has before Python 3.12."""
+    _release_all()
+    modules = [module for name, module in sys.modules.items() if name.startswith("whichone.")]
+    for value in [value for module in modules for value in vars(module).values()]:
+        if isinstance(value, type(threading.Lock())):
+            value._at_fork_reinit()  # type: ignore[attr-defined]
+        for own in vars(value).values() if isinstance(value, type) else ():
+            if isinstance(own, functools.cached_property) and hasattr(own, "lock"):
+                own.lock = threading.RLock()
+
+
+os.register_at_fork(before=_hold_all, after_in_parent=_release_all, after_in_child=_renew_locks)
+
+
+class NamesakeAround:
+    """Widens what a search returns by one search a bearer of a shared name, and re-orders it.
+
+    It has no index of its own. Where no name of the question is shared, the search's own order stays; where
+    one is, only the places of its bearers' results change hands. Results may be records, passages, texts, or
+    documents of LangChain, LlamaIndex and Haystack; they come back as they were.
+    """
+
+    def __init__(
+        self, search: Search | None, names: Any = None, *, wider: int = 3, language: str = "en"
+    ) -> None:
+        if search is not None and not callable(search):
+            raise UsageError(f"a search is a function `(text, k)`, not {search!r:.60}")
+        self._search = search
+        self._wider = _count(wider, "wider")
+        self._language = language
+        self._things = list(things(names))
+        pairs = [(name, n) for n, thing in enumerate(self._things) for name in thing.names]
+        openers = RelationTable.load(language).language.openers
+        self._names = PageNames(pairs, variants=_Variants(pairs), openers=openers)
+
+    @property
+    def sees(self) -> tuple[str, ...]:
+        return ("corpus", "knowledge base") if self._things else ("corpus",)
+
+    def search(self, text: str, k: int = 5, **options: Any) -> list[Any]:
+        """The search's own results, widened and re-ordered; `options` go to the search."""
+        if self._search is None:
+            raise BadInput("there is no search to widen", hint="give one, or call `rerank`")
+        text, k = _text(text), _count(k)
+        return self.rerank(text, self._widened(text, k, options))[:k]
+
+    def search_many(self, texts: Sequence[str], k: int = 5, **options: Any) -> list[list[Any]]:
+        """The same for several questions."""
+        return [self.search(text, k, **options) for text in _listed(texts)]
+
+    def _widened(self, text: str, k: int, options: Mapping[str, Any]) -> list[Any]:
+        """The results of the question, then those of each bearer of a shared name."""
+
+        def ask(asked: str, most: int) -> list[Any]:
+            assert self._search is not None
+            results = self._search(asked, most, **options)
+            return _results(results, "the search returned")
+
+        results = ask(text, self._wider * k)
+        # those who share a name of the question, or whose name it writes in another way
+        mentions = [m for m in self._names.find(text) if len(m.pages) > 1 or m.written]
+        bearers = [self._things[n] for m in mentions for n in m.pages[:_MOST_BEARERS]]
+        respelt = any(m.written for m in mentions)
+        more: list[Any] = []
+        for thing in bearers:
+            words = " ".join([thing.names[0], *thing.attributes.values()])
+            more += ask(f"{text} {words}", self._wider * k if respelt else k)
+        own = {thing.id for thing in bearers}
+        # a name written in another way may be unknown to the search: those who have it go first
+        first = [hit for hit in more if respelt and own & _about(_record(hit, 0))]
+        distinct: dict[str, Any] = {}
+        for number, hit in enumerate([*first, *results, *more]):
+            distinct.setdefault(_record(hit, number)["id"], hit)
+        return list(distinct.values())
+
+    def rerank(self, text: str, results: Sequence[Any]) -> list[Any]:
+        """Results in a better order; those that belong to no bearer of a shared name keep their places."""
+        question, results = _question(0, text), _results(results, "the results are")
+        if len(results) < 2:
+            return results
+        searcher = self._searcher(results)
+        (reading,) = searcher.readings([question], 1)
+        pages = searcher.index.pages.of_passages(range(len(results))).tolist()
+        places = {page: n for n, page in enumerate(pages)}
+        groups = [evidence for _, evidence in reading.weighed]
+        return [results[places[page]] for page in reordered(pages, groups)]
+
+    def resolve(self, text: str, results: Sequence[Any] | None = None, *, answer: str = "") -> Resolution:
+        """Who the name in a question means, judged by what the search returns."""
+        question, answer = _question(0, text), _text(answer, "an answer")
+        if results is None and self._search is None:
+            raise BadInput("there is no search to ask", hint="give one, or its results")
+        listed = self._widened(text, 5, {}) if results is None else _results(results, "the results are")
+        if not listed:
+            return Resolution(text, None)
+        return self._searcher(listed).resolve(question, answer)
+
+    def _searcher(self, results: Sequence[Any]) -> Searcher:
+        """The results as a small index of their own, in their order."""
+        records = [{**_record(hit, n), "page": f"{n:06}"} for n, hit in enumerate(results)]
+        rows = list(passage_rows(records))
+        known = {str(record["id"]): row["page"] for record, row in zip(records, rows, strict=True)}
+        entities = {row["entity"] for row in rows}
+        given = []
+        for thing in self._things:
+            if thing.id in entities:
+                given.append(thing)
+            elif thing.id in known:
+                given.append(Thing(known[thing.id], thing.names, thing.attributes))
+        lexical = Lexical([], Bm25Parameters())
+        terms = [lexical.keys(f"{row['title'] or ''} {row['text']}") for row in rows]
+        part = Part.of(rows, given, terms, Bm25Parameters(), _MEAN_LENGTH)
+        index = Index([part], Bm25Parameters(), language=self._language)
+        return Searcher(index, NamesakeParameters(encoder="none"), lambda: None)
+
+
+class _Variants:
+    """The given names as people write them; looked up only where a name is not written as it was given."""
+
+    def __init__(self, pairs: Sequence[tuple[str, int]]) -> None:
+        self._pairs = pairs
+
+    @functools.cached_property
+    def _known(self) -> NameVariants:
+        rows = [Named(name, "alias").row(number) for name, number in self._pairs]
+        table = MappedTable.of(sort_rows(NAMES.from_rows(rows), NAMES))
+        return NameVariants.of(CorpusNames.of(table))
+
+    def by_short_key(self, key: str, most: int) -> list[str]:
+        return self._known.by_short_key(key, most) if self._pairs else []
+
+    def words_like(self, word: str, most: int = 8) -> list[str]:
+        return self._known.words_like(word, most) if self._pairs else []
+
+
+def _record(hit: Any, number: int) -> dict[str, Any]:
+    """A result as a record with id, title, text, entity and further fields."""
+    if isinstance(hit, str):
+        return {"id": hit, "text": hit}
+    if isinstance(hit, tuple) and hit:
+        return _record(hit[0], number)
+    if isinstance(hit, Mapping):
+        record = dict(hit)
+        record.setdefault("text", record.get("content") or record.get("page_content"))
+        meta = record.pop("metadata", None) or record.pop("meta", None) or {}
+        record = {**meta, **record}
+    else:
+        inner = getattr(hit, "passage", None) or getattr(hit, "node", None) or hit
+        meta = getattr(inner, "metadata", None) or getattr(inner, "meta", None) or {}
+        text = _first(inner, "text", "page_content", "content")
+        own = _first(inner, "source_id", "id", "node_id", "id_")
+        record = {**dict(meta), "text": text}
+        for name, value in (
+            ("id", own),
+            ("title", _first(inner, "title")),
+            ("entity", _first(inner, "entity")),
+        ):
+            if value is not None:
+                record.setdefault(name, value)
+    if not isinstance(record.get("text"), str):
+        raise BadInput(
+            f"result {number} has no text: {hit!r:.80}",
+            hint="return records with text, passages, or documents of LangChain, LlamaIndex or Haystack",
+        )
+    record.setdefault("id", f"result {number} {token_key(record['text'])[:60]}")
+    record["id"] = str(record["id"])
+    return {name: value for name, value in record.items() if name not in ("score", "page", "n")}
+
+
+def _about(record: Mapping[str, Any]) -> set[str]:
+    """What a result may be known by: whom it is about, and its own id."""
+    return {str(record[key]) for key in ("entity", "id") if record.get(key) is not None}
+
+
+def _first(thing: Any, *names: str) -> Any:
+    """The first of some attributes that is there."""
+    return next((v for name in names if (v := getattr(thing, name, None)) is not None), None)
 
 
 def _count(k: Any, name: str = "k") -> int:
@@ -417,13 +418,28 @@ def _count(k: Any, name: str = "k") -> int:
     raise UsageError(f"{name} is {k!r:.60}: give a whole number from 1")
 
 
-def _question(number: int, text: Any) -> Question:
+def _text(text: Any, what: str = "a question") -> str:
     if not isinstance(text, str):
-        raise UsageError(f"a question is a text, not {text!r:.60}")
-    return Question(id=str(number), text=text)
+        raise UsageError(f"{what} is a text, not {text!r:.60}")
+    return text
+
+
+def _question(number: int, text: Any) -> Question:
+    return Question(id=str(number), text=_text(text))
 
 
 def _listed(texts: Any) -> Sequence[Any]:
-    if isinstance(texts, str):
-        raise UsageError("`search_many` takes a list of questions", hint="one: `search(text)`")
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise UsageError(
+            f"`search_many` takes a list of questions, not {texts!r:.60}", hint="one: `search(text)`"
+        )
     return list(texts)
+
+
+def _results(results: Any, what: str) -> list[Any]:
+    if not isinstance(results, Iterable) or isinstance(results, str | bytes | Mapping):
+        raise BadInput(
+            f"{what} {results!r:.60}, where a list of results is expected",
+            hint="an empty list where nothing is found",
+        )
+    return list(results)

@@ -55,6 +55,7 @@ def test_k_is_passed_as_the_function_wants_it() -> None:
         return [str(k)]
 
     assert ask(named)[0].passages == ("2",)
+    assert ask(lambda text, **options: [str(options["k"])])[0].passages == ("2",)
     assert ask(lambda text: ["no k"])[0].passages == ("no k",)
     assert ask(lambda *all: [str(all[1])])[0].passages == ("2",)
     with pytest.raises(UsageError, match="takes no question"):
@@ -84,6 +85,29 @@ def test_what_a_function_may_return(
 def test_what_it_may_not_return(wrong: Any) -> None:
     with pytest.raises(BadInput, match="q"):
         ranking("q", wrong)
+
+
+class GivesNone:
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    def search(self, questions: Sequence[Question], k: int) -> Any:
+        return self._given and [self._given(question) for question in questions]
+
+
+@pytest.mark.parametrize(
+    ("search", "says"),
+    [
+        (GivesNone(None), "None came back, where a Ranking"),
+        (GivesNone(lambda question: None), "None came back, where a Ranking"),
+        (GivesNone(lambda question: ["a page"]), "'a page'.* came back, where a Ranking"),
+        (lambda texts, k: None, "None came back, where a list of ids for each question"),
+    ],
+)
+def test_none_for_questions_is_named(small: Benchmark, search: Any, says: str) -> None:
+    batched = None if isinstance(search, GivesNone) else True
+    with pytest.raises(BadInput, match=says):
+        whichone.evaluate(search, small, k=1, batched=batched)
 
 
 def test_more_results_than_asked_for_are_an_error_of_a_function_that_knows_k(small: Benchmark) -> None:

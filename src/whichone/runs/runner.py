@@ -313,14 +313,14 @@ def _within(
 ) -> Iterator[Ranking]:
     """The retriever's rankings, or an error when a block takes longer than it may."""
     if seconds is None:
-        yield from retriever.search(questions, k)
+        yield from _rankings(retriever, questions, k)
         return
     rankings: list[Ranking] = []
     failure: list[BaseException] = []
 
     def work() -> None:
         try:
-            rankings.extend(retriever.search(questions, k))
+            rankings.extend(_rankings(retriever, questions, k))
         except BaseException as error:
             failure.append(error)
 
@@ -336,6 +336,17 @@ def _within(
     if failure:
         raise failure[0]
     yield from rankings
+
+
+def _rankings(retriever: Retriever, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+    given: Any = retriever.search(questions, k)
+    for ranking in given if isinstance(given, Iterable) else [given]:
+        if not isinstance(ranking, Ranking):
+            raise BadInput(
+                f"{ranking!r:.60} came back, where a Ranking for each question is expected",
+                hint="give Ranking(question=question.id) where nothing is found",
+            )
+        yield ranking
 
 
 def _spread(seconds: dict[str, float]) -> None:

@@ -294,7 +294,10 @@ class FunctionRetriever:
             for question in questions:
                 yield self._one(question, k)
             return
-        results = list(self._call([q.text for q in questions], k))
+        given = self._call([q.text for q in questions], k)
+        if not isinstance(given, Iterable):
+            raise BadInput(f"{given!r:.60} came back, where a list of ids for each question is expected")
+        results = list(given)
         if len(results) != len(questions):
             raise BadInput(f"{len(questions)} questions went in, {len(results)} results came out")
         for question, result in zip(questions, results, strict=True):
@@ -375,7 +378,9 @@ def _how_k_is_passed(search: Search) -> Literal["place", "name", "not"]:
     by_name = parameters.get("k")
     if by_name is not None and by_name.kind is inspect.Parameter.KEYWORD_ONLY:
         return "name"
-    return "place" if sum(kind in places for kind in kinds) > 1 else "not"
+    if sum(kind in places for kind in kinds) > 1:
+        return "place"
+    return "name" if inspect.Parameter.VAR_KEYWORD in kinds else "not"
 
 
 def _takes_many(search: Search) -> bool:

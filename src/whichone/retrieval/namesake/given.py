@@ -64,21 +64,22 @@ def rows_of_table(table: Any, what: str, example: str) -> Iterable[Any]:
     if hasattr(table, "to_pylist"):
         return list(table.to_pylist())
     if hasattr(table, "to_dict") and hasattr(table, "columns"):
-        return (_known(row) for row in table.to_dict("records"))
+        return ({str(name): value for name, value in row.items()} for row in table.to_dict("records"))
     if isinstance(table, str | bytes | Mapping) or not isinstance(table, Iterable):
         raise BadInput(f"{what} are a list of records, or a table, not {table!r:.60}", hint=example)
     return table
 
 
-def _known(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a data frame without its missing values, which are not equal to themselves."""
-    return {str(name): value for name, value in row.items() if value is value}
+def is_missing(value: Any) -> bool:
+    """Whether a cell of a table has no value: None, NaN, and what pandas has for it."""
+    nan = isinstance(value, float | np.floating) and value != value
+    return value is None or nan or type(value).__name__ in ("NAType", "NaTType")
 
 
 def _thing(record: Any, where: str) -> Thing:
     if not isinstance(record, Mapping):
         raise BadInput(f"{where} is no record: {record!r:.80}", hint=_NAMED)
-    own = next((str(record[key]) for key in _IDS if record.get(key) is not None), None)
+    own = next((str(record[key]) for key in _IDS if not is_missing(record.get(key))), None)
     names = [text for key in _NAMES for text in _texts(record.get(key))]
     if own is None or not names:
         missing = "id" if own is None else "name"
@@ -92,12 +93,12 @@ def _thing(record: Any, where: str) -> Thing:
 
 
 def _texts(value: Any) -> list[str]:
-    if value is None or value != value:
+    if is_missing(value):
         return []
     listed = value if isinstance(value, list | tuple | set | frozenset) else [value]
     if hasattr(value, "tolist") and not isinstance(value, str):
         listed = value.tolist() if isinstance(value.tolist(), list) else [value.tolist()]
-    return [str(each).strip() for each in listed if each is not None and str(each).strip()]
+    return [str(each).strip() for each in listed if not is_missing(each) and str(each).strip()]
 
 
 class GivenNames:
@@ -211,7 +212,7 @@ def passage_rows(
     passages: Any,
     next_number: Callable[[str], int] = lambda _: 0,
     owner: Callable[[str], str | None] = lambda _: None,
-    new_id: Callable[[int], object] = int,
+    new_id: Callable[[int], str] = "passage {}".format,
 ) -> Iterator[Row]:
     """Rows of the table of passages; `next_number` is a page's first free number, `owner` its entity.
 
@@ -230,9 +231,10 @@ def passage_rows(
         text = record.get("text")
         if not isinstance(text, str):
             raise _no_record(number, record)
-        own = str(new_id(number) if record.get("id") is None else record["id"])
+        record = {name: value for name, value in record.items() if not is_missing(value)}
+        own = str(record.get("id", "")) or new_id(number)
         page = str(record.get("page") or own)
-        entity = None if record.get("entity") is None else str(record["entity"])
+        entity = str(record["entity"]) if "entity" in record else None
         if entity is not None and page != own:
             if page not in owners:
                 owners[page] = owner(page) or entity
@@ -240,7 +242,7 @@ def passage_rows(
         n = counts.get(page)
         n = next_number(page) if n is None else n
         counts[page] = n + 1
-        fields = {k: v for k, v in record.items() if k not in _COLUMNS and v is not None}
+        fields = {k: v for k, v in record.items() if k not in _COLUMNS}
         yield {
             "id": passage_id(page, n),
             "page": page,
