@@ -20,6 +20,7 @@ from whichone.measures.intervals import cluster_note
 from whichone.measures.measure import Measure, parse_measures
 from whichone.measures.outcomes import Judging, judging
 from whichone.measures.scores import (
+    ACTION_MEASURES,
     COMPARED,
     Scores,
     distinctly_named,
@@ -83,9 +84,6 @@ _OUTCOME_WORDS = {
     "namesake": "for a namesake",
     "wrong": "wrong otherwise",
 }
-
-
-ACTION_MEASURES = ("right_action", "wrong_action", "other_action", "deferred")
 
 
 class AnswerResult:

@@ -169,9 +169,9 @@ def test_actions_on_records(kb, tmp_path) -> None:
     for query in made.queries:
         assert all(value in query.input for value in query.attributes["arguments"].values())
     told = [q for q in made.queries if q.attributes["arguments"]]
-    other_day, more, shouted = [
+    other_day, more, shouted, twice = [
         q.id for q in told if q.entity not in ("staff:1", "staff:2", "staff:3", "staff:4")
-    ][:3]
+    ][:4]
 
     class Oracle:
         def work(self, question, tools):
@@ -190,6 +190,8 @@ def test_actions_on_records(kb, tmp_path) -> None:
             elif question.id == more:
                 tools.act(action, id=meant, **arguments, copies_to="everybody")
             else:
+                if question.id == twice:
+                    tools.act(action, id=meant, **arguments)
                 if question.id == shouted:
                     action, arguments = action.upper(), {**arguments, "note": ""}
                 tools.act(action, id="staff:0" if meant == "staff:3" else meant, **arguments)
@@ -197,13 +199,16 @@ def test_actions_on_records(kb, tmp_path) -> None:
 
     table = RecordTable(made)
     run_agent(Oracle(), made, tmp_path / "a", act=table)
-    assert len(table.done) == 14
+    assert len(table.done) == 15
     names = ["right_action", "other_action", "wrong_action", "deferred"]
     scores = score_folder(tmp_path / "a", names)
-    assert [scores.values[n].sum() for n in names] == [10, 3, 1, 2]
+    assert [scores.values[n].sum() for n in names] == [9, 4, 1, 2]
     report = gate_folder(tmp_path / "a", Budgets.of({"max_wrong_actions": 0.5}))
     assert report.exit_code == 0
     assert report.figures["max_wrong_actions"].value == 1 / 16
+    strict = gate_folder(tmp_path / "a", Budgets.of({"max_other_actions": 0.01, "min_right_actions": 0.9}))
+    assert [check.verdict for check in strict.checks[:2]] == ["failed", "failed"]
+    assert score_folder(tmp_path / "a").values.keys() == {*names, "failure"}
     (worst,) = report.worst
     assert (worst.kind, worst.given) == ("acted on somebody else", "Ada Park (staff:0)")
     assert worst.meant.endswith("(staff:3)")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
@@ -12,7 +14,8 @@ from whichone.benchmarks.questions import QuestionFields, import_questions
 from whichone.corpus.passage_files import PassageFields
 from whichone.errors import BadInput, UsageError
 from whichone.measures.measure import Retrieved, parse_measure, parse_measures
-from whichone.measures.scores import Scores, score_run, slice_scores
+from whichone.measures.scores import Scores, score_folder, score_run, slice_scores
+from whichone.runs.agent_runner import RecordTable, run_agent
 from whichone.runs.retrieve import as_retriever
 from whichone.runs.runner import run_retriever
 
@@ -221,6 +224,28 @@ def test_no_figure_without_gold(
 def _scored(bench: Benchmark, run: Path) -> Scores:
     made = run_retriever(as_retriever(lambda text, k: ["corpus:Turin"]), bench, run, k=1, name="t")
     return score_run(made, bench, parse_measures(["acc@1", "rprec"]))
+
+
+def test_tasks_of_ones_own(tmp_path: Path, corpus: Path) -> None:
+    """What is asked for is in the record; what was done is judged by it."""
+    task = {"question": "Play Her on Monday.", "gold": ["2"], "kind": "act", "action": "play"}
+    fields = QuestionFields(gold="gold", task="kind")
+    told = {**task, "arguments": {"day": "Monday"}}
+    questions = write(tmp_path / "q.jsonl", [told, {**QUESTIONS[1], "kind": None}])
+    made = import_questions(questions, corpus, tmp_path / "b", fields=fields)
+    assert [query.task for query in made.queries] == ["act", "qa"]
+
+    def plays(text: str, tools: Any) -> str:
+        found = tools.search(text, 3)
+        song = next((p for p in found if "song" in p.title), found[0])
+        return tools.act("play", id=song.page, day="Monday") if tools.can_act else "?"
+
+    run_agent(plays, made, tmp_path / "a", act=RecordTable(made))
+    right = score_folder(tmp_path / "a", ["right_action"]).values["right_action"]
+    assert right[0] == 1 and np.isnan(right[1])
+    wrong = write(tmp_path / "w.jsonl", [{**task, "arguments": "Monday"}])
+    with pytest.raises(BadInput, match=r"`arguments` are an object.*'Monday'"):
+        import_questions(wrong, corpus, tmp_path / "c", fields=fields)
 
 
 def test_flashrag_files(tmp_path: Path) -> None:

@@ -229,6 +229,9 @@ class QuestionFields(msgspec.Struct, frozen=True):
     name: Annotated[str | None, Option("Field of the name the question is about.")] = None
     relation: Annotated[str | None, Option("Field of the relation.")] = None
     entity: Annotated[str | None, Option("Field of the entity that the question is about.")] = None
+    task: Annotated[
+        str | None, Option("Field of the task: qa, fc, or act, whose `action` and `arguments` are asked for.")
+    ] = None
 
 
 def import_questions(
@@ -400,17 +403,24 @@ def _query(
             line=line,
             hint="name the fields that contain them with --gold and --answers",
         )
+    own_task = _optional(record, fields.task, path, line) or task
+    if own_task == "act" and not isinstance(record.get("arguments", {}), dict):
+        raise BadInput(
+            f"`arguments` are an object of names and values, not {record['arguments']!r:.60}",
+            file=path,
+            line=line,
+        )
     name = _optional(record, fields.name, path, line)
     name_set = corpus.set_of(sorted(entry.page for group in groups for entry in group))
     if name_set is None and name:
         name_set = corpus.sets.get(title_key(name))
-    used = {fields.question, fields.answers, gold_field, fields.name, fields.id, fields.relation}
+    used = {fields.question, fields.answers, gold_field, fields.name, fields.id, fields.relation, fields.task}
     attributes = {k: v for k, v in record.items() if k not in used and k != "_id"}
     if source.gold is not None:
         attributes |= _not_relevant(source.gold, corpus)
     return Query(
         id=str(field(record, fields.id, path, line)) if fields.id else str(record.get("_id", f"q{line}")),
-        task=task,
+        task=own_task,
         input=text,
         language=language,
         outputs=(

@@ -114,12 +114,12 @@ ACT = "act"  # The task of queries that ask for an action on a record
 _NO_RECORD = "There is no record"
 
 
-def _done(answered: Answered) -> set[str] | None:
-    """Which kinds of actions were carried out; None where the query asks for none."""
+def _done(answered: Answered) -> list[str] | None:
+    """The kind of each action that was carried out; None where the query asks for none."""
     if answered.query.task != ACT:
         return None
     calls = answered.trace.of("act") if answered.trace is not None else ()
-    return {_kind(answered, c) for c in calls if not (c.text or "").startswith(_NO_RECORD)}
+    return [_kind(answered, c) for c in calls if not (c.text or "").startswith(_NO_RECORD)]
 
 
 def _kind(answered: Answered, call: Call) -> Literal["right", "other", "wrong"]:
@@ -150,9 +150,9 @@ def _plain(value: object) -> str:
 
 @as_measure(of="answers")
 def right_action(answered: Answered) -> float | None:
-    """The agent did what was asked to the record that was meant: action and arguments, and nothing else."""
+    """The agent did what was asked to the record that was meant, action and arguments: once, and nothing else."""
     done = _done(answered)
-    return None if done is None else float(done == {"right"})
+    return None if done is None else float(done == ["right"])
 
 
 @as_measure(direction="lower", of="answers")
@@ -164,9 +164,9 @@ def wrong_action(answered: Answered) -> float | None:
 
 @as_measure(direction="lower", of="answers")
 def other_action(answered: Answered) -> float | None:
-    """The agent acted on the record that was meant alone, but did something else than was asked."""
+    """The agent acted on the record that was meant alone, but did something else than was asked, or did it twice."""
     done = _done(answered)
-    return None if done is None else float("other" in done and "wrong" not in done)
+    return None if done is None else float(bool(done) and done != ["right"] and "wrong" not in done)
 
 
 @as_measure(direction="neither", of="answers")

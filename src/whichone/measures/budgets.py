@@ -28,6 +28,12 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     min_answer_accuracy: Annotated[float | None, Option("Answers: right ones, at least.")] = None
     max_wrong_actions: Annotated[float | None, Option("Tasks: acted on somebody else, at most.")] = None
+    max_other_actions: Annotated[
+        float | None, Option("Tasks: something else done to the one meant, at most.")
+    ] = None
+    min_right_actions: Annotated[
+        float | None, Option("Tasks: what was asked done to the one meant, at least.")
+    ] = None
     min_asked: Annotated[
         float | None, Option("Answers: asked back where no search can decide, at least.")
     ] = None

@@ -27,7 +27,15 @@ from whichone.measures.comparison import LEVEL, Comparison, compare, slices
 from whichone.measures.intervals import Estimate, cluster_sums, difference_of_means, interval
 from whichone.measures.measure import parse_measure, parse_measures
 from whichone.measures.outcomes import Judging
-from whichone.measures.scores import Scores, estimate, score_folder, score_run, subset, undecidable
+from whichone.measures.scores import (
+    ACTION_MEASURES,
+    Scores,
+    estimate,
+    score_folder,
+    score_run,
+    subset,
+    undecidable,
+)
 from whichone.measures.worst import Mistake, worst_answers, worst_mistakes
 from whichone.options import takes
 from whichone.records import Query
@@ -269,6 +277,7 @@ def _of(measure: str, role: str | None = None) -> Callable[[Scores], Estimate]:
 _RANKINGS = "a run of a search is needed, over questions about shared names"
 _ROLES = "the benchmark does not say who is the most popular bearer of a name"
 _ANSWERS = "a folder of answers is needed, to questions about shared names"
+_TASKS = "an agent's answers to tasks are needed (whichone build catalogue --tasks act)"
 # What each budget is about, the measures that it needs, and why a benchmark may not have them.
 _FIGURES: dict[str, tuple[Callable[[Scores], Estimate], set[str], str]] = {
     "max_tail_gap": (tail_gap, {"acc@1"}, _ROLES),
@@ -279,11 +288,9 @@ _FIGURES: dict[str, tuple[Callable[[Scores], Estimate], set[str], str]] = {
     "min_tail_accuracy": (_of("acc@1", "tail"), {"acc@1"}, _ROLES),
     "max_answered_for_namesake": (_of("answered_for_namesake"), {"answered_for_namesake"}, _ANSWERS),
     "min_answer_accuracy": (_of("answer_right"), {"answer_right"}, _ANSWERS),
-    "max_wrong_actions": (
-        _of("wrong_action"),
-        {"wrong_action"},
-        "an agent's answers to tasks are needed (whichone build catalogue --tasks act)",
-    ),
+    "max_wrong_actions": (_of("wrong_action"), {"wrong_action"}, _TASKS),
+    "max_other_actions": (_of("other_action"), {"other_action"}, _TASKS),
+    "min_right_actions": (_of("right_action"), {"right_action"}, _TASKS),
     "min_asked": (
         asked,
         {"asked_back", "asked_user"},
@@ -357,6 +364,8 @@ _FIGURE_WORDS = {
     "min_answer_accuracy": "answered right",
     "max_answered_for_namesake": "answered for a namesake",
     "max_wrong_actions": "acted on somebody else",
+    "max_other_actions": "did something else",
+    "min_right_actions": "did what was asked",
     "min_asked": "asked where it must",
 }
 
@@ -368,7 +377,7 @@ FLOOR = "bm25"
 ANSWER_MEASURES = (
     "answer_right",
     "answered_for_namesake",
-    "wrong_action",
+    *ACTION_MEASURES,
     "failure",
     "asked_back",
     "asked_user",

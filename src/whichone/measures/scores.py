@@ -568,7 +568,9 @@ COMPARED = ("acc@1", "all_correct@1", "confused@20")
 REPORTED = (*RANKINGS, "all_correct@1", "all_correct@20")  # What the tables of a report need
 # The columns of a leaderboard, beside those that a paper adds.
 BOARD = ("acc@1", "acc@5", "acc@20", "all_correct@1", "confused@20", "rprec")
+ACTION_MEASURES = ("right_action", "wrong_action", "other_action", "deferred")
 ANSWERS = {
+    "act": (*ACTION_MEASURES, "failure"),
     "qa": ("em", "f1", *OUTCOME_MEASURES.values(), "failure"),
     "sf": ("em", "f1", *OUTCOME_MEASURES.values(), "failure"),
     "fc": ("accuracy", "refusal", "failure"),
