@@ -212,6 +212,13 @@ def sample(items: Sequence[str], most: int = NAMED, *, count: int | None = None)
     return shown if more <= 0 else f"{shown}, and {more} more"
 
 
+def how_many(number: int, thing: str) -> str:
+    """A number of things in words: "1 name set", "2,000 queries"."""
+    if number != 1:
+        thing = f"{thing[:-1]}ies" if re.search("[^aeiou]y$", thing) else f"{thing}s"
+    return f"{number:,} {thing}"
+
+
 def did_you_mean(word: str, choices: Iterable[str]) -> str | None:
     """A hint that names the nearest choices, or all of them when none is near."""
     known = sorted(choices)

@@ -122,27 +122,59 @@ def test_a_title_that_a_system_returns_is_not_guessed(tickets: Path, tmp_path: P
         rule.apply("q", [Hit("Anna Berg")])
 
 
+PIECE = "word " * 90
+NAMES = [f"{first} {last}" for first in ("Ada", "Bo", "Cy", "Di") for last in ("Park", "Lee", "Berg")]
+
+
+def rows(ids: str, text: str = "Born in 19{n}.", bearers: int = 2, **more: str) -> list[dict[str, object]]:
+    """So many records of each name, in the order of the names."""
+    numbered = list(enumerate(name for name in NAMES for _ in range(bearers)))
+    return [
+        {"id": ids.format(n=n, title=title), "title": title, "text": text.format(n=n)}
+        | {field: value.format(n=n, own=n % bearers) for field, value in more.items()}
+        for n, title in numbered
+    ]
+
+
+def tickets_of(customers: list[int], code: str = "{}") -> list[dict[str, object]]:
+    """Two tickets of each customer called by the name, one called an invoice; customers share names by pairs."""
+    return [
+        {"id": f"T-{7 * k * len(customers) + 7 * n}", "title": title, "text": "x", "customer": code.format(c)}
+        for k, invoice in enumerate((False, False, True))
+        for n, c in enumerate(customers)
+        for title in ["Invoice" if invoice else NAMES[c // 2 % len(NAMES)]]
+    ]
+
+
 @pytest.mark.parametrize(
     ("records", "said"),
     [
-        (TICKETS, "1 titles are on passages with several values of 'who'"),
-        ([{**t, "who": "x"} for t in TICKETS], ""),
+        (TICKETS, "1 title have several values of 'who'"),
+        (tickets_of(list(range(1000, 1024))), "13 titles have several values of 'customer'"),
+        (tickets_of(list(range(1000, 1024)), "bo{}@x.org"), "13 titles have several values of 'customer'"),
+        ([{k: v for k, v in t.items() if k != "customer"} for t in tickets_of(list(range(24)))], "13 titles"),
         (
             [{"id": f"a{n:02}", "title": "Bob Smith", "text": "x"} for n in (1, 5)],
-            "1 titles are on passages with unrelated 'id'",
+            "1 title have unrelated 'id'",
         ),
-        ([{"id": f"page#{n}", "title": "Bob Smith", "text": "x"} for n in (1, 2)], ""),
-        ([{"id": n, "title": "Bob Smith", "text": "x", "year": 1900 + n} for n in (1, 2)], ""),
+        (rows("T-10{n:02}0"), "12 titles have unrelated 'id'"),
+        (rows("row-{n}", city="Leeds"), "12 titles have unrelated 'id'"),
+        (rows("{n}", city="{n}"), "12 titles have unrelated 'id'"),
+        (rows("C-{n:03}"), "12 titles have unrelated 'id'"),
+        ([{**t, "who": "x", "id": n, "text": PIECE} for n, t in enumerate(TICKETS)], ""),
+        (rows("{title}#{n}"), ""),
+        (rows("{title}_{n}"), ""),
+        (rows("{n}", PIECE, 3), ""),
+        (rows("doc{n}", PIECE, 3, part="{own}", section="Life"), ""),
     ],
 )
 def test_titles_of_several_bearers_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], records: list[dict[str, object]], said: str
 ) -> None:
     """Customers without --passage-entity, rows of a catalogue; chunks of one page are no bearers."""
-    ids = [{**r, "id": n} if said == "" and "who" in r else r for n, r in enumerate(records)]
-    make_corpus(write(tmp_path / "p.jsonl", ids), tmp_path / "c", fields=PassageFields())
+    make_corpus(write(tmp_path / "p.jsonl", records), tmp_path / "c", fields=PassageFields())
     told = capsys.readouterr().err
-    assert said in told if said else "--passage-entity" not in told
+    assert f"passages of {said}" in told if said else "--passage-entity" not in told
 
 
 def test_gold_that_two_entities_claim_is_named(

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whichone.corpus.corpus import PASSAGES, from_trec
-from whichone.errors import BadInput, Missing, did_you_mean, sample
+from whichone.errors import BadInput, Missing, did_you_mean, how_many, sample
 from whichone.files.compressed import DAMAGE
 from whichone.files.document_formats import Document, document_files, read_document
 from whichone.files.json_records import array_records
@@ -455,66 +455,88 @@ class FilePassages:
 _LOOKED_AT = 200_000
 _CODE = re.compile(r"(?=[\w.:/-]*\d)(?=[\w.:/-]*[^\W\d_])[\w.:/-]+")
 _DATE = re.compile(r"\d{4}-\d\d(-\d\d.*)?|.*:\d\d.*")
-_COUNTED = re.compile(r"(.*[^\w.]|.*[_.]|)(\d+)")
+_NUMBERED = re.compile(r"(.*?)(\d+)")
+_PART_MARKS = ("#", "_", ":", ".", "/", "|")  # What stands before the number of a part: page#3
+_CUT_LENGTH = 25  # Words; a page is not cut into pieces that are shorter on the average
 
 
 def say_several_bearers(layout: PassageLayout) -> None:
     """Say so where pages are taken by their titles, and the records show that one title has several bearers.
 
-    A field of codes, or one whose values have one title each, is an id; and so are passage ids that do not
-    count the passages of one page.
+    They do where passages of the title have several values of a field that says whom a passage is about, or ids that
+    do not count the parts of one page.
     """
-    fields = layout.fields
-    ids: dict[str, list[str]] = {}
-    values: dict[str, dict[str, set[str]]] = {}
-    others: dict[str, dict[str, str | None]] = {}
-    codes: dict[str, bool] = {}
-    occurs: Counter[str] = Counter()
-    used, count = {fields.id, fields.title, fields.text}, 0
+    fields, count = layout.fields, 0
+    passages: dict[str, list[tuple[str, int]]] = {}
+    titles_of: dict[str, Counter[tuple[str, str]]] = {}
     for line, record in itertools.islice(read_records(layout.file), _LOOKED_AT):
         count, passage = count + 1, layout.passage(record, line)
         if not passage.title:
             continue
-        ids.setdefault(passage.title, []).append(passage.own)
-        for name, value in record.items():
-            if name in used or not isinstance(value, str | int) or value in ("", None):
-                continue
-            text = str(value)
-            occurs[name] += 1
-            values.setdefault(name, {}).setdefault(passage.title, set()).add(text)
-            titles = others.setdefault(name, {})
-            titles[text] = passage.title if titles.get(text, passage.title) == passage.title else None
-            codes[name] = codes.get(name, True) and bool(_CODE.fullmatch(text)) and not _DATE.fullmatch(text)
-    unrelated = {title for title, own in ids.items() if not _counts(own)}
-    several: dict[str, list[str]] = {}
-    for name, by_title in values.items():
-        repeats = len(others[name]) < occurs[name]
-        if codes[name] or (repeats and None not in others[name].values()):
-            listed = (title for title, own in by_title.items() if len(own) > 1)
-            several[name] = [title for title in listed if repeats or title in unrelated]
+        passages.setdefault(passage.title, []).append((passage.own, len(passage.text.split())))
+        for name in record.keys() - {fields.id, fields.title, fields.text}:
+            if isinstance(record[name], str | int) and record[name] != "":
+                titles_of.setdefault(name, Counter())[str(record[name]), passage.title] += 1
+    stems = Counter(
+        {(m[1], t) for t, own in passages.items() for i, _ in own if (m := _NUMBERED.fullmatch(i))}
+    )
+    titles_of_stem = Counter(stem for stem, _ in stems)
+    rows = {title for title, own in passages.items() if not _are_parts(own, titles_of_stem)}
+    several = {
+        name: [t for t, n in Counter(title for _, title in pairs).items() if n > 1 and (t in rows or repeats)]
+        for name, pairs in titles_of.items()
+        for repeats in [len({value for value, _ in pairs}) < pairs.total()]
+        if _says_who(pairs)
+    }
     # of two fields that tell bearers apart, the one with fewer values is whom a passage is about
-    best = min((name for name in several if several[name]), key=lambda n: len(others[n]), default=None)
-    shown = several[best] if best else sorted(unrelated)
-    if shown:
+    found = [name for name, titles in several.items() if titles]
+    best = min(found, key=lambda name: len({value for value, _ in titles_of[name]}), default=None)
+    if shown := several[best] if best else sorted(rows):
         told_by = f"several values of {best!r}" if best else f"unrelated {fields.id!r}"
         among = f" among the first {count:,} passages" if count == _LOOKED_AT else ""
         talk(
-            f"{len(shown):,} titles{among} are on passages with {told_by}, and each is one page"
+            f"passages of {how_many(len(shown), 'title')}{among} have {told_by}, and each title is one page"
             f" ({sample(shown, 3)}); where these are different bearers, say whom a passage is about with"
             f" --passage-entity {best or 'FIELD'}, or what a page is with --page {best or fields.id}"
         )
 
 
-def _counts(own: Sequence[str]) -> bool:
-    """Whether the ids of one title's passages count them: consecutive numbers, or one stem with numbers."""
-    parts = [_COUNTED.fullmatch(each) for each in own]
-    if len(own) < 2:
+def _says_who(pairs: Counter[tuple[str, str]]) -> bool:
+    """Whether the values of a field, each with the titles of its passages, are somebody's id.
+
+    Codes are; so are other values that return mostly with a title of their own, unless they count each title's
+    passages from the start.
+    """
+    by_value: dict[str, list[int]] = {}
+    by_title: dict[str, list[str]] = {}
+    for (value, title), times in pairs.items():
+        by_value.setdefault(value, []).append(times)
+        by_title.setdefault(title, []).append(value)
+    if all(_CODE.fullmatch(value) and not _DATE.fullmatch(value) for value in by_value):
         return True
-    if not all(parts):
-        return False
-    stems = {part[1] for part in parts if part}
-    numbers = [int(part[2]) for part in parts if part]
-    return len(stems) == 1 and (stems != {""} or max(numbers) - min(numbers) < len(numbers))
+    returning = [times for times in by_value.values() if sum(times) > 1]
+    several = [values for values in by_title.values() if len(values) > 1]
+    counting = sum(not {"0", "1"}.isdisjoint(values) for values in several)
+    own = sum(max(times) * 2 > sum(times) for times in returning)
+    return bool(returning) and own * 2 > len(returning) and counting * 2 <= len(several)
+
+
+def _are_parts(passages: Sequence[tuple[str, int]], titles_of_stem: Mapping[str, int]) -> bool:
+    """Whether the passages of a title, ids and lengths, are parts of one page, not entries of one name.
+
+    Their ids are numbers behind a mark and a stem that no other title has, "page#1"; or they are consecutive, and
+    the passages as long as pieces of a page are.
+    """
+    parts = [_NUMBERED.fullmatch(own) for own, _ in passages]
+    stems = {part[1] if part else None for part in parts}
+    if len(passages) < 2 or len(stems) > 1 or None in stems:
+        return len(passages) < 2
+    (stem,) = stems
+    if stem and stem.endswith(_PART_MARKS) and titles_of_stem[stem] == 1:
+        return True
+    numbers = sorted(int(part[2]) for part in parts if part)
+    lengths = [words for _, words in passages][:-1]  # the last piece is as short as it is
+    return numbers[-1] - numbers[0] < len(numbers) and sum(lengths) >= _CUT_LENGTH * len(lengths)
 
 
 _MIXED = """
