@@ -22,6 +22,7 @@ from whichone.benchmarks.catalogue_questions import (
     rounded,
 )
 from whichone.cli import whichone as command
+from whichone.corpus.make import make_corpus
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.formats.catalogue import CatalogueSource
@@ -30,6 +31,7 @@ from whichone.knowledge.knowledge_tables import KIND, language_asked
 from whichone.measures.gate import Budgets, gate_folder
 from whichone.measures.scores import score_folder
 from whichone.measures.summary import asking, risk_coverage
+from whichone.report.audit import audit
 from whichone.report.report import make_report
 from whichone.runs.agent_runner import RecordTable, SimulatedUser, run_agent
 from whichone.runs.run import Answers, trace_of
@@ -378,3 +380,45 @@ def test_the_card_says_what_bm25_solves_and_harder_questions_are_offered(players
     assert "--harder" in capsys.readouterr().err
     harder = build_catalogue(players, tmp_path / "h", CatalogueOptions(harder=True))
     assert "said" not in {q.attributes["wording"] for q in harder.queries}
+
+
+@pytest.fixture(scope="module")
+def noted(tmp_path_factory) -> Path:
+    """Eight players, two of each name, whose documents are notes of a season, and notes of nobody."""
+    folder = tmp_path_factory.mktemp("noted")
+    rows = [{"id": n, "name": NAMES[n // 2], "city": CITIES[n % 6], "alias": f"No. {n}"} for n in range(8)]
+    notes = [
+        {
+            "id": f"n{n}",
+            "who": n // 3 if n < 24 else None,
+            "title": f"Season note {1960 + n % 3}",
+            "text": f"Game {n}.",
+        }
+        for n in range(27)
+    ]
+    (folder / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "d.jsonl").write_text("\n".join(map(json.dumps, notes)))
+    (folder / "p.toml").write_text(
+        'name = "clubs"\nfile = "p.jsonl"\n[columns]\nid = "id"\nname = "name"\naliases = "alias"\n'
+        '[attributes.city]\ncolumn = "city"\n[attributes.number]\ncolumn = "id"\n[documents]\nfile = "d.jsonl"\n'
+        '[documents.columns]\nid = "id"\nowner = "who"\ntitle = "title"\ntext = "text"\n'
+    )
+    ingest(folder / "kb", [CatalogueSource(folder / "p.toml")])
+    return folder / "kb"
+
+
+@pytest.mark.parametrize("way", ["corpus", "build catalogue"])
+def test_a_corpus_of_a_catalogue_knows_whose_documents_are_and_their_names(noted, tmp_path, way) -> None:
+    if way == "corpus":
+        corpus = make_corpus(noted, tmp_path / "c")
+    else:
+        corpus = build_catalogue(noted, tmp_path / "c").corpus
+    owners = {p.page: p.entity for p in corpus.passage_records()}
+    assert (owners["clubs:n4"], owners["clubs:n25"]) == ("clubs:1", None)
+    assert {corpus.page_ids([b.page])[0] for b in corpus.names.bearers("No. 1")} == {
+        f"clubs:n{n}" for n in (3, 4, 5)
+    }
+    found = audit(tmp_path / "c")
+    assert [s.name for s in found.worst if "note" not in s.name] == [*NAMES[:4]]
+    assert found.worst[-1].bearers == ["Di Voss (clubs:6)", "Di Voss (clubs:7)"]
+    assert not [b for s in found.worst for b in s.bearers if "Season note" in b]

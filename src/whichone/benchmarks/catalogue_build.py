@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 import pyarrow as pa
 
-from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
 from whichone.benchmarks.catalogue_questions import (
     Entry,
     Namesakes,
@@ -26,11 +26,13 @@ from whichone.benchmarks.catalogue_questions import (
 )
 from whichone.benchmarks.gold import GOLD_IS, GOLD_WORDS, move_gold, states_any
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.cut import Cut, cut_corpus
+from whichone.corpus.cut import Cut
+from whichone.corpus.make import of_knowledge_base
 from whichone.errors import BadInput, UsageError
+from whichone.files.arrow_records import existing
 from whichone.files.folder import Folder
 from whichone.files.tables import connect, tables_sql
-from whichone.knowledge.knowledge_tables import KIND, language_seen
+from whichone.knowledge.knowledge_tables import KIND, catalogues, language_seen
 from whichone.options import Option, Seed
 from whichone.progress import talk
 from whichone.records import Bearer, NameSet, Output, Provenance, Query, Role, page_of
@@ -120,33 +122,38 @@ def build_catalogue(
     used = {q.name_set for q in queries}
     kept = [s for s in sets if set_id(s) in used]
     counts = Counter(str(q.attributes["wording"]) for q in queries)
-    passages = cut_corpus(kb, cut).read_all()
-    bm25 = _bm25_by_wording(queries, passages, options.seed)
-    if solved := [f"{w} ({share:.3f})" for w, share in bm25.items() if share > SOLVED]:
-        harder = "" if options.harder else "; --harder quotes no value of the one meant"
-        talk(f"plain BM25 solves questions where who is meant is {', '.join(solved)}{harder}")
-    return save_benchmark(
-        out,
-        name=called or _catalogue_names(kb) or Path(kb_path).name,
-        queries=queries,
-        sets=[_name_set(s) for s in kept],
-        passages=passages,
-        card=_card(kb_path, queries, kept, counts, left_out, stated, bm25),
-        parameters={
-            **msgspec.to_builtins(options),
-            GOLD_IS: "entity",
-            "wordings": msgspec.to_builtins(words),
-        },
-        sources=kb.manifest.sources,
-        parents={"knowledge base": kb.content_hash},
-        counts={
-            "sets": len(kept),
-            "wordings": dict(counts),
-            "bm25": bm25,
-            "left_out": dict(left_out),
-            STATED: sum(stated),
-        },
-    )
+    name = called or ", ".join(catalogues(kb)) or Path(kb_path).name
+    with tempfile.TemporaryDirectory(prefix=".corpus-", dir=existing(out)) as place:
+        how: dict[str, Any] = {"language": words.language, "kind": None, "remembered": False}
+        corpus = given_corpus() or of_knowledge_base(
+            kb_path, Path(place) / "corpus", cut=cut, name=name, **how
+        )
+        bm25 = _bm25_by_wording(queries, corpus, options.seed)
+        if solved := [f"{w} ({share:.3f})" for w, share in bm25.items() if share > SOLVED]:
+            harder = "" if options.harder else "; --harder quotes no value of the one meant"
+            talk(f"plain BM25 solves questions where who is meant is {', '.join(solved)}{harder}")
+        return save_benchmark(
+            out,
+            name=name,
+            queries=queries,
+            sets=[_name_set(s) for s in kept],
+            passages=corpus,
+            card=_card(kb_path, queries, kept, counts, left_out, stated, bm25),
+            parameters={
+                **msgspec.to_builtins(options),
+                GOLD_IS: "entity",
+                "wordings": msgspec.to_builtins(words),
+            },
+            sources=kb.manifest.sources,
+            parents={"knowledge base": kb.content_hash},
+            counts={
+                "sets": len(kept),
+                "wordings": dict(counts),
+                "bm25": bm25,
+                "left_out": dict(left_out),
+                STATED: sum(stated),
+            },
+        )
 
 
 def _with_stated(queries: Sequence[Query], kb: Folder) -> list[Query]:
@@ -173,13 +180,6 @@ def _marked(query: Query, texts: Mapping[str, Sequence[str]]) -> Query:
 
     query = move_gold(query, mark)
     return msgspec.structs.replace(query, attributes={**query.attributes, STATED: any_states})
-
-
-def _catalogue_names(kb: Folder) -> str:
-    """What its owner calls it, in the catalogue's own file."""
-    sources = (s for s in kb.manifest.sources if s.get("kind") == "catalogue")
-    names = dict.fromkeys(str(s.get("parameters", {}).get("name") or "") for s in sources)
-    return ", ".join(name for name in names if name)
 
 
 def collection_of(entity: str) -> str:
@@ -351,13 +351,13 @@ SOLVED = 0.9  # A kind of wording of which plain BM25 solves more is no test
 TRIED = 1_000
 
 
-def _bm25_by_wording(queries: Sequence[Query], passages: pa.Table, seed: int) -> dict[str, float]:
+def _bm25_by_wording(queries: Sequence[Query], corpus: Corpus, seed: int) -> dict[str, float]:
     """How often BM25's first page is right, by kind of wording, on a sample."""
     from whichone.retrieval.bm25.ranking import Bm25
 
     tried = random.Random(seed).sample(list(queries), min(TRIED, len(queries)))
     with tempfile.TemporaryDirectory() as place:
-        index = Bm25.build(Corpus.of_table(passages, hash="catalogue"), Path(place) / "bm25")
+        index = Bm25.build(corpus, Path(place) / "bm25")
         ranked = list(index.search([query.question() for query in tried], 1))
     right: dict[str, list[bool]] = {}
     for query, ranking in zip(tried, ranked, strict=True):

@@ -25,7 +25,7 @@ from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
 from whichone.files.manifest import check_ranges
 from whichone.files.tables import column_ranges, read_batches
-from whichone.knowledge.knowledge_tables import BULLET, KIND, SECTION, page_language
+from whichone.knowledge.knowledge_tables import BULLET, KIND, SECTION, catalogues, page_language
 from whichone.progress import Advance, progress
 from whichone.records import PASSAGE_MARK, Passage, passage_id
 
@@ -144,8 +144,8 @@ def token_blocks(
 
 Way = Literal["words", "kilt", "pages", "tokens"]
 BATCH = 1024
-READ = ["page", "title", "kind", "paragraphs"]  # What is read of pages, so many at a time
-_COLUMNS = ["page", "title", "n", "text"]
+READ = ["page", "title", "entity", "kind", "paragraphs"]  # What is read of pages, so many at a time
+_COLUMNS = ["page", "title", "entity", "n", "text"]
 
 
 class Cut(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,10 +196,12 @@ def cut_passages(
 
     The n-th of a page is `page#n`, whatever else is in the knowledge base.
     """
-    for batch in cut_batches(base, cut, only=only):
+    folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
+    for batch in cut_batches(folder, cut, only=only):
+        batch = batch.set_column(2, "entity", owners(batch["entity"], folder))
         columns = (column.to_pylist() for column in batch.columns)
-        for page, title, n, text in zip(*columns, strict=True):
-            yield Passage(id=passage_id(page, n), page=page, title=title, text=text)
+        for page, title, entity, n, text in zip(*columns, strict=True):
+            yield Passage(id=passage_id(page, n), page=page, title=title, text=text, entity=entity)
 
 
 def cut_batches(
@@ -210,7 +212,7 @@ def cut_batches(
     kind: str | None = None,
     advance: Advance | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The same as columns: page, title, number on the page, text; of pages of one kind where it is given.
+    """The same as columns: page, title, entity, number on the page, text; of pages of one kind where it is given.
 
     `advance` is called with the number of pages read.
     """
@@ -231,8 +233,19 @@ def cut_rows(
     if only is not None:
         batch = batch.filter(pa.array([p in only for p in batch["page"].to_pylist()], pa.bool_()))
     rows, numbers, texts = _cut_column(batch["paragraphs"], cut)
-    about = batch.select(["page", "title"]).take(rows)
+    about = batch.select(["page", "title", "entity"]).take(rows)
     return pa.RecordBatch.from_arrays([*about.columns, numbers, texts], _COLUMNS)
+
+
+def owners(entities: pa.StringArray, kb: Folder) -> pa.StringArray:
+    """Whom passages are about, as far as a catalogue says it, whose documents are somebody's.
+
+    An article of an encyclopedia is known by its title, and its passages name no entity.
+    """
+    of_catalogue = pa.array(np.zeros(len(entities), np.bool_))
+    for name in catalogues(kb):
+        of_catalogue = pc.or_kleene(of_catalogue, pc.starts_with(entities, f"{name}:"))
+    return pc.if_else(of_catalogue, entities, pa.scalar(None, pa.string()))
 
 
 def _cut_column(paragraphs: pa.ListArray, cut: Cut) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -372,7 +385,8 @@ def _batches(
             number = batch["n"].cast(pa.string())
             columns = {
                 **{name: batch[name] for name in batch.schema.names},
+                "entity": owners(batch["entity"], kb),
                 "id": pc.binary_join_element_wise(batch["page"], number, PASSAGE_MARK),
-                **{name: pa.nulls(batch.num_rows, pa.string()) for name in ("source_id", "entity", "fields")},
+                **{name: pa.nulls(batch.num_rows, pa.string()) for name in ("source_id", "fields")},
             }
             yield pa.RecordBatch.from_pydict(columns, schema=PASSAGES.schema)

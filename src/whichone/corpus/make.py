@@ -9,7 +9,7 @@ import msgspec
 
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.cut import ARTICLE, Cut, cut_corpus
-from whichone.corpus.page_names import names_of_pages
+from whichone.corpus.page_names import names_in_catalogues, names_of_pages
 from whichone.corpus.passage_files import FilePassages, PassageFields
 from whichone.corpus.save import save_corpus
 from whichone.errors import Missing
@@ -50,23 +50,33 @@ def make_corpus(
 
 
 def of_knowledge_base(
-    kb_path: Path, out: str | Path, *, cut: Cut, name: str, language: str = "", memory: str = DEFAULT_MEMORY
+    kb_path: str | Path,
+    out: str | Path,
+    *,
+    cut: Cut,
+    name: str,
+    language: str = "",
+    memory: str = DEFAULT_MEMORY,
+    kind: str | None = ARTICLE,
+    remembered: bool = True,
 ) -> Corpus:
-    """The articles of a knowledge base, cut, with its redirects and the texts of its links."""
+    """The articles of a knowledge base, cut, with its redirects, the texts of its links and the names of its catalogues."""
     kb = Folder.open(kb_path, KNOWLEDGE_BASE)
     language = language or page_language(kb)
     if not cut.language:
         cut = msgspec.structs.replace(cut, language=language)
     return save_corpus(
         out,
-        cut_corpus(kb, cut, kind=ARTICLE),
+        cut_corpus(kb, cut, kind=kind),
         name=name,
         names=names_of_pages(kb, memory),
+        known_as=names_in_catalogues(kb),
         language=language,
         parameters={"cut": {"way": cut.way, "size": cut.size, "keep_lists": cut.keep_lists}},
         sources=kb.manifest.sources,
         parents={"knowledge base": kb.content_hash},
         origin={"knowledge base": kb.content_hash, "cut": msgspec.to_builtins(cut)},
+        remembered=remembered,
     )
 
 

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 from whichone.files.folder import Folder
 from whichone.files.mapped import Hashes, HashIndex, MappedTable, Rows, hashes, run_starts, write_mapped
-from whichone.files.tables import DEFAULT_MEMORY, connect, tables_sql
+from whichone.files.tables import DEFAULT_MEMORY, connect, sql_text, tables_sql
+from whichone.knowledge.knowledge_tables import catalogues
 from whichone.names import name_key, title_key, token_key, without_parentheses
 from whichone.text.language import base_code, split_sentences
 
@@ -244,7 +245,7 @@ KNOWLEDGE_NAMES_LONGEST = 80  # Texts of links longer than so many characters ar
 def names_of_pages(
     kb: Folder, memory: str = DEFAULT_MEMORY, engine: Engine | None = None
 ) -> Iterator[tuple[str, Named]]:
-    """Page and name for every redirect, and every text of links with how often it leads there.
+    """Page and name for every redirect, for every text of links with how often it leads there, and for a catalogue's names.
 
     An engine with workers counts them there.
     """
@@ -255,7 +256,31 @@ def names_of_pages(
         yield from _names(kb, lambda query: connection.sql(query).to_arrow_reader(_BATCH))
 
 
+def names_in_catalogues(kb: Folder) -> pa.Table | None:
+    """The names of the entities of catalogues: entity, and `title_key` of the name; None without a catalogue."""
+    if not (named := catalogues(kb)):
+        return None
+    with connect() as connection:
+        rows = connection.sql(
+            f"select distinct entity, name from {_files(kb, 'names')} where {_of_catalogues(named)}"
+            " and kind in ('label', 'alias')"
+        ).fetchall()
+    columns = [[entity for entity, _ in rows], [title_key(name) for _, name in rows]]
+    return pa.table(columns, _KNOWN_AS)
+
+
+def _of_catalogues(names: Sequence[str]) -> str:
+    chosen = " or ".join(f"left(entity, {len(name) + 1}) = {sql_text(f'{name}:')}" for name in names)
+    return f"({chosen})"
+
+
 def _names(kb: Folder, run: Callable[[str], Iterable[Any]]) -> Iterator[tuple[str, Named]]:
+    if named := catalogues(kb):
+        query = f"""select p.page, n.name from (select * from {_files(kb, "pages")} where {_of_catalogues(named)}) p
+            join {_files(kb, "names")} n on n.entity = p.entity
+            where n.kind in ('label', 'alias') and n.name <> p.title"""
+        for page, name in _rows(run(query)):
+            yield page, Named(name, "alias")
     if kb.has("redirects.parquet"):
         query = f"""select target_page, title from {_files(kb, "redirects")}
             where target_page is not null"""
@@ -328,10 +353,12 @@ create table called as
 with lost as (
     select shape from weighed group by shape having sum(named::int) * 2 < count(*)
 )
-select entity, key from weighed where named
+select entity, key from weighed anti join known_as using (entity) where named
 union all
-select entity, key from titles anti join several using (entity)
-where own or shape not in (select shape from lost);
+select entity, key from titles anti join several using (entity) anti join known_as using (entity)
+where own or shape not in (select shape from lost)
+union all
+select entity, key from titles semi join known_as using (entity, key);
 """
 _DECIDED = """
 with pages as (
@@ -345,10 +372,16 @@ order by p.page, c.key is null, p.n
 """
 
 
-def titles_of_entities(passages: MappedTable, near: Path | None = None) -> Iterator[pa.RecordBatch]:
+_KNOWN_AS = pa.schema([("entity", pa.string()), ("key", pa.string())])
+
+
+def titles_of_entities(
+    passages: MappedTable, known_as: pa.Table | None = None, near: Path | None = None
+) -> Iterator[pa.RecordBatch]:
     """For each page about an entity its titles, names first: page, title, whether it names the entity, whether no other entity has it.
 
-    An entity's name is the title of the document that has the entity's own id. Where there is none it is the
+    Of entities that are `known_as` something (entity and `title_key` of each name) titles that are one of these names
+    name them. Of any other the name is the title of the document that has the entity's own id. Where there is none it is the
     title of all its documents; else the one that most of its other documents mention; else, where the texts
     mention none, the one that by far the fewest entities have, digits apart. A title that loses so among the
     entities with several titles is no name of an entity with a single one either.
@@ -377,6 +410,7 @@ def titles_of_entities(passages: MappedTable, near: Path | None = None) -> Itera
             connection.register("rows", rows)
             connection.execute("insert into documents select * from rows")
             connection.unregister("rows")
+        connection.register("known_as", _KNOWN_AS.empty_table() if known_as is None else known_as)
         connection.register("passages", passages.table().select(["page", "n", "title", "text"]))
         connection.execute(_TITLES)
         yield from connection.sql(_DECIDED).to_arrow_reader(_BATCH)
@@ -411,10 +445,12 @@ class TitlesOfEntities:
         self._table = MappedTable.open(path) if path.exists() else None
 
     @classmethod
-    def decide(cls, folder: Path, passages: MappedTable) -> TitlesOfEntities:
+    def decide(
+        cls, folder: Path, passages: MappedTable, known_as: pa.Table | None = None
+    ) -> TitlesOfEntities:
         """Write the decisions beside the passages, unless a killed writer has."""
         path = folder / cls.FILE
-        if not path.exists() and (batches := list(titles_of_entities(passages, folder))):
+        if not path.exists() and (batches := list(titles_of_entities(passages, known_as, folder))):
             write_mapped(path, (b.cast(cls._SCHEMA) for b in batches), cls._SCHEMA)
         return cls(folder)
 

@@ -153,6 +153,7 @@ def save_corpus(
     *,
     name: str = "corpus",
     names: PageNames = (),
+    known_as: pa.Table | None = None,
     language: str = "",
     parameters: Mapping[str, Any] | None = None,
     sources: Sequence[Mapping[str, Any]] = (),
@@ -164,7 +165,8 @@ def save_corpus(
     """Write a corpus; passages that come as a reader come in the order of page and number.
 
     `language` decides how names are read from first sentences and how retrievers read the texts; English
-    where it is not given. `origin` describes exactly what the passages and names come from: a call that was killed is continued by the next
+    where it is not given. `known_as` has names of the entities that passages are about, which decide over titles
+    (`page_names.titles_of_entities`). `origin` describes exactly what the passages and names come from: a call that was killed is continued by the next
     one of the same origin, which does not read what is complete again. Not `remembered`, it is not found by its hash.
     """
     with Folder.create(path, KIND, resume=origin is not None) as folder, _no_rest_of_errors(folder):
@@ -176,7 +178,7 @@ def save_corpus(
         table = MappedTable.open(folder.partial / "passages.arrow")
         with ThreadPoolExecutor(1) as beside:  # checksums of the largest file, while others are made
             adopted = beside.submit(folder.adopt, "passages.arrow", rows=rows)
-            pages = _write_pages(folder, table)
+            pages = _write_pages(folder, table, known_as)
             _write_sources(folder, table, passages)
             known = _write_names(folder, table, pages, names, language)
             _wait(adopted)
@@ -256,10 +258,10 @@ def passage_rows(passages: Iterable[Passage]) -> pa.Table:
     )
 
 
-def _write_pages(folder: Folder, passages: MappedTable) -> MappedTable:
+def _write_pages(folder: Folder, passages: MappedTable, known_as: pa.Table | None) -> MappedTable:
     blocks = page_rows(passages.batches(["page", "title"]))
     _check_entities(passages)
-    blocks = TitlesOfEntities.decide(folder.partial, passages).titled(_checked(blocks))
+    blocks = TitlesOfEntities.decide(folder.partial, passages, known_as).titled(_checked(blocks))
     batches = with_passage_counts(blocks, len(passages))
     rows = _stage(folder, "pages.arrow", batches, PAGES.schema)
     folder.adopt("pages.arrow", rows=rows)

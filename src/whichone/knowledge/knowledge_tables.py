@@ -115,6 +115,12 @@ VIEWS = TableSchema(
 ALL = (ENTITIES, NAMES, FACTS, PROPERTIES, PAGES, LINKS, REDIRECTS, VIEWS)
 
 
+def catalogues(knowledge: Folder) -> list[str]:
+    """The names of a knowledge base's catalogues, with which the ids of their entities begin."""
+    kinds = ((s.get("kind"), s.get("parameters", {}).get("name")) for s in knowledge.manifest.sources)
+    return list(dict.fromkeys(str(name) for kind, name in kinds if kind == "catalogue" and name))
+
+
 def page_language(knowledge: Folder) -> str:
     """The language of a knowledge base's pages, as its dumps and catalogues say; empty where they do not."""
     for kinds in (("wikipedia", "kilt"), ("catalogue",)):

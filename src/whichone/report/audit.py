@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark
@@ -73,7 +74,7 @@ def audit(
         for name, page in _titles(held):
             if bearers_of_pages[page] not in given:
                 names_of.setdefault(bearers_of_pages[page], {}).setdefault(title_key(name), name)
-        labels = {page: held.title(page) for page in bearers_of_pages}
+        titles = {page: held.title(page) for page in bearers_of_pages}
     of_bearer: dict[str, list[str]] = {}
     for page, bearer in bearers_of_pages.items():
         of_bearer.setdefault(bearer, []).append(page)
@@ -84,7 +85,7 @@ def audit(
     shared = {
         key: SharedName(
             name=without_parentheses(names_of[who[0]][key]),
-            bearers=[f"{names_of[b][key] if b in given else labels[of_bearer[b][0]]} ({b})" for b in who],
+            bearers=[f"{_called(names_of[b][key], titles[of_bearer[b][0]])} ({b})" for b in who],
             documents=sum(documents[page] for b in who for page in of_bearer[b]),
         )
         for key, who in bearers.items()
@@ -151,10 +152,15 @@ def _given(corpus: Corpus, names: str | Path | None, bearers: Mapping[str, str])
     return results
 
 
+def _called(name: str, title: str) -> str:
+    """Somebody as the page is titled, where the title is the name."""
+    return title if title_key(title) == title_key(name) else name
+
+
 def _titles(corpus: Corpus) -> Iterator[tuple[str, str]]:
-    """The titles that name somebody, and their pages."""
+    """The titles that name somebody and what a catalogue calls somebody, with their pages."""
     for batch in corpus.names.table.batches(["name", "page", "kind"]):
-        titles = batch.filter(pc.equal(batch["kind"], "title"))
+        titles = batch.filter(pc.is_in(batch["kind"], pa.array(["title", "alias"])))
         yield from zip(titles["name"].to_pylist(), corpus.page_ids(titles["page"].to_pylist()), strict=True)
 
 
