@@ -26,6 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 
+from measured import parsed
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -38,7 +41,13 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=600, help="questions of a set at most")
     parser.add_argument("--judge", help="the folder of a reader, whose score is a feature too")
     parser.add_argument("--out", type=Path, help="also write the table there")
-    options = parser.parse_args()
+    parser.add_argument(
+        "--into", type=Path, help="a folder for weights, floors and the log instead of the repository's"
+    )
+    parser.add_argument(
+        "--lower-floors", action="store_true", help="a floor that is not reached is lowered; else it stays"
+    )
+    options = parsed(parser, small="table --work {place} --only ambigdocs --most 12")
 
     from namesake_fit.model import cases_of
     from namesake_fit.sets import development
@@ -51,11 +60,11 @@ def main() -> None:
     )  # fmt: skip
     cases = cases_of(asked, options.work / "indexes", judge=options.judge)
     if options.stage == "fit":
-        write(cases, options.judge)
+        model = write(cases, options.judge, options.into)
         if not options.judge:
-            write_floors(cases)
+            write_floors(cases, model, options.into, lower=options.lower_floors)
     if options.stage == "open":
-        log_opening([case.set for case in cases])
+        log_opening([case.set for case in cases], options.into)
     print_table(cases, options.out, judge=options.judge, shipped=options.stage == "open")
 
 

@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from whichone.retrieval.namesake.weights import FEATURES, FLOORS, Fit, calibrated, lead_features
+from whichone.retrieval.namesake.weights import (
+    FEATURES,
+    FLOORS,
+    EvidenceModel,
+    Fit,
+    calibrated,
+    lead_features,
+)
 
 PARTS = 3
 PART_OPEN = -1.0
@@ -145,6 +152,8 @@ class Stacked:
 def fit_weights(cases: Sequence[Case], features: Sequence[str], strength: float = 0.0005) -> dict[str, float]:
     """Listwise: weights that make the right candidates of each question likely; every set counts the same."""
     usable = [c for c in cases if any(c.right) and not all(c.right)]
+    if not usable:  # few questions of few sets: nothing to be learned
+        return dict(EvidenceModel.load().fits["words"].weights)
     data = Stacked(usable, features)
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
@@ -197,6 +206,9 @@ def fit_leads(cases: Sequence[Case], *, hit: bool) -> dict[str, float]:
             rows.append(lead_features([case.values[n] for n in own], [case.scores[n] for n in own]))
             labels.append(label)
             sets.append(case.set)
+    if len(set(labels)) < 2:  # few questions of few sets: nothing to be learned
+        shipped = EvidenceModel.load().fits["words"]
+        return dict(shipped.sure if hit else shipped.resolvable)
     names = sorted({name for row in rows for name in row})
     x = np.array([[row.get(n, 0.0) for n in names] for row in rows])
     counts = {s: sets.count(s) for s in set(sets)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import subprocess
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from namesake_fit.model import Case, cross_validate, features_at_hand
 from namesake_fit.model import judge as judged
+from whichone.retrieval.namesake.weights import EvidenceModel
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "experiments"
 
@@ -28,8 +30,6 @@ def table(cases: Sequence[Case]) -> str:
 
 def print_table(cases: Sequence[Case], out: Path | None, *, judge: str | None, shipped: bool) -> None:
     """Cross-validated, or judged by the weights as they are shipped."""
-    from whichone.retrieval.namesake.weights import EvidenceModel
-
     if shipped:
         judged(cases, EvidenceModel.load().fits["cross" if judge else "words"])
     else:
@@ -40,39 +40,53 @@ def print_table(cases: Sequence[Case], out: Path | None, *, judge: str | None, s
         out.write_text(made + "\n")
 
 
-FLOORS = DOCS / "namesake-floors.toml"
+FLOORS = "namesake-floors.toml"
+OPENED = "namesake-opened.toml"
 FLOOR_QUESTIONS = 150
 """So many of each set, the first by the hash of their ids, are asked again by a test."""
 
 
-def floors(cases: Sequence[Case]) -> dict[str, float]:
-    """acc@1 of each set's first questions by the weights as they are shipped."""
-    from whichone.retrieval.namesake.weights import EvidenceModel
-
-    EvidenceModel.load.cache_clear()
-    judged(cases, EvidenceModel.load().fits["words"])
+def floors(cases: Sequence[Case], model: EvidenceModel) -> dict[str, float]:
+    """acc@1 of each set's first questions by the weights of a model."""
+    judged(cases, model.fits["words"])
     names = dict.fromkeys(case.set for case in cases)
     first = {name: [c for c in cases if c.set == name][:FLOOR_QUESTIONS] for name in names}
     return {name: round(float(np.mean([first_is_right(c) for c in own])), 3) for name, own in first.items()}
 
 
-def write_floors(cases: Sequence[Case]) -> None:
-    lines = [f'"{name}" = {value}' for name, value in floors(cases).items() if name != "worlds"]
+def write_floors(cases: Sequence[Case], model: EvidenceModel, into: Path | None, *, lower: bool) -> None:
+    """The floors of the sets that were asked; one that is there stays where it is higher, unless `lower`."""
+    file = (into or DOCS) / FLOORS
+    known = tomllib.loads(file.read_text("utf-8")) if file.exists() else {}
+    for name, value in floors(cases, model).items():
+        if not lower and value < known.get(name, 0.0):
+            print(f"{name}: {value} is below its floor {known[name]}, which stays (--lower-floors)")
+        else:
+            known[name] = value
+    lines = [f'"{name}" = {value}' for name, value in known.items()]
     about = f"# acc@1 of the first {FLOOR_QUESTIONS} development questions of each set, by the weights as they are shipped (bench/namesake.py fit);"
-    FLOORS.write_text(
+    file.write_text(
         "\n".join([about, "# tests/retrieval/namesake/test_floors.py asks them again.", *lines, ""])
     )
 
 
-def log_opening(sets: Sequence[str]) -> None:
+def log_opening(sets: Sequence[str], into: Path | None) -> None:
     """When, and at which commit, the halves were read that nothing is fitted on."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    if into is None and _git("status", "--porcelain", "src", "bench"):
+        raise SystemExit(
+            "commit src and bench first: an opening is logged with the commit that it was made at"
+        )
+    commit = _git("rev-parse", "--short", "HEAD")
     today = datetime.datetime.now(datetime.UTC).date()
-    with (DOCS / "namesake-opened.toml").open("a") as file:
+    with ((into or DOCS) / OPENED).open("a") as file:
         listed = ", ".join(f'"{name}"' for name in dict.fromkeys(sets))
         file.write(f'\n[[opened]]\ncommit = "{commit}"\ndate = {today}\nsets = [{listed}]\n')
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(
+        ["git", *words], cwd=DOCS, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def first_is_right(case: Case) -> bool:

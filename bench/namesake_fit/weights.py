@@ -12,12 +12,13 @@ from namesake_fit.model import Case, features_at_hand, whole_fit
 from whichone.retrieval.namesake.weights import EvidenceModel, Fit
 from whichone.versions import versions
 
-FILE = Path(package.__file__).parent / "evidence.json"
+FILE = "evidence.json"
+PACKAGE = Path(package.__file__).parent
 MODELS = {"sentences": ("sentence", 3.5), "late": ("pair", 1.0), "cross": ("pair", 5.0)}
 """What a model's own feature weighs beside the others until a fit with that model was made."""
 
 
-def write(cases: Sequence[Case], judge: str | None) -> None:
+def write(cases: Sequence[Case], judge: str | None, into: Path | None) -> EvidenceModel:
     """The fit of what is at hand; fits with models that are not take over its weights beside their own."""
     old = EvidenceModel.load()
     made = {"sets": sorted({c.set for c in cases}), "questions": len(cases)}
@@ -40,5 +41,7 @@ def write(cases: Sequence[Case], judge: str | None) -> None:
             "versions": {k: v for k, v in versions().items() if k in ("whichone", "numpy")},
         },
     )
-    FILE.write_bytes(msgspec.json.format(msgspec.json.encode(model), indent=1) + b"\n")
-    print(f"{FILE.name}: {len(own.weights)} weights of {len(cases)} questions")
+    file = (into or PACKAGE) / FILE
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(model), indent=1) + b"\n")
+    print(f"{FILE}: {len(own.weights)} weights of {len(cases)} questions")
+    return model
