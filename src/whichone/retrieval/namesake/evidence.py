@@ -18,7 +18,7 @@ from whichone.retrieval.namesake.lexical import Selection
 from whichone.retrieval.namesake.question_names import Mention, remainder
 from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge, split_sentences
 from whichone.retrieval.namesake.snapshot import Index
-from whichone.retrieval.namesake.spelling import ARTICLES, Forms, has_form, places_in
+from whichone.retrieval.namesake.spelling import ARTICLES, PlaceForms, has_form, places_in
 from whichone.retrieval.namesake.weights import Fit, NamesakeParameters
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Said:
     written: frozenset[str]
     """The words as they are written, without ordinary ones."""
     stems: Stems
-    places: Sequence[Forms]
+    places: Sequence[PlaceForms]
     """The forms of each country and state that it names."""
 
     @classmethod
@@ -532,7 +532,7 @@ class Weigher:
         listed = [frozenset(language.stems(s)) for _, s in zip(range(_SENTENCES), sentences, strict=False)]
         return tuple([listed[0] | title, *listed[1:]] if listed else [title])
 
-    def _add_places(self, evidence: Evidence, places: Sequence[Forms]) -> None:
+    def _add_places(self, evidence: Evidence, places: Sequence[PlaceForms]) -> None:
         texts = " ".join(self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ])
         had = [min(forms) for forms in places if has_form(texts, forms)]
         if had:

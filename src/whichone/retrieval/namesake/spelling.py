@@ -130,11 +130,11 @@ _LONGEST_PLACE = 5
 _CODES_ALONE = 20  # In a longer text without small letters capitals tell no codes
 _WORD = re.compile(r"[^\W_]+")
 _BEFORE_CODE = re.compile(r"(?:[,(/-]|\b(?:in|of|from|at|aus|von|de|en|du|del|dans))\s*$")
-Forms = frozenset[str]
+PlaceForms = frozenset[str]
 
 
 @functools.cache
-def place_forms() -> Mapping[str, Forms]:
+def place_forms() -> Mapping[str, PlaceForms]:
     """For each code and each name, in small letters, of a country or a state all its forms; empty without pycountry."""
     try:
         import pycountry
@@ -178,7 +178,7 @@ def _place_key(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def places_in(text: str) -> list[Forms]:
+def places_in(text: str) -> list[PlaceForms]:
     """All forms of each country and state that a text names; codes count in capitals, names with one.
 
     A code that is a word too ("IN", "OR") counts after a comma or a preposition only.
@@ -186,7 +186,7 @@ def places_in(text: str) -> list[Forms]:
     cased = text != text.lower()
     codes = cased and not (text.isupper() and len(text) > _CODES_ALONE)
     words = list(_WORD.finditer(text))
-    found: list[Forms] = []
+    found: list[PlaceForms] = []
     at = 0
     while at < len(words):
         for size in range(min(_LONGEST_PLACE, len(words) - at), 0, -1):
@@ -206,7 +206,7 @@ def places_in(text: str) -> list[Forms]:
     return found
 
 
-def has_form(text: str, forms: Forms) -> bool:
+def has_form(text: str, forms: PlaceForms) -> bool:
     """Whether a text has a form of a place: a code in capitals, a name with one."""
     cased = text != text.lower()
     found = _form_pattern(forms).finditer(text)
@@ -214,7 +214,7 @@ def has_form(text: str, forms: Forms) -> bool:
 
 
 @functools.lru_cache(1_000)
-def _form_pattern(forms: Forms) -> re.Pattern[str]:
+def _form_pattern(forms: PlaceForms) -> re.Pattern[str]:
     names = sorted((re.escape(f) for f in forms if f not in place_forms()), key=len, reverse=True)
     codes = [re.escape(f) for f in forms if f in place_forms()]
     return re.compile(rf"(?<!\w)(?:(?i:{'|'.join(names)})|{'|'.join(codes) or '(?!)'})(?!\w)")
