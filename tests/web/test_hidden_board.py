@@ -19,7 +19,7 @@ from whichone.measures.intervals import Estimate
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.web.boards.board import rounded, step_of, withhold
 from whichone.web.boards.board_scoring import Job, score
-from whichone.web.boards.submissions import skeleton
+from whichone.web.boards.submissions import mixed_scripts, skeletons
 from whichone.web.storage import Database, open_database
 from whichone.web.web_site import Settings, Tokens
 
@@ -304,25 +304,57 @@ def test_of_many_at_once_no_more_than_the_limit_get_in(client: Any, key: str) ->
 
 
 @pytest.mark.parametrize(
-    "imitation",
-    ["Big Model", "BigModel ", "big model", "Bіg Model", "Big Моdel", "ＢＩＧ Model", "8ig".replace("8", "В") + " Model", "Big Mode1", "Bıg Modél"],
+    ("name", "imitation"),
+    [
+        ("Big Model", "Big Model"), ("Big Model", "BigModel "), ("Big Model", "big model"),
+        ("Big Model", "ＢＩＧ Model"), ("Big Model", "Big Mode1"), ("Big Model", "Bıg Modél"),
+        ("Big Model", "biɡ modeI"), ("BM25", "ꓐꓟ25"), ("DPR", "ᎠᏢᎡ"), ("namesake", "nɑmesake"), ("ModeI", "modeӏ"),
+        ("T5", "Ƭ5"), ("corn 0il", "com oil"), ("АВС", "ABC"), ("BIG", "big"),
+    ],
 )  # fmt: skip
-def test_a_name_that_looks_like_anothers_is_refused(client: Any, key: str, imitation: str) -> None:
-    board = make_board(client, key)
+def test_a_name_that_looks_like_anothers_is_refused(
+    small_board: tuple[Any, str], name: str, imitation: str
+) -> None:
+    client, board = small_board
     client.app.state.scorer.stop()
+    database = client.app.state.site.database
+    database.write(lambda t: t.execute("delete from submissions"))
     sent = {"files": {"file": b"q Q0 x 1 1 t"}}
-    for person, name, status in (("ann", "Big Model", 202), ("bob", imitation, 409)):
+    for person, called, statuses in (("ann", name, {202}), ("bob", imitation, {409, 422})):
         who = as_person(client, person, "submitter", f"board:{board}")
         answer = client.post(
-            f"/api/boards/{board}/submissions", headers=who, data={"name": name, "format": "trec"},
+            f"/api/boards/{board}/submissions", headers=who, data={"name": called, "format": "trec"},
             **sent,
         )  # fmt: skip
-        assert answer.status_code == status, answer.text
+        assert answer.status_code in statuses, answer.text
+
+
+@pytest.mark.parametrize("name", ["Bіg Model", "Big Моdel", "Вig Model", "νortex", "ϲolbert", "modeӏ"])
+def test_a_word_of_several_scripts_is_refused(client: Any, key: str, name: str) -> None:
+    board = make_board(client, key)
+    answer = client.post(
+        f"/api/boards/{board}/submissions", headers=as_person(client, "bob", "submitter", f"board:{board}"),
+        data={"name": name, "format": "trec"}, files={"file": b"x"},
+    )  # fmt: skip
+    assert answer.status_code == 422 and "letters of one script" in answer.text
 
 
 def test_names_that_look_different_are_different() -> None:
-    names = ("BM25", "BM25+", "BM25-L", "DPR", "DPR (v2)", "Größe", "модель", "モデル")
-    assert len({skeleton(name) for name in names}) == len(names)
+    names = (
+        "BM25",
+        "BM25+",
+        "BM25-L",
+        "DPR",
+        "DPR (v2)",
+        "Größe",
+        "модель",
+        "モデル",
+        "モデルBERT",
+        "μ-BERT",
+    )
+    looks = [skeletons(name) for name in names]
+    assert all(a.isdisjoint(b) for n, a in enumerate(looks) for b in looks[:n])
+    assert not any(map(mixed_scripts, names))
 
 
 def test_an_export_runs_nothing_in_a_spreadsheet(client: Any, key: str, tmp_path: Path) -> None:

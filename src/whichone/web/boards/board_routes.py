@@ -38,6 +38,7 @@ from whichone.web.boards.submissions import (
     Limits,
     Said,
     delete,
+    mixed_scripts,
     one_submission,
     set_shown,
     submissions_of,
@@ -175,6 +176,8 @@ def _described(form: Form) -> tuple[str, str, About]:
     name, format = form.text("name", longest=200).strip(), form.text("format", "auto")
     if not _NAME.fullmatch(name):
         raise HTTPException(422, "name the system with letters, digits, blanks or .,()+/- (at most 100)")
+    if word := mixed_scripts(name):
+        raise HTTPException(422, f"write {word} in the letters of one script")
     if format not in FORMATS:
         raise HTTPException(422, f"format must be one of {', '.join(FORMATS)}")
     about = About(**{field: _said(form, field, said) for field, said in SAID.items()})

@@ -1,6 +1,7 @@
 """Submissions as they are kept: received part by part, waiting, scored or refused."""
 
 import contextlib
+import functools
 import lzma
 import re
 import tarfile
@@ -228,24 +229,65 @@ def owner_of(t: Readable, board: str, name: str) -> str | None:
         "order by made, submission",
         (board,),
     )
-    looks = skeleton(name)
-    return next((str(row["person"]) for row in rows if skeleton(row["name"]) == looks), None)
+    looks = skeletons(name)
+    return next((str(row["person"]) for row in rows if looks & skeletons(row["name"])), None)
 
 
-# Letters of other scripts, and digits, by the Latin letter that they are easily taken for.
-_LOOKALIKES = str.maketrans(
-    "авгезіјкӏмнопрстухһѕьԁԛԝαβγεζηικμνορτυχωϲօսհոցı01l|",
-    "abreeijklmhonpctyxhsbdqwabyezhikmnoptyxwcouhngioiii",
+@functools.cache
+def _plainest() -> dict[str, str]:
+    """Of each letter and digit the plainest that Unicode lists as easily taken for it."""
+    from confusable_homoglyphs.confusables import confusables_data
+
+    near = {
+        letter: {letter, *(other["c"] for other in others)} for letter, others in confusables_data.items()
+    }
+
+    def plain(text: str) -> str:
+        return "".join(c for c in text if c.isalnum())
+
+    def by_plainness(text: str) -> tuple[bool, int, str]:
+        return not text.isascii(), len(text), text
+
+    return {
+        letter: min(filter(None, map(plain, set().union(*(near[n] for n in own)))), key=by_plainness)
+        for letter, own in near.items()
+        if len(letter) == 1 and letter.isalnum()
+    }
+
+
+def skeletons(name: str) -> set[str]:
+    """How a name looks, its case as it is and folded: names that share one can be taken for each other."""
+    return {_skeleton(name), _skeleton(name.casefold())}
+
+
+def _skeleton(text: str) -> str:
+    plainest, before = _plainest(), ""
+    while text != before:
+        before = text
+        mapped = "".join(plainest.get(c, c) for c in unicodedata.normalize("NFKD", text)).casefold()
+        text = "".join(
+            c for c in mapped if not c.isspace() and unicodedata.category(c) not in ("Mn", "Cf", "Cc")
+        )
+    return text.translate(str.maketrans("0i", "o1")).replace("rn", "m").replace("vv", "w")
+
+
+# Scripts that are written together in one word; letters of others in it are there to look like these.
+_TOGETHER = (
+    {"LATIN", "HAN", "HIRAGANA", "KATAKANA"},
+    {"LATIN", "HAN", "BOPOMOFO"},
+    {"LATIN", "HAN", "HANGUL"},
 )
 
 
-def skeleton(name: str) -> str:
-    """A name as it looks: compatibility forms, case, blanks, accents and lookalikes made the same."""
-    folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
-    shown = "".join(
-        c for c in folded if not c.isspace() and unicodedata.category(c) not in ("Mn", "Cf", "Cc")
-    )
-    return shown.translate(_LOOKALIKES).replace("rn", "m").replace("vv", "w")
+def mixed_scripts(name: str) -> str:
+    """The first word of a name whose letters are of scripts that no language mixes; empty when there is none."""
+    from confusable_homoglyphs.categories import unique_aliases
+
+    for word in re.findall(r"\w+", name):
+        scripts = unique_aliases(word) - {"COMMON", "INHERITED"}
+        if len(scripts) > 1 and not any(scripts <= together for together in _TOGETHER):
+            return word
+    return ""
 
 
 def one_submission(database: Database, board: str, submission: str) -> Row | None:
