@@ -44,6 +44,13 @@ def nginx(work: Path, server: str) -> Iterator[str]:
         process.wait(10)
 
 
+def _ours(upstream: str) -> str:
+    """The file of `deploy`, without TLS."""
+    block = (DEPLOY / "nginx.conf").read_text().replace("127.0.0.1:8000", upstream)
+    block = re.sub(r"\n\s*ssl_\w+ [^;]*;", "", block).replace("443 ssl", "LISTEN")
+    return block.replace("annotate.example.org", "localhost").replace("$host", "localhost")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not NGINX, reason="nginx is not installed (WHICHONE_NGINX)")
 @pytest.mark.parametrize("configuration", ["bare", "ours"])
@@ -53,9 +60,7 @@ def test_the_world_is_not_admin_behind_nginx(served_folder: Path, tmp_path: Path
         upstream = place.removeprefix("http://")
         block = f"server {{ listen LISTEN; location / {{ proxy_pass http://{upstream}; }} }}"
         if configuration == "ours":
-            block = (DEPLOY / "nginx.conf").read_text().replace("127.0.0.1:8000", upstream)
-            block = re.sub(r"\n\s*ssl_\w+ [^;]*;", "", block).replace("443 ssl", "LISTEN")
-            block = block.replace("annotate.example.org", "localhost").replace("$host", "localhost")
+            block = _ours(upstream).replace("/var/log/nginx", str(tmp_path))
         with nginx(tmp_path / "nginx", block) as front:
             for path in ("/", "/access", "/api/benchmarks"):
                 assert httpx.get(f"{front}{path}", trust_env=False).status_code == 401, path
@@ -64,6 +69,38 @@ def test_the_world_is_not_admin_behind_nginx(served_folder: Path, tmp_path: Path
             assert httpx.get(f"{front}/health", trust_env=False).status_code == 200
         with visitor(place, cookies) as client:
             assert client.get("/access").status_code == 200
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not NGINX, reason="nginx is not installed (WHICHONE_NGINX)")
+def test_no_token_is_in_a_log_of_nginx(tmp_path: Path) -> None:
+    """However its address is written, and where the server behind does not answer."""
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    block = _ours(f"127.0.0.1:{free_port()}").replace("/var/log/nginx", str(logs))
+    with nginx(tmp_path / "nginx", block) as front:
+        for place in (
+            "/enter?token=abc-def",
+            "/enter%3Ftoken=abc-def",
+            "/b;abc-def",
+            "/ENTER/abc-def",
+            "/boards/abc-def",
+        ):
+            assert httpx.get(front + place, trust_env=False).status_code == 502
+        big = {"file": b"x" * 70_000_000}
+        assert httpx.post(f"{front}/boards?token=abc-def", files=big, trust_env=False).status_code == 413
+        wait_for(
+            lambda: _rooms(logs).index(["/boards", "413"]), ValueError
+        )  # it is written when nginx is done with it
+    assert sorted(_rooms(logs)[1:]) == [
+        ["/boards", "413"], ["/boards", "502"], ["/enter", "502"], *[["other", "502"]] * 3
+    ]  # fmt: skip
+    written = [file.read_text() for place in (logs, tmp_path / "nginx") for file in place.rglob("*.log")]
+    assert "abc-def" not in "".join(written)
+
+
+def _rooms(logs: Path) -> list[list[str]]:
+    return [line.split()[3:5] for line in (logs / "whichone.log").read_text().splitlines()]
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
