@@ -17,6 +17,8 @@ from starlette.testclient import TestClient
 from web_server import opened, text_of
 
 from whichone.errors import BadInput
+from whichone.report.page import visible
+from whichone.web.ask import marked
 from whichone.web.boards.submissions import unpack
 from whichone.web.explorer import explorer_views, listing
 from whichone.web.limits import POLICY, Buckets, Guard, TooSlow
@@ -407,6 +409,7 @@ def test_a_text_cannot_turn_the_page_round(client: Any, key: str) -> None:
     assert "nice ⟨U+202E⟩gnp.exe⟨U+0007⟩" in page
     assert "<bdi>nice" in page
     assert "<bdi>Zoë Önö</bdi>" in client.get(f"/b/{key}").text
+    assert str(visible(marked("a word \u202eabc", "which word"))) == "a <mark>word</mark> ⟨U+202E⟩abc"
 
 
 def test_an_export_counts_before_it_reads(client: Any, key: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -320,10 +320,10 @@ _TURNING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\
 
 
 def visible(value: object) -> object:
-    """Text in which characters that cannot be seen, but turn or hide what follows, are written out."""
-    if type(value) is not str or not _TURNING.search(value):
+    """Text, or ready HTML, in which characters that cannot be seen, but turn or hide what follows, are written out."""
+    if not isinstance(value, str) or not _TURNING.search(value):
         return value
-    return _TURNING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", value)
+    return type(value)(_TURNING.sub(lambda found: f"⟨U+{ord(found[0]):04X}⟩", value))
 
 
 @cache
