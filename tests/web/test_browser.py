@@ -104,6 +104,7 @@ def seen(page: Page, name: str) -> None:
     """In both colour schemes: keeps a screenshot, compares it with the stored one, and asks axe."""
     ARTEFACTS.mkdir(exist_ok=True)
     assert page.viewport_size is not None
+    page.wait_for_function("document.readyState === 'complete'")  # a click may just have led on
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         file = ARTEFACTS / f"{name}-{page.viewport_size['width']}-{scheme}.jpg"
@@ -193,6 +194,7 @@ def test_explorer(page: Page) -> None:
     page.reload()
     assert page.get_by_label("Name", exact=True).input_value() == "zoe on"
     page.get_by_role("link", name="Zoë Önö").click()
+    page.locator("table.matrix svg.outcomes").nth(5).wait_for()
     assert page.locator("table.matrix svg.outcomes").count() == 6
     seen(page, "name-set")
     page.get_by_text("The queries, one by one").click()
