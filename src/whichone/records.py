@@ -176,10 +176,11 @@ class Ranking(Record, frozen=True):
 
 
 class ReadingTask(Record, frozen=True):
-    """A question with the passages that a reader is shown."""
+    """A question with the passages that a reader is shown; `dataset` is the one of several that it is from."""
 
     question: Question
     passages: tuple[Passage, ...] = ()
+    dataset: str = ""
 
 
 class Ask(msgspec.Struct, frozen=True):

@@ -128,7 +128,7 @@ def test_no_such_reader(toy):
 
 def test_inputs_of_kilts_t5() -> None:
     """As `encode_seq` of KILT's readers/t5/data.py makes them, before its end token, which T5's tokenizer adds."""
-    from whichone.reading.seq2seq import prefixed
+    from whichone.reading.seq2seq import prefixed, written
 
     inputs = {
         "qa": ("who wrote it?", "Question Answering: who wrote it?"),
@@ -139,5 +139,13 @@ def test_inputs_of_kilts_t5() -> None:
     }
     for task, (text, wanted) in inputs.items():
         assert prefixed("{Task}: ", task, text) == wanted
-    assert prefixed("Relation Extraction: ", "sf", "a [SEP] b") == "Relation Extraction: a [SEP] b"
+    zero_shot = prefixed("{Task}: ", "sf", "a [SEP] b", "structured_zeroshot")
+    assert zero_shot == "Relation Extraction: a [SEP] b"
+    assert prefixed("{Task}: ", "sf", "a [SEP] b", "trex") == "Slot Filling: a [SEP] b"
+    assert [written("{Task}: ", a) for a in ("REFUTES", "SUPPORTS", "Oslo")] == [
+        "<REFUTES>",
+        "<SUPPORTS>",
+        "Oslo",
+    ]
+    assert written("{task}: ", "REFUTES") == "REFUTES"
     assert prefixed("{task}: ", "dialogue", "a\nb") == "dialogue: a\nb"

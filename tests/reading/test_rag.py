@@ -210,6 +210,49 @@ def test_trained_saved_opened_and_read(
     assert next(iter(fast.read(tasks[:1]))).text
 
 
+@pytest.mark.slow
+def test_the_command_searches_as_it_is_told(
+    parts: Path, bench: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every way to search and every precision of the index, named in what was trained."""
+    import json
+
+    from click.testing import CliRunner
+
+    from whichone.cli import whichone
+
+    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
+    for number, options in enumerate((
+        {"search": "cpu", "precision": "int8"},
+        {"index": "faiss-hnsw", "precision": "float32"},
+    )):  # fmt: skip
+        words = [
+            "train",
+            "rag",
+            str(bench.folder.root),
+            str(tmp_path / f"{number}"),
+            "--question-encoder",
+            str(parts),
+        ]
+        words += [
+            "--generator",
+            str(parts / "bart"),
+            "--documents",
+            "2",
+            "--epochs",
+            "1",
+            "--batch",
+            "2",
+            "--device",
+            "cpu",
+        ]
+        words += [word for name, value in options.items() for word in (f"--{name}", value)]
+        done = CliRunner().invoke(whichone, words)
+        assert done.exit_code == 0, done.output
+        made = json.loads((tmp_path / f"{number}" / "training.json").read_text())["identity"]
+        assert made["options"].items() >= options.items() and made["index"].items() >= options.items()
+
+
 def test_decoding_finds_the_best_of_all_answers(parts: Path) -> None:
     """Against a search through every answer of at most two tokens."""
     shares = torch.tensor([0.7, 0.3]).log()

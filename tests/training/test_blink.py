@@ -237,6 +237,30 @@ def test_pairs_are_read_as_released(place: Path) -> None:
     assert words[32:38] == ["ada", "w20", "[unused2]", "w1", "[SEP]", "[PAD]"]
 
 
+def test_the_second_stage_learns_from_the_scores_that_it_gives(place: Path, tmp_path: Path) -> None:
+    """Pairs of two segments in training too: the loss is the one of the scores, which equal the original's."""
+    from whichone.retrieval.blink_models import new_blink
+    from whichone.training.train_linker import Candidates, CrossTraining, LinkExample
+    from whichone.training.trainer import Settings
+
+    torch.manual_seed(3)
+    blink = new_blink(str(place / "bert"), "cpu")
+    about = [(title(n), f"{title(n)} is w{n}") for n in range(5)]
+    items = [
+        Candidates(
+            f"m{n}", LinkExample(f"m{n}", MentionText("w1", "ada", f"w{n}"), f"p{n}", *about[n]), wrong
+        )
+        for n, wrong in ((0, tuple(about[1:4])), (4, tuple(about[1:3])))
+    ]
+    training = CrossTraining(blink, items, (), tmp_path, Settings(batch=2, epochs=1, kinds=()), {})
+    scores = [
+        blink.pairs(i.example.mention, [blink.entity_ids(*e) for e in (about[n], *i.wrong)])
+        for n, i in zip((0, 4), items, strict=True)
+    ]
+    by_hand = -sum(float(torch.tensor(s).log_softmax(0)[0]) for s in scores) / 2
+    assert training.loss(items, 0).item() == pytest.approx(by_hand, abs=1e-5)
+
+
 def test_files_that_teach_nothing(place: Path, tmp_path: Path) -> None:
     from whichone.training.train_linker import link_examples
 

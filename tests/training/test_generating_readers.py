@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from tiny_bart import save_bart, save_t5
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
@@ -166,6 +167,53 @@ def test_a_t5_learns_all_tasks_and_reads_them(bench: Benchmark, tmp_path: Path) 
     assert (reader["beams"], reader["repetition_penalty"], reader["shortest"]) == (3, 1.1, 1)
     assert reader["how"] == "joined"
     assert reader["longest"] == 10  # the dialogue's nine words and the end
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("special", [False, True])
+def test_labels_of_kilts_t5_are_words_of_their_own(bench: Benchmark, tmp_path: Path, special: bool) -> None:
+    """Learned as `<SUPPORTS>`, said as SUPPORTS, be that token special or not; names of tasks are KILT's."""
+    place, t5 = bench.folder.root, save_t5(tmp_path / "tiny-t5", WORDS)
+    run(
+        "train", "reader", place, tmp_path / "t5", "--kind", "seq2seq", "--checkpoint", t5, "--task", "fc",
+        "--context", "none", "--batch", 4, "--learning-rate", 3e-2, "--longest", 64,
+        "--prefix", "{Task}: ", "--device", "cpu", "--epochs", 30,
+    )  # fmt: skip
+    model = tmp_path / "t5" / "model"
+    tokenizer = transformers.AutoTokenizer.from_pretrained(model)
+    assert len(tokenizer("<SUPPORTS>")["input_ids"]) == 2  # and the end
+    if special:
+        tokenizer.add_special_tokens({"additional_special_tokens": ["<SUPPORTS>", "<REFUTES>"]})
+        tokenizer.save_pretrained(model)
+    options = ("-o", f"model={model}", "-o", "device=cpu", "--passages", "none")
+    run("read", place, tmp_path / "said", "--reader", "seq2seq", *options)
+    answers = Answers.open(tmp_path / "said").answers
+    assert {a.text for a in answers.values()} == {"SUPPORTS"} and len(answers) == 8
+
+
+@pytest.mark.slow
+def test_a_reader_stops_by_a_development_set(bench: Benchmark, bart: Path, tmp_path: Path) -> None:
+    """Of which nothing may be learned, and whose best epoch is the model's."""
+    queries = [
+        replace(q, id=f"d-{q.id}", input=f"and {q.input}", attributes={"split": "dev"}) for q in bench.queries
+    ]
+    dev = save_benchmark(
+        tmp_path / "dev", name="dev", queries=queries, passages=bench.corpus.passage_records()
+    )
+    options = ("--kind", "seq2seq", "--context", "none", "--checkpoint", bart, "--batch", 8, "--epochs", 3)
+    options += ("--longest", 64, "--device", "cpu", "--learning-rate", 3e-3, "--dev", dev.folder.root)
+    words = [str(w) for w in ("train", "reader", bench.folder.root, tmp_path / "out", *options)]
+    with pytest.raises(BadInput, match="8 names, 8 gold pages"):
+        run(*words)
+    other = [replace(q, id=f"o-{q.id}", name=f"{q.name} so", outputs=()) for q in queries]
+    answers = [
+        replace(q, outputs=(Output(answer=bench.queries[n].answers()[0]),)) for n, q in enumerate(other)
+    ]
+    save_benchmark(dev.folder.root.with_name("apart"), name="apart", queries=answers, passages=[])
+    words[-1] = str(dev.folder.root.with_name("apart"))
+    done = run(*words, "--json")
+    watched = json.loads(done.stdout)["held_out"]
+    assert len(watched) == 3 and max(watched) > watched[0] >= 0
 
 
 def test_targets_are_as_long_as_the_task_needs(bart: Path, tmp_path: Path) -> None:

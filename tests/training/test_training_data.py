@@ -357,8 +357,10 @@ def test_a_dev_set_is_watched_and_not_learned(bench: Benchmark, tmp_path: Path) 
     plan = Plan(sources=(place,), dev=(place,))
     data = training_data(plan, SETTINGS, tmp_path / "work")
     assert [e.id for e in data.learn] == [f"q{n}" for n in range(6)]
-    assert sorted(e.id for e in data.watch) == sorted(f"q{n}" for n in range(11))
+    assert sorted(e.id for e in data.watch) == sorted(f"q{n}" for n in range(6, 11))
     assert len(data.never_seen) == 5
+    with pytest.raises(BadInput, match=r"names.* are in both training and test data"):
+        training_data(Plan(sources=(place,), dev=(place,), learn_from_dev=True), SETTINGS, tmp_path / "work")
 
 
 def test_files_of_examples_keep_to_their_marks(made_examples: Any, tmp_path: Path) -> None:

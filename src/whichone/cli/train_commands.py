@@ -13,6 +13,7 @@ from whichone.cli.options import command, field_option, options_of
 from whichone.cli.printing import emit, emit_json
 from whichone.errors import UsageError
 from whichone.options import Argument, Json, Option, Seed
+from whichone.training.train_rag import RagOptions, RagStart
 from whichone.training.trainer import LinkerOptions, Settings, Start, preset
 from whichone.training.training_data import Corpus, Plan
 
@@ -150,29 +151,8 @@ def train_rag_command(
     settings: Settings,
     device: str | None,
     *,
-    checkpoint: Annotated[
-        str | None, Option("A RAG checkpoint in Hugging Face's format to go on from.")
-    ] = None,
-    question_encoder: Annotated[
-        str | None, Option("Or DPR's question encoder, or a pair's folder, with ...")
-    ] = None,
-    generator: Annotated[str | None, Option("... a BART or T5 checkpoint.")] = None,
-    passage_encoder: Annotated[
-        str | None, Option("Whose vectors are the index, and stay; the pair's other half.")
-    ] = None,
-    marginal: Annotated[
-        Literal["sequence", "token"] | None,
-        Option("RAG-Sequence or RAG-Token; else what the checkpoint is, or sequence."),
-    ] = None,
-    documents: Annotated[int, Option("Documents a question.")] = 5,
-    reencode: Annotated[
-        Literal["step", "epoch", "never"],
-        Option("How often questions are encoded anew to find their documents."),
-    ] = "step",
-    search: Annotated[
-        str, Option("Where documents are looked for: numpy, or a torch device such as cuda.")
-    ] = "numpy",
-    index: Annotated[str, Option("How: exact, faiss-hnsw, faiss-ivf, faiss-sq8 or usearch.")] = "exact",
+    start: RagStart,
+    options: RagOptions,
     as_json: Json = False,
 ) -> None:
     """Train RAG on SOURCEs into the folder OUT; OUT/model is a RAG checkpoint of Hugging Face's.
@@ -185,22 +165,9 @@ def train_rag_command(
     whichone train rag BENCH OUT --checkpoint RAG --passage-encoder FOLDER --marginal token
     whichone read BENCH ANSWERS --reader rag --passages none -o model=OUT/model
     """
-    from whichone.training.train_rag import RagOptions, RagStart, train_rag
+    from whichone.training.train_rag import train_rag
 
-    trained = train_rag(
-        plan,
-        out,
-        start=RagStart(
-            checkpoint=checkpoint,
-            question_encoder=question_encoder,
-            generator=generator,
-            passage_encoder=passage_encoder,
-            marginal=marginal,
-        ),
-        settings=settings,
-        options=RagOptions(documents=documents, reencode=reencode, search=search, index=index),
-        device=device,
-    )
+    trained = train_rag(plan, out, start=start, settings=settings, options=options, device=device)
     tell(out, trained, as_json, model="model")
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError
 from whichone.reading.checkpoint import CheckpointReader, shared_batches, titled
+from whichone.reading.claims import REFUTES, SUPPORTS
 from whichone.records import Answer, Question, ReadingTask
 
 # What a sequence-to-sequence model reads: the passages, then the question, fitted into its window.
@@ -21,24 +22,34 @@ _SPECIAL = 8  # Room for the tokens that models put around their input
 LEAST_CONTEXT = 16
 
 
-# What KILT's T5 calls them; of Zero Shot RE it says "Relation Extraction".
+KILT = "{Task}"  # In a prefix: inputs and labels are written as KILT's T5 has them
+# What KILT's T5 calls a dataset, or else its task.
 KILT_TASKS = {
+    "structured_zeroshot": "Relation Extraction",
     "qa": "Question Answering",
     "el": "Entity Linking",
     "fc": "Fact Checking",
     "sf": "Slot Filling",
     DIALOGUE: "Dialogue",
 }
+KILT_LABELS = {f"<{label}>": label for label in (SUPPORTS, REFUTES)}
 
 
-def prefixed(prefix: str, task: str, text: str) -> str:
+def prefixed(prefix: str, task: str, text: str, dataset: str = "") -> str:
     """The text with its prefix; `{task}` in a prefix is the task's name, by which T5 distinguishes tasks.
 
     `{Task}` is its name in the inputs of KILT's T5, which also writes [SEP] between the turns of a dialogue.
     """
-    if "{Task}" in prefix and task == DIALOGUE:
+    if KILT in prefix and task == DIALOGUE:
         text = text.replace("\n", "[SEP]")
-    return prefix.replace("{task}", task).replace("{Task}", KILT_TASKS.get(task, task)) + text
+    named = KILT_TASKS.get(dataset) or KILT_TASKS.get(task, task)
+    return prefix.replace("{task}", task).replace(KILT, named) + text
+
+
+def written(prefix: str, answer: str) -> str:
+    """An answer as the model learns to write it: KILT's T5 has a word of its own for each label of a claim."""
+    label = f"<{answer}>"
+    return label if KILT in prefix and label in KILT_LABELS else answer
 
 
 def fitted_question(tokenizer: Any, text: str, task: str, room: int) -> str:
@@ -246,7 +257,7 @@ class SequenceToSequence(CheckpointReader):
     def _inputs(self, task: ReadingTask) -> tuple[list[tuple[tuple[str, ...], str]], int]:
         """The texts to read with the passages in each, and how many tokens are left out."""
         question, kind = task.question, task.question.task
-        asked = prefixed(self.prefix, kind, question.text)
+        asked = prefixed(self.prefix, kind, question.text, task.dataset)
         if not task.passages or self.how == "joined":
             contexts = [titled(p.title, p.text) for p in task.passages]
             text, cut = joined_input(self._tokenizer, asked, kind, contexts, self.window)
@@ -294,12 +305,17 @@ class SequenceToSequence(CheckpointReader):
             steps = self._model.compute_transition_scores(
                 out.sequences, out.scores, getattr(out, "beam_indices", None), normalize_logits=True
             )
-        all_texts = self._tokenizer.batch_decode(out.sequences, skip_special_tokens=True)
+        # a label may be a special token, which would be skipped with the others
+        labels = {n for word, n in self._tokenizer.get_added_vocab().items() if word in KILT_LABELS}
+        skipped = set(self._tokenizer.all_special_ids) - labels
+        kept_ids = [[n for n in row if n not in skipped] for row in out.sequences.tolist()]
+        all_texts = [text.strip() for text in self._tokenizer.batch_decode(kept_ids)]
         result = []
         said = out.sequences[:, -steps.shape[1] :] != self._tokenizer.pad_token_id
         for text, row, kept in zip(all_texts, steps, said, strict=True):
             real = row[kept & torch.isfinite(row)]
-            result.append((text.strip(), float(real.mean()) if len(real) else float("-inf")))
+            score = float(real.mean()) if len(real) else float("-inf")
+            result.append((KILT_LABELS.get(text, text), score))
         return result
 
 

@@ -114,7 +114,7 @@ class Shows:
     def tasks(
         self, queries: Sequence[Query], shown: Mapping[str, Shown], *, in_words: bool = False
     ) -> list[ReadingTask]:
-        """What the reader gets for these queries: the question and its passages, nothing else.
+        """What the reader gets for these queries: the question, its passages and its dataset, nothing else.
 
         With `in_words` a slot is asked by one of its published template questions, where it has any.
         """
@@ -123,6 +123,7 @@ class Shows:
             ReadingTask(
                 question=worded(q) if in_words else q.question(),
                 passages=tuple(passages[p] for p in shown[q.id].passages),
+                dataset=str(q.attributes.get("dataset") or ""),
             )
             for q in queries
         ]

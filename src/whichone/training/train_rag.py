@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from whichone.errors import BadInput, UsageError
 from whichone.files.arrow_records import Spool
 from whichone.files.lines import write_json_lines
+from whichone.options import Option
 from whichone.progress import talk
 from whichone.reading import rag as rag_reader
 from whichone.reading.checkpoint import Taught, initialisation_of, weights_fingerprint, write_taught
@@ -19,6 +21,8 @@ from whichone.reading.rag import DocumentIndex, Rows, passage_folder, question_f
 from whichone.reading.rag_model import IGNORED, Marginal, RagModel, log_likelihood
 from whichone.reading.seq2seq import fitted_question
 from whichone.records import Query
+from whichone.retrieval.dense.dense import Index
+from whichone.retrieval.dense.vectors import Precision
 from whichone.runs.retrieve import default_index_folder
 from whichone.training.examples import examples_hash
 from whichone.training.reading_examples import GENERATED, reading_queries
@@ -38,17 +42,23 @@ from whichone.training.training_data import Plan, Source, dev_sources
 if TYPE_CHECKING:
     import torch
 
-Reencode = Literal["step", "epoch", "never"]
-
 
 class RagStart(msgspec.Struct, frozen=True, kw_only=True):
     """A RAG checkpoint, or DPR's question encoder and a generator; and the fixed passage encoder."""
 
-    checkpoint: str | None = None
-    question_encoder: str | None = None
-    generator: str | None = None
-    passage_encoder: str | None = None
-    marginal: Marginal | None = None
+    checkpoint: Annotated[str | None, Option("A RAG checkpoint in Hugging Face's format to go on from.")] = (
+        None
+    )
+    question_encoder: Annotated[
+        str | None, Option("Or DPR's question encoder, or a pair's folder, with ...")
+    ] = None
+    generator: Annotated[str | None, Option("... a BART or T5 checkpoint.")] = None
+    passage_encoder: Annotated[
+        str | None, Option("Whose vectors are the index, and stay; the pair's other half.")
+    ] = None
+    marginal: Annotated[
+        Marginal | None, Option("RAG-Sequence or RAG-Token; else what the checkpoint is, or sequence.")
+    ] = None
 
     def open(self, device: str) -> RagModel:
         pair = (self.question_encoder, self.generator)
@@ -78,19 +88,23 @@ class RagStart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RagOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`reencode`: documents follow the questions' new vectors at every step, every epoch, or never.
+    """`search`, `index`, `precision` and `vectors` are those of the retriever `dense`."""
 
-    `search` and `index` are those of the retriever `dense`.
-    """
+    documents: Annotated[int, Option("Documents a question."), Meta(ge=1)] = 5
+    reencode: Annotated[
+        Literal["step", "epoch", "never"],
+        Option("How often questions are encoded anew to find their documents."),
+    ] = "step"
+    search: Annotated[
+        str, Option("Where documents are looked for: numpy, or a torch device such as cuda.")
+    ] = "numpy"
+    index: Annotated[Index, Option("How: exactly, or by an index of faiss or usearch.")] = "exact"
+    precision: Annotated[Precision, Option("Of the passages' vectors on disk.")] = "float16"
+    vectors: Annotated[str | None, Option("Files of passage vectors that others published.")] = None
 
-    documents: int = 5
-    reencode: Reencode = "step"
-    search: str = "numpy"
-    index: str = "exact"
-
-    def check(self) -> None:
-        if self.documents < 1:
-            raise UsageError("--documents must be at least 1")
+    def index_options(self) -> dict[str, str]:
+        chosen = {name: getattr(self, name) for name in ("search", "index", "precision", "vectors")}
+        return {name: value for name, value in chosen.items() if value is not None}
 
 
 class RagExample(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -121,7 +135,6 @@ class RagTraining(Training[RagExample]):
         device = chosen_device(device)
         self.rag, self.index = start.open(device), index
         self.options = options or RagOptions()
-        self.options.check()
         self.index.check(int(self.rag.question_vectors(["?"]).shape[1]))
         self.rag.longest = min(settings.longest, self.rag.longest)
         limit = getattr(self.rag.generator.config, "max_position_embeddings", None)
@@ -251,8 +264,7 @@ def train_rag(
             hint="import them over one corpus (import ... --corpus CORPUS)",
         )
     work = default_index_folder(corpus)
-    how = {"search": options.search, "index": options.index}
-    index = DocumentIndex.over(corpus, passages, work, device, **how)
+    index = DocumentIndex.over(corpus, passages, work, device, **options.index_options())
     training = RagTraining(start, index, examples, folder, settings, options, held_out=dev, device=device)
     trained = training.run()
     write_json_lines(folder / "examples.jsonl", examples)

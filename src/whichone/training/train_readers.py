@@ -26,7 +26,7 @@ from whichone.reading.checkpoint import (
 )
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.reading.extractive import DprReaderModel
-from whichone.reading.seq2seq import joined_input, prefixed
+from whichone.reading.seq2seq import KILT, KILT_LABELS, joined_input, prefixed, written
 from whichone.records import Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import Run
@@ -105,6 +105,11 @@ class ReaderTraining(Training[ReadingExample]):
         self.positions = getattr(model.config, "max_position_embeddings", None)
         self.target_limit = int(self.positions or MOST)
         self.prefix = str((taught or {}).get("prefix", ""))
+        if kind == "seq2seq" and KILT in self.prefix:
+            words = [transformers.AddedToken(label, normalized=False) for label in KILT_LABELS]
+            self.tokenizer.add_tokens(words)
+            if len(self.tokenizer) > model.get_input_embeddings().num_embeddings:
+                model.resize_token_embeddings(len(self.tokenizer))
         self.taught = Taught(
             initialisation=initialisation_of(place, model, weights_fingerprint(place)),
             longest=self._longest_target(examples) if kind == "seq2seq" else 0,
@@ -120,7 +125,7 @@ class ReaderTraining(Training[ReadingExample]):
     def _longest_target(self, examples: Sequence[ReadingExample]) -> int:
         """Tokens of the longest target; those beyond what the model can write are counted and said."""
         seen, longest, longer = Seen(), 0, 0
-        for block in blocks((e.target for e in examples), BLOCK):
+        for block in blocks((written(self.prefix, e.target) for e in examples), BLOCK):
             known = seen.add(block, [0] * len(block))
             for target in {t for t, before in zip(block, known, strict=True) if before is None}:
                 length = len(self.tokenizer(text_target=target)["input_ids"])
@@ -134,7 +139,7 @@ class ReaderTraining(Training[ReadingExample]):
 
     def input_text(self, example: ReadingExample) -> str:
         """As reading shows it: passages before the question, or one passage behind it."""
-        asked = prefixed(self.prefix, example.task, example.question)
+        asked = prefixed(self.prefix, example.task, example.question, example.source)
         if example.context is None:
             return f"{asked} {titled(example.title, example.text)}"
         window = self.settings.longest
@@ -235,7 +240,7 @@ def _seq2seq(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
     )
     encoded.pop("token_type_ids", None)
     targets = tokenizer(
-        text_target=[e.target for e in batch],
+        text_target=[written(training.prefix, e.target) for e in batch],
         truncation=True,
         max_length=training.target_limit,
         padding=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import shutil
 import signal
 import threading
@@ -59,6 +60,8 @@ class Begun(msgspec.Struct, frozen=True):
 
 def training_folder(out: str | Path) -> Path:
     """The folder to train into; what contains something else is left alone."""
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        raise UsageError("a training is one process", hint="start it without torchrun or accelerate")
     folder = Path(out)
     if folder.exists() and not folder.is_dir():
         raise UsageError("this is a file, a folder is wanted", where=str(out))

@@ -31,6 +31,7 @@ from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import open_corpus
 from whichone.training.examples import Example, ExampleMaker, each_dpr, each_example, kinds, nothing_to_learn
 from whichone.training.held_out import (
+    DEV,
     TRAIN,
     A,
     HeldOutKeys,
@@ -249,7 +250,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     dev: Annotated[
         tuple[str, ...],
         Option(
-            "A benchmark by which training stops and the best epoch is chosen; it is not learned from.",
+            "A benchmark whose dev records choose the best epoch and end the training; their names must not be "
+            "learned from.",
             kind="path",
         ),
     ] = ()
@@ -304,6 +306,11 @@ def learned_sources(plan: Plan, seed: int, work: Path) -> tuple[list[Source[Any]
     sources = [_source(name, plan, seed, work) for name in plan.sources]
     named: Spool[Query] = Spool(Query)
     named.extend(q for place in plan.test for q in Benchmark.open(place).queries)
+    apart = {
+        source.benchmark.id for source in sources if source.own_split
+    }  # their dev records are not learned from
+    for watched in dev_sources(plan):
+        named.extend(() if watched.benchmark.id in apart else watched.records)
     unseen = Spool(Query, work).extend(query for source in sources for query in source.test)
     unseen.extend(named)
     if plan.relations and not any(source.records for source in sources):
@@ -386,10 +393,12 @@ def training_data(plan: Plan, settings: Settings, work: Path) -> TrainingData:
 
 
 def dev_sources(plan: Plan) -> Iterator[Source[Query]]:
-    """The benchmarks to stop by, whole."""
+    """The benchmarks to stop by: records marked dev, else those not marked train, else all."""
     for place in plan.dev:
         benchmark = Benchmark.open(place)
-        queries = benchmark.queries
+        marked = list(all_queries(benchmark))
+        queries = [q for q, mark in marked if mark == DEV] or [q for q, mark in marked if mark != TRAIN]
+        queries = queries or [q for q, _ in marked]
         yield Source(place, queries, Taken(place, len(queries)), benchmark=benchmark)
 
 
