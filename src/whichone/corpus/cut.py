@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
-from functools import cache, partial
+from functools import cache, partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -242,10 +242,9 @@ def owners(entities: pa.StringArray, kb: Folder) -> pa.StringArray:
 
     An article of an encyclopedia is known by its title, and its passages name no entity.
     """
-    of_catalogue = pa.array(np.zeros(len(entities), np.bool_))
-    for name in catalogues(kb):
-        of_catalogue = pc.or_kleene(of_catalogue, pc.starts_with(entities, f"{name}:"))
-    return pc.if_else(of_catalogue, entities, pa.scalar(None, pa.string()))
+    owned = [pc.starts_with(entities, f"{name}:") for name in catalogues(kb)]
+    nobody = pa.nulls(len(entities), pa.string())
+    return pc.if_else(reduce(pc.or_kleene, owned), entities, nobody) if owned else nobody
 
 
 def _cut_column(paragraphs: pa.ListArray, cut: Cut) -> tuple[pa.Array, pa.Array, pa.Array]:
