@@ -46,6 +46,8 @@ class Option:
     """The kind of registered name that it takes, which a shell completes."""
     metavar: str | None = None
     envvar: str | None = None
+    bare: str | None = None
+    """What it means where nothing is written behind it; None: that is an error."""
     shown: bool = True
     """Whether help shows the default."""
 
@@ -84,6 +86,7 @@ def takes(kind: type[Struct], name: str = "plan") -> Callable[[Callable[..., R]]
 # A folder or a file; a command of its own says whether it must exist.
 Place: TypeAlias = Annotated[str, Argument()]
 Existing: TypeAlias = Annotated[str, Argument("exists")]
+Places: TypeAlias = Annotated[tuple[str, ...], Argument()]
 # A benchmark's folder, or the name of a built-in one.
 Asked: TypeAlias = Annotated[str, Argument("benchmark")]
 AllAsked: TypeAlias = Annotated[tuple[str, ...], Argument("benchmark", "BENCHMARK...")]
@@ -93,6 +96,9 @@ OnError: TypeAlias = Annotated[
 ]
 Name: TypeAlias = Annotated[str | None, Option("The system's name in tables.")]
 Memory: TypeAlias = Annotated[str, Option("Bound on the engine's memory.", kind="size")]
+Depths: TypeAlias = Annotated[
+    tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k",), kind="depths")
+]
 Json: TypeAlias = Annotated[bool, Option("Print JSON instead of a table.", flags=("--json",))]
 Allow: TypeAlias = Annotated[
     tuple[str, ...],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -155,17 +155,17 @@ class Account(msgspec.Struct):
     steps: list[Step] = []
     remarks: list[str] = []
 
-    def step(self, name: str, unit: str) -> Step:
-        step = Step(name, unit, examples=[])
+    def step(
+        self, name: str, unit: str, kept: int = 0, removed: int = 0, examples: Iterable[str] = ()
+    ) -> Step:
+        step = Step(name, unit, kept, removed, [*examples])
         self.steps.append(step)
         return step
 
     def after(self, name: str, unit: str, kept: int) -> Step:
         """A filter that left so many of what the last line of this unit had."""
         had = next((s.kept for s in reversed(self.steps) if s.unit == unit), kept)
-        following = self.step(name, unit)
-        following.kept, following.removed = kept, had - kept
-        return following
+        return self.step(name, unit, kept, had - kept)
 
     def remark(self, text: str) -> None:
         if text not in self.remarks:

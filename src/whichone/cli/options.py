@@ -236,6 +236,8 @@ def _settings(hint: Any, option: Option, default: Any) -> dict[str, Any]:
         settings["type"] = plain
     if option.names:
         settings["shell_complete"] = names_of(option.names)
+    if option.bare is not None:
+        settings |= {"is_flag": False, "flag_value": option.bare}
     if default is msgspec.NODEFAULT:
         return {**settings, "required": True, "multiple": several}
     if several:

@@ -163,72 +163,65 @@ def statistics_section(benchmark: Benchmark, redact: bool = False) -> Section:
 
 def set_statistics(benchmark: Benchmark) -> Table:
     """Table 4: sets, entities, properties and queries of each collection."""
-    counted: dict[str, _SetCounts] = {}
+    counted: dict[str, SetCounts] = {}
     for query in benchmark.queries:
-        counted.setdefault(group_of(query), _SetCounts()).tasks[query.task] += 1
+        counted.setdefault(group_of(query), SetCounts()).tasks[query.task] += 1
     for name_set, queries in _each(benchmark):
         own: dict[str, list[Query]] = {}
         for query in queries:
             own.setdefault(group_of(query), []).append(query)
         for collection, asked in own.items():
-            counted[collection].add(name_set, asked)
-    collections = sorted(counted)
-    rows: list[list[Cell]] = [[what] for what in _FIGURES]
-    for collection in collections:
-        for row, value in zip(rows, counted[collection].column(), strict=True):
-            row.append(value)
-    rows = [row for row in rows if row[0] not in _TASK_ROWS or any(row[1:])]
+            counted[collection].add_set(name_set)
+            counted[collection].add_facts(asked)
+    figures = [counts.figures() for _, counts in sorted(counted.items())]
+    shown = {
+        "sets": "name sets",
+        "entities_per_set": "entities per set",
+        "entities_with_properties_per_set": "entities with queries per set",
+        "properties_per_set": "properties per set",
+        "queries": "queries",
+    } | {f"queries_{task}": TASKS[task] for task in STATISTICS_TASKS}
+    rows: list[list[Cell]] = [[what, *(own.get(key, 0) for own in figures)] for key, what in shown.items()]
     return Table(
         key="statistics",
         title="Statistics (AmbER, Table 4)",
-        columns=("", *(c or benchmark.name for c in collections)),
-        rows=rows,
+        columns=("", *(c or benchmark.name for c in sorted(counted))),
+        rows=[row for row in rows if row[0] not in TASKS.values() or any(row[1:])],
         note="A set counts when it has queries; averages are per set.",
     )
-
-
-_FIGURES = (
-    "name sets",
-    "entities per set",
-    "entities with queries per set",
-    "properties per set",
-    "queries",
-    "question answering",
-    "slot filling",
-    "fact checking",
-)
-
-
-_TASK_ROWS = _FIGURES[-3:]
 
 
 def _each(benchmark: Benchmark) -> Iterator[tuple[NameSet, list[Query]]]:
     return (pair for block in members(benchmark) for pair in block)
 
 
-class _SetCounts:
-    """What is counted of one collection's name sets and queries."""
+class SetCounts:
+    """Table 4, counted one name set at a time; `tasks` counts queries."""
 
     def __init__(self) -> None:
         self.sets = self.bearers = self.asked = self.facts = 0
         self.tasks: Counter[str] = Counter()
 
-    def add(self, name_set: NameSet, queries: Sequence[Query]) -> None:
+    def add_set(self, name_set: NameSet) -> None:
         self.sets += 1
         self.bearers += len(name_set.bearers)
+
+    def add_facts(self, queries: Sequence[Query]) -> None:
+        """What is asked about the bearers of one name set."""
         self.asked += len({q.entity for q in queries})
         self.facts += len({(q.entity, q.relation) for q in queries})
 
-    def column(self) -> list[Cell]:
+    def figures(self) -> dict[str, float]:
+        """Averages are per set."""
         count = self.sets or 1
-        return [
-            self.sets,
-            self.bearers / count,
-            self.asked / count,
-            self.facts / count,
-            self.tasks.total(),
-            *(self.tasks.get(t, 0) for t in STATISTICS_TASKS),
-        ]
+        return {
+            "sets": self.sets,
+            "entities_per_set": self.bearers / count,
+            "entities_with_properties_per_set": self.asked / count,
+            "properties_per_set": self.facts / count,
+            "queries": self.tasks.total(),
+            **{f"queries_{task}": self.tasks[task] for task in sorted(self.tasks)},
+        }
 
 
 def relation_shares(benchmark: Benchmark) -> Table:

@@ -25,7 +25,7 @@ from whichone.papers.amber.collection import (
     popularity_gap,
     rules_called,
 )
-from whichone.papers.amber.distinguishing import names_naming
+from whichone.papers.amber.distinguishing import spoken_names
 
 INSTRUMENT, SPORT = "P1303", "P641"
 PROPERTIES = [prop(INSTRUMENT, "instrument"), prop(SPORT, "sport")]
@@ -359,7 +359,7 @@ def test_labels_come_first_and_the_own_language_before_its_variants() -> None:
     table = pa.table({**columns, "key": columns["name"], "entity": ["Q1"] * len(rows)})
     engine: Any = None
     tables = Tables(engine, *[ibis.memtable(table)] * 7)
-    found = names_naming(tables, PAPER, "en").order_by("place").to_pyarrow()
+    found = spoken_names(tables, PAPER, "en").order_by("place").to_pyarrow()
     assert found["name"].to_pylist() == ["Zither", "Cither", "Yither", "Xither", "Bither"]
 
 

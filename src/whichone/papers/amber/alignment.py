@@ -5,23 +5,22 @@ Each candidate page is cut and normalised once, whatever the number of values an
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
+import importlib
 import math
 import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from whichone.benchmarks.relations import Account
 from whichone.knowledge.engines import PageRow, look_on_pages
 from whichone.names import name_key
-from whichone.papers.amber import distinguishing
 from whichone.papers.amber.collection import AmberRules, AmberSet, AmberTuple, AmberValue, PageRef
 from whichone.papers.amber.distinguishing import USERS, Pipeline
 from whichone.text import normalisers
@@ -116,16 +115,11 @@ def align(
     facts: Mapping[Key, Sequence[AmberValue]], engine: Engine, pages: Table, rules: AmberRules
 ) -> dict[Key, Aligned]:
     """All facts against all pages of their entities; texts are read where the pages are."""
-    seen = look_on_pages(engine, pages, "entity", _asked(facts), _Look(rules))
-    return aligned(facts, map(_HITS.decode, seen))
-
-
-def _asked(facts: Mapping[Key, Sequence[AmberValue]]) -> Iterator[tuple[str, bytes]]:
     by_entity: dict[str, dict[str, list[tuple[str, ...]]]] = {}
     for (entity, prop), values in facts.items():
         by_entity.setdefault(entity, {})[prop] = [value.names for value in values]
-    for entity, names in by_entity.items():
-        yield entity, msgspec.msgpack.encode(names)
+    asked = ((entity, msgspec.msgpack.encode(names)) for entity, names in by_entity.items())
+    return aligned(facts, map(_HITS.decode, look_on_pages(engine, pages, "entity", asked, _Look(rules))))
 
 
 _NAMES = msgspec.msgpack.Decoder(dict[str, list[list[str]]])
@@ -199,22 +193,14 @@ def number_words(amount: str) -> tuple[str, ...]:
 
 @functools.cache
 def _inflect() -> Any:
-    with _no_type_checks():
-        import inflect
-    return inflect.engine()
-
-
-@contextlib.contextmanager
-def _no_type_checks() -> Iterator[None]:
-    """Inflect has typeguard compile checks into all of it: two seconds, for numbers as words."""
+    """Without the checks that typeguard compiles into all of it: two seconds, for numbers as words."""
     try:
         import typeguard
     except ImportError:  # inflect before version 7
-        yield
-        return
+        return importlib.import_module("inflect").engine()
     checked, typeguard.typechecked = typeguard.typechecked, lambda function: function  # type: ignore[assignment]
     try:
-        yield
+        return importlib.import_module("inflect").engine()
     finally:
         typeguard.typechecked = checked
 
@@ -231,9 +217,9 @@ def fill(template: str, name: str, value: str = "") -> str:
 class ValueNames(msgspec.Struct):
     """Names, types and users' names of one entity that is a value."""
 
-    names: list[str] = []
-    types: tuple[str, ...] = ()
-    extra: set[str] = set()
+    names: list[str]
+    types: tuple[str, ...]
+    extra: set[str]
 
 
 class ValueBook:
@@ -273,68 +259,38 @@ def plain_time(value: str) -> str:
 
 def value_book(pipeline: Pipeline) -> ValueBook:
     """Names of every entity that is a value of a distinguishing fact or a candidate for a false claim."""
-    wanted = _wanted(pipeline)
-    entities: dict[str, ValueNames] = {}
-    naming = distinguishing.names_naming(pipeline.tables, pipeline.rules, pipeline.language)
-    borne = naming.semi_join(wanted, naming.bearer == wanted.value)
-    if pipeline.rules.value_needs_views and pipeline.popularity != "none":
+    rules, naming = pipeline.rules, pipeline.naming()
+    having = ("distinguishing_facts", "qualifiers", "value_counts")
+    rows = [pipeline.relations[name] for name in having if name in pipeline.relations]
+    of_entities = [r.filter(r.kind == "entity").select("value") for r in rows]
+    wanted = pipeline.keep("wanted_values", functools.reduce(lambda a, b: a.union(b), of_entities).distinct())
+    people_naming = naming
+    if pipeline.ranked:
         people = pipeline.population()
-        borne = borne.semi_join(people, borne.bearer == people.entity)
+        people_naming = naming.semi_join(people, naming.bearer == people.entity)
+    borne = people_naming if rules.value_needs_views else naming
+    borne = borne.semi_join(wanted, borne.bearer == wanted.value)
     borne = borne.select("bearer", "place", "name").order_by("bearer", "place", "name")
+    entities: dict[str, ValueNames] = {}
     for entity, _, name in pipeline.tuples(borne):
-        if entity not in entities:
-            entities[entity] = ValueNames(names=[], extra=set())
-        entities[entity].names.append(name)
+        entities.setdefault(entity, ValueNames([], (), set())).names.append(name)
     about = pipeline.tables.entities
     typed = about.semi_join(wanted, about.entity == wanted.value).select("entity", "types")
     for entity, types in pipeline.tuples(typed):
         if entity in entities:
             entities[entity].types = tuple(types or ())
-    if pipeline.rules.extra_answers:
-        _add_users(pipeline, wanted, entities)
-    rules = pipeline.rules
+    if rules.extra_answers:  # names of those who practise or use a value: a guitarist for the guitar
+        stated = pipeline.tables.facts
+        uses = stated.filter(stated["property"].isin(USERS), stated.kind == "entity")
+        uses = uses.semi_join(wanted, uses.entity == wanted.value).select(used="entity", user="value")
+        named = uses.inner_join(people_naming, uses.user == people_naming.bearer).select("used", "name")
+        for used, name in pipeline.tuples(named):
+            if used in entities:
+                entities[used].extra.add(name)
     return ValueBook(entities, extra_answers=rules.extra_answers, signs=rules.name == "paper")
 
 
-def _wanted(pipeline: Pipeline) -> Table:
-    facts = pipeline.relations["distinguishing_facts"]
-    values = facts.filter(facts.kind == "entity").select("value")
-    if "qualifiers" in pipeline.relations:
-        qualifier_rows = pipeline.relations["qualifiers"]
-        values = values.union(qualifier_rows.filter(qualifier_rows.kind == "entity").select("value"))
-    if "value_counts" in pipeline.relations:
-        counted = pipeline.relations["value_counts"]
-        values = values.union(counted.filter(counted.kind == "entity").select("value"))
-    return pipeline.keep("wanted_values", values.distinct())
-
-
-def _add_users(pipeline: Pipeline, wanted: Table, entities: dict[str, ValueNames]) -> None:
-    """Names of those who practise or use a value: a guitarist for the guitar."""
-    facts = pipeline.tables.facts
-    uses = facts.filter(facts["property"].isin(USERS), facts.kind == "entity")
-    uses = uses.semi_join(wanted, uses.entity == wanted.value)
-    uses = uses.select(used="entity", user="value")
-    naming = distinguishing.names_naming(pipeline.tables, pipeline.rules, pipeline.language)
-    if pipeline.popularity != "none":
-        people = pipeline.population()
-        naming = naming.semi_join(people, naming.bearer == people.entity)
-    named = uses.inner_join(naming, uses.user == naming.bearer).select("used", "name")
-    for used, name in pipeline.tuples(named):
-        if used in entities:
-            entities[used].extra.add(name)
-
-
 _key = lru_cache(maxsize=1 << 16)(name_key)
-WHOLE_PAGE = 1 << 40  # More tokens than any page has
-LEAST_USES = 5
-# How many false claims of a property may have one value: this share of its facts, and at least `LEAST_USES`.
-MOST_USES = 0.1
-
-
-class FalseValues(Protocol):
-    """Gives a wrong value for a bearer's tuple, or None where there is no other."""
-
-    def other_than(self, entity: str, fact: AmberTuple) -> str | None: ...
 
 
 class MostFrequentInTuples:
@@ -351,6 +307,7 @@ class MostFrequentInTuples:
         self._ordered = {prop: [name for name, _ in c.most_common()] for prop, c in counts.items()}
 
     def other_than(self, entity: str, fact: AmberTuple) -> str | None:
+        """A wrong value for a bearer's tuple, or None where there is no other."""
         true = {value.names[0] for value in fact.values}
         return next((name for name in self._ordered[fact.property] if name not in true), None)
 
@@ -367,9 +324,13 @@ class MostFrequentInKnowledgeBase:
     ) -> None:
         self._ordered = _by_frequency(pipeline, book)
         self._mentioned = _mentioned(pipeline, self._ordered, sets)
-        self._held = _held(pipeline)
+        # Every bearer with the entities that are its values, whatever the property.
+        stated = pipeline.tables.facts
+        held = stated.filter(stated.kind == "entity").semi_join(pipeline.relations["set_bearers"], "entity")
+        self._held = set(pipeline.tuples(held.select("entity", "value")))
         facts = Counter(fact.property for _, fact in _tuples(sets))
-        self._most = {p: max(LEAST_USES, math.ceil(MOST_USES * n)) for p, n in facts.items()}
+        # How many false claims of a property may have one value: a tenth of its facts, and at least five.
+        self._most = {p: max(5, math.ceil(0.1 * n)) for p, n in facts.items()}
         self._uses: Counter[tuple[str, str]] = Counter()
         unit = "values for false claims"
         self._unmentioned = account.step("the bearer's page does not mention it", unit)
@@ -414,16 +375,12 @@ def _tuples(sets: Iterable[AmberSet]) -> Iterator[tuple[str, AmberTuple]]:
 
 def _by_frequency(pipeline: Pipeline, book: ValueBook) -> dict[str, list[AmberValue]]:
     """The most frequent values of each property that have a name, the most frequent first."""
-    counted = pipeline.relations["value_counts"]
-    rows: dict[str, list[tuple[int, AmberValue]]] = {}
-    wanted = counted.select("property", "kind", "value", "frequency_rank")
-    for prop, kind, value, rank in pipeline.tuples(wanted):
-        named = book.value(kind, value)
-        if named is not None:
-            rows.setdefault(prop, []).append((rank, named))
-    return {
-        prop: [value for _, value in sorted(ranked, key=lambda row: row[0])] for prop, ranked in rows.items()
-    }
+    counted = pipeline.relations["value_counts"].select("property", "frequency_rank", "kind", "value")
+    ordered: dict[str, list[AmberValue]] = {}
+    for prop, _, kind, value in pipeline.tuples(counted.order_by("property", "frequency_rank")):
+        if (named := book.value(kind, value)) is not None:
+            ordered.setdefault(prop, []).append(named)
+    return ordered
 
 
 def _mentioned(
@@ -435,7 +392,8 @@ def _mentioned(
         if fact.property in ordered:
             asked.setdefault(entity, set()).add(fact.property)
     candidates = {prop: [value.names for value in values] for prop, values in ordered.items()}
-    look = _Look(msgspec.structs.replace(pipeline.rules, tokens=WHOLE_PAGE), candidates)
+    whole_page = msgspec.structs.replace(pipeline.rules, tokens=1 << 40)  # more than any page has
+    look = _Look(whole_page, candidates)
     questions = ((e, msgspec.msgpack.encode(sorted(props))) for e, props in asked.items())
     seen = look_on_pages(pipeline.engine, pipeline.pages(), "entity", questions, look)
     mentioned: dict[str, frozenset[tuple[str, int]]] = {}
@@ -443,19 +401,3 @@ def _mentioned(
         own = {(hit.property, hit.v) for hit in page.hits}
         mentioned[page.entity] = mentioned.get(page.entity, frozenset()) | own
     return mentioned
-
-
-def _held(pipeline: Pipeline) -> set[tuple[str, str]]:
-    """Every bearer with the entities that are its values, whatever the property."""
-    facts = pipeline.tables.facts
-    held = facts.filter(facts.kind == "entity").semi_join(pipeline.relations["set_bearers"], "entity")
-    return {(entity, value) for entity, value in pipeline.tuples(held.select("entity", "value"))}
-
-
-def false_values(
-    pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
-) -> FalseValues:
-    """The source of wrong values that the rules ask for."""
-    if pipeline.rules.false_value == "tuples":
-        return MostFrequentInTuples(sets)
-    return MostFrequentInKnowledgeBase(pipeline, book, sets, account)

@@ -1,7 +1,7 @@
 """AmbER's own files: a benchmark out as `{qa,sf,fc}/amber_sets.jsonl`, released files in."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.gold import outside_is_accepted
+from whichone.benchmarks.gold import move_gold, outside_is_accepted
 from whichone.corpus.corpus import KIND as CORPUS
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.cut import Cut, article_pages, cut_corpus
@@ -33,9 +33,9 @@ from whichone.papers.amber.collection import (
     published_popularity,
     set_records,
 )
-from whichone.papers.amber.instantiate import SEPARATOR, TASKS
+from whichone.papers.amber.instantiate import REFUTES, SEPARATOR, SUPPORTS, TASKS
 from whichone.progress import talk
-from whichone.records import Bearer, NameSet, Output, Provenance, Query, Role, page_id, without_collector
+from whichone.records import Bearer, NameSet, Output, Query, Role, page_id, without_collector
 
 
 class ReleasedCorpus(msgspec.Struct, frozen=True):
@@ -72,57 +72,31 @@ def open_place(corpus: str | Path | None, knowledge: str | Path | None, words: i
     return None
 
 
-class ReleasedPages:
-    """Finds the pages of the files: by id, else by title, as another corpus may number them otherwise."""
-
-    def __init__(self, place: ReleasedCorpus, titles: Mapping[str, str]) -> None:
-        self._titles = {page: _written(title) for page, title in titles.items()}
-        table = place.pages
-        own = table.filter(pc.is_in(table["page"], value_set=_texts(titles)))
-        self._known = frozenset(own["page"].to_pylist())
-        absent = {t for page, t in self._titles.items() if page not in self._known and t}
-        written = pc.utf8_trim_whitespace(pc.replace_substring(table["title"], "_", " "))
-        called = pc.is_in(written, value_set=_texts(absent))
-        columns = (column.filter(called).to_pylist() for column in (table["page"], written))
-        self._by_title = pages_by_title(zip(*columns, strict=True))
-        self.lost: dict[str, None] = {}
-
-    def page(self, page: str) -> str:
-        if page in self._known:
-            return page
-        moved = self._by_title.get(self._titles.get(page, ""))
-        if moved is None:
-            self.lost[page] = None
-        return moved or page
-
-    def query(self, query: Query) -> Query:
-        def moved(source: Provenance) -> Provenance:
-            return msgspec.structs.replace(source, page=self.page(source.page))
-
-        outputs = tuple(
-            msgspec.structs.replace(
-                output, provenance=tuple(tuple(map(moved, group)) for group in output.provenance)
-            )
-            for output in query.outputs
-        )
-        return msgspec.structs.replace(query, outputs=outputs)
-
-    def name_set(self, name_set: NameSet) -> NameSet:
-        bearers = tuple(
-            msgspec.structs.replace(bearer, pages=tuple(map(self.page, bearer.pages)))
-            for bearer in name_set.bearers
-        )
-        return msgspec.structs.replace(name_set, bearers=bearers)
-
-
 def in_place(
     place: ReleasedCorpus, queries: Sequence[Query], sets: Sequence[NameSet], titles: Mapping[str, str]
 ) -> tuple[list[Query], list[NameSet]]:
-    """Queries and sets with the pages of the corpus; what it lacks is counted, nothing found is an error."""
-    pages = ReleasedPages(place, titles)
-    asked = [pages.query(query) for query in queries]
+    """Queries and sets with the pages of the corpus: by id, else by title, as a corpus may number them otherwise.
+
+    What it lacks is counted, nothing found is an error.
+    """
+    ids, written = place.pages["page"], pc.replace_substring(place.pages["title"], "_", " ")
+    written = pc.utf8_trim_whitespace(written)
+    known = frozenset(ids.filter(pc.is_in(ids, value_set=pa.array(titles, pa.string()))).to_pylist())
+    wanted = {p: title.replace("_", " ").strip() for p, title in titles.items() if p not in known}
+    called = pc.is_in(written, value_set=pa.array([t for t in wanted.values() if t], pa.string()))
+    by_title = pages_by_title(
+        zip(ids.filter(called).to_pylist(), written.filter(called).to_pylist(), strict=True)
+    )
+
+    def moved(page: str) -> str:
+        return page if page in known else by_title.get(wanted.get(page, ""), page)
+
+    asked = [
+        move_gold(query, lambda source: msgspec.structs.replace(source, page=moved(source.page)))
+        for query in queries
+    ]
     gold = {page for query in asked for page in query.gold_pages()}
-    absent = gold.intersection(pages.lost)
+    absent = gold - known - {*by_title.values()}
     if gold and absent == gold and not outside_is_accepted():
         raise BadInput(
             f"none of the {len(gold)} gold pages is in {place.described}",
@@ -133,21 +107,17 @@ def in_place(
     if absent:
         without = sum(bool(q.gold_pages()) and q.gold_pages() <= absent for q in asked)
         talk(f"{len(absent)} gold pages are not in {place.described}; {without} queries have no other")
-    return asked, [pages.name_set(name_set) for name_set in sets]
-
-
-def _texts(values: Iterable[str]) -> pa.Array:
-    return pa.array(sorted(values), pa.string())
-
-
-def _written(title: str) -> str:
-    return title.replace("_", " ").strip()
-
-
-_MOST_POPULAR = 308  # what a float can contain; whoever writes more means views
-UNKNOWN = "amber"  # What a collection is called that neither folders nor properties say
-LOOKED_AT = 200  # Lines by whose properties a collection is recognised
-_CLAIM_ANSWERS = ("SUPPORTS", "REFUTES")
+    in_corpus = [
+        msgspec.structs.replace(
+            name_set,
+            bearers=tuple(
+                msgspec.structs.replace(bearer, pages=tuple(map(moved, bearer.pages)))
+                for bearer in name_set.bearers
+            ),
+        )
+        for name_set in sets
+    ]
+    return asked, in_corpus
 
 
 @without_collector()
@@ -218,8 +188,9 @@ def import_amber(
     The files hold no text: without a corpus or a knowledge base it can be scored but not searched.
     `collection` is one name for all, or one for each path; else the folders' names say it, or the properties asked for.
     """
-    files = _files(path)
-    collections = _collections(path, files, collection)
+    given = [Path(path)] if isinstance(path, str | Path) else [Path(p) for p in path]
+    files = _files(given)
+    collections = _collections(given, files, collection)
     place = open_place(corpus, knowledge, words)
     queries: list[Query] = []
     sets: dict[str, NameSet] = {}
@@ -227,23 +198,31 @@ def import_amber(
     titles: dict[str, str] = {}
     tuples: dict[Path, dict[str, dict[str, Any]]] = {}
     for file in files:
-        beside = _tuples_beside(file)
-        if beside is not None and beside not in tuples:
-            tuples[beside] = _bearers_by_name(beside)
-        of_name = tuples[beside] if beside is not None else {}
+        # The file of tuples that belongs to a file of sets: beside it, or beside its task's folder.
+        for beside in (file.with_name(TUPLES_FILE), file.absolute().parent.with_name(TUPLES_FILE)):
+            if beside.is_file():
+                break
+        if beside not in tuples:
+            tuples[beside] = {}  # of a name's bearers: several collections may have one name
+            for _, record in read_json_lines(beside) if beside.is_file() else ():
+                tuples[beside].setdefault(record["name"], {}).update(record["qids"])
         for line, record in read_json_lines(file):
             try:
-                _add_tuples(record, of_name.get(record["name"], {}))
-                own = collections[file] or _of_properties(_properties(record)) or UNKNOWN
-                name_set = _read_set(record, file, task, own, source)
+                about = record["qids"]  # types, other names and values are in the file of tuples alone
+                more = tuples[beside].get(record["name"], {})
+                about |= {entity: {**more[entity], **about[entity]} for entity in more.keys() & about.keys()}
+                own = collections[file] or _of_properties(_properties(record)) or "amber"
+                name_set, asked = _read_set(record, file, task, own, source)
                 titles |= _titles(record, source)
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
                 raise BadInput(f"not a line of an amber_sets.jsonl: {why}", file=file, line=line) from error
-            sets.setdefault(name_set[0].id, name_set[0])
-            kept.setdefault(name_set[0].id, _without_queries(record))
-            queries += name_set[1]
-    unique = _labelled(_unique(queries))
+            sets.setdefault(name_set.id, name_set)
+            bearers = {e: {key: v for key, v in b.items() if key != "queries"} for e, b in about.items()}
+            kept.setdefault(name_set.id, {"name": record["name"], "qids": bearers})
+            queries += asked
+    # One query an id, the last one: so the released scorer takes repeated ids.
+    unique = _labelled({query.id: query for query in queries}.values())
     lines = b"".join(msgspec.json.encode(line) + b"\n" for line in kept.values())
     asked, name_sets = unique, list(sets.values())
     if place is not None:
@@ -292,31 +271,10 @@ def table_4(benchmark: Benchmark) -> list[dict[str, Any]]:
     ]
 
 
-def _tuples_beside(file: Path) -> Path | None:
-    """The file of tuples that belongs to a file of sets: beside it, or beside its task's folder."""
-    places = (file.with_name(TUPLES_FILE), file.absolute().parent.with_name(TUPLES_FILE))
-    return next((place for place in places if place.is_file()), None)
-
-
-def _bearers_by_name(tuples: Path) -> dict[str, dict[str, Any]]:
-    """The bearers of every name in a file of tuples; several collections may have one name."""
-    bearers: dict[str, dict[str, Any]] = {}
-    for _, line in read_json_lines(tuples):
-        bearers.setdefault(line["name"], {}).update(line["qids"])
-    return bearers
-
-
-def _add_tuples(record: dict[str, Any], bearers: Mapping[str, Any]) -> None:
-    """What only the file of tuples says of a set's bearers: types, other names, values."""
-    for entity in bearers.keys() & record["qids"].keys():
-        record["qids"][entity] = {**bearers[entity], **record["qids"][entity]}
-
-
 def _collections(
-    path: str | Path | Sequence[str | Path], files: Sequence[Path], named: str | Sequence[str] | None
+    given: Sequence[Path], files: Sequence[Path], named: str | Sequence[str] | None
 ) -> dict[Path, str | None]:
     """The collection of each file; None where every set must say it."""
-    given = [Path(path)] if isinstance(path, str | Path) else [Path(p) for p in path]
     if isinstance(named, str):
         return dict.fromkeys(files, named)
     if named and len(named) not in (1, len(given)):
@@ -326,32 +284,24 @@ def _collections(
     if named:
         of_path = dict(zip(given, named if len(named) > 1 else [*named] * len(given), strict=True))
         return {f: next(n for p, n in of_path.items() if f == p or p in f.parents) for f in files}
-    known = builtin_names()
-    by_properties = _recognised(given, files)
-    all_files: dict[Path, str | None] = {}
-    for file in files:
-        words = [part.lower() for part in file.parts]
-        own = next((p for p in given if p == file or p in file.parents), file)
-        said = next((name for name in known if name in words), None) or by_properties[own]
-        several = own.is_dir() and len(given) > 1
-        all_files[file] = said or (own.resolve().name if several else None)
-    return all_files
-
-
-def _recognised(given: Sequence[Path], files: Sequence[Path]) -> dict[Path, str | None]:
-    """The collection of each path by what it asks for; none where two paths would be the same one."""
-    found = {p: _by_properties([f for f in files if p == f or p in f.parents]) for p in given}
-    folders = [found[p] for p in given if p.is_dir()]
-    return {p: None if folders.count(name) > 1 else name for p, name in found.items()}
-
-
-def _by_properties(files: Sequence[Path]) -> str | None:
-    """The published collection that alone has every property asked for in the first lines of these files."""
-    asked: set[str] = set()
-    for file in files:
-        for _, record in islice(read_json_lines(file), LOOKED_AT):
-            asked |= _properties(record)
-    return _of_properties(asked)
+    # By what is asked for in the first lines of each path's files; not where two folders would be the same one.
+    own_files = {p: [f for f in files if p == f or p in f.parents] for p in given}
+    found = {
+        path: _of_properties(
+            {p for f in own for _, record in islice(read_json_lines(f), 200) for p in _properties(record)}
+        )
+        for path, own in own_files.items()
+    }
+    folders = [found[path] for path in given if path.is_dir()]
+    of_files: dict[Path, str | None] = {}
+    for path, own in own_files.items():
+        by_properties = None if folders.count(found[path]) > 1 else found[path]
+        by_folder = path.resolve().name if path.is_dir() and len(given) > 1 else None
+        for file in own:
+            words = [part.lower() for part in file.parts]
+            said = next((name for name in builtin_names() if name in words), None)
+            of_files.setdefault(file, said or by_properties or by_folder)
+    return of_files
 
 
 def _of_properties(asked: Set[str]) -> str | None:
@@ -372,12 +322,12 @@ def _properties(record: Any) -> set[str]:
 def _titles(record: Mapping[str, Any], source: str) -> dict[str, str]:
     """Titles of the pages that a line names, by page."""
     pages = [page for about in record["qids"].values() for page in about["wikipedia"]]
-    for about in record["qids"].values():
-        pages += (p for q in about["queries"] for p in q["output"]["provenance"])
+    queries = (query for about in record["qids"].values() for query in about["queries"])
+    pages += (page for query in queries for page in query["output"]["provenance"])
     return {page_id(source, p["wikipedia_id"]): p.get("title") or "" for p in pages}
 
 
-def _labelled(queries: Sequence[Query]) -> list[Query]:
+def _labelled(queries: Collection[Query]) -> list[Query]:
     """With the words for their properties, which slot filling says and known collections have."""
     words = labels()
     for query in queries:
@@ -393,14 +343,9 @@ def _labelled(queries: Sequence[Query]) -> list[Query]:
     ]
 
 
-def _files(path: str | Path | Sequence[str | Path]) -> list[Path]:
-    given = [Path(path)] if isinstance(path, str | Path) else [Path(p) for p in path]
-    files: list[Path] = []
-    for place in given:
-        if place.is_dir():
-            files += (f for task in TASKS if (f := place / task / SETS_FILE).is_file())
-        else:
-            files.append(place)
+def _files(given: Sequence[Path]) -> list[Path]:
+    below = [[p / task / SETS_FILE for task in TASKS] if p.is_dir() else [p] for p in given]
+    files = [f for p, own in zip(given, below, strict=True) for f in own if f.is_file() or f == p]
     if not files:
         raise UsageError(f"no {{{','.join(TASKS)}}}/{SETS_FILE} in it", where=", ".join(map(str, given)))
     return files
@@ -413,13 +358,16 @@ def _read_set(
     set_id = f"{collection}:{name}"
     bearers: list[Bearer] = []
     queries: list[Query] = []
-    ranked = _is_ranked(record["qids"].values())
+    # Without popularity a set is written with nulls and no head.
+    ranked = any(b["is_head"] or b.get("popularity", 0) is not None for b in record["qids"].values())
     for entity, about in record["qids"].items():
         role: Role | None = ("head" if about["is_head"] else "tail") if ranked else None
+        # Its first name where the file lists them, else its page's title.
+        names = [*about.get("aliases", ()), *(page.get("title") for page in about["wikipedia"])]
         bearers.append(
             Bearer(
                 entity=entity,
-                label=_label(about),
+                label=next((str(name) for name in names if name), ""),
                 role=role,
                 popularity=_views(about.get("popularity")),
                 types=tuple(about.get("entity_types", ())),
@@ -454,48 +402,22 @@ def _read_set(
     return NameSet(id=set_id, name=name, collection=collection, bearers=tuple(bearers)), queries
 
 
-def _label(about: Mapping[str, Any]) -> str:
-    """What an entity is called: its first name where the file lists them, else its page's title."""
-    names = [*about.get("aliases", ()), *(page.get("title") or "" for page in about["wikipedia"])]
-    return next((str(name) for name in names if name), "")
-
-
 def _views(popularity: float | None) -> float | None:
     """Views of a popularity, which is their logarithm to the base of ten in these files."""
     if popularity is None:
         return None
-    if not isinstance(popularity, int | float) or not popularity < _MOST_POPULAR:
+    if not isinstance(popularity, int | float) or not popularity < 308:  # no float is larger: these are views
         raise ValueError(f"popularity is log10 of the views in these files, not {popularity!r}")
     return float(10.0**popularity)
-
-
-def _is_ranked(bearers: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether a set has heads and tails; without popularity it is written with nulls and no head."""
-    return any(b["is_head"] or b.get("popularity", 0) is not None for b in bearers)
 
 
 def _task(file: Path, text: str, answers: tuple[str, ...]) -> str:
     """The task by the name of the folder, else by what the query looks like."""
     if file.parent.name in TASKS:
         return file.parent.name
-    if len(answers) == 1 and answers[0] in _CLAIM_ANSWERS:
+    if len(answers) == 1 and answers[0] in (SUPPORTS, REFUTES):
         return "fc"
     return "sf" if SEPARATOR in text else "qa"
-
-
-def _without_queries(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "name": record["name"],
-        "qids": {
-            entity: {key: value for key, value in about.items() if key != "queries"}
-            for entity, about in record["qids"].items()
-        },
-    }
-
-
-def _unique(queries: list[Query]) -> list[Query]:
-    """One query an id, the last one: so the released scorer takes repeated ids."""
-    return list({query.id: query for query in queries}.values())
 
 
 def _card(

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from whichone.benchmarks.benchmark import Benchmark
@@ -17,7 +18,7 @@ from whichone.papers.amber.collection import (
 )
 from whichone.papers.amber.instantiate import clean_template
 from whichone.records import NameSet, Query
-from whichone.report.name_set_tables import TASKS, PaperStatistics, PropertyCounts
+from whichone.report.name_set_tables import TASKS, PaperStatistics, PropertyCounts, SetCounts
 from whichone.report.page import Cell, Section, Table
 from whichone.runs.run import Run
 
@@ -25,16 +26,11 @@ from whichone.runs.run import Run
 def property_shares(collection: Collection, sets: Sequence[AmberSet]) -> list[dict[str, Any]]:
     """Table 3: type, property, and its share of all tuples; an entity of two types counts for the
     first of them that lists the property."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for amber_set in sets:
-        for bearer in amber_set.bearers:
-            for fact in bearer.tuples:
-                kind = next(
-                    key
-                    for key, t in collection.types.items()
-                    if t.id in bearer.types and fact.property in t.properties
-                )
-                counts[kind, fact.property] += 1
+    facts = ((b, fact.property) for s in sets for b in s.bearers for fact in b.tuples)
+    counts = Counter(
+        next((key, p) for key, t in collection.types.items() if t.id in bearer.types and p in t.properties)
+        for bearer, p in facts
+    )
     total = sum(counts.values())
     return [
         {
@@ -51,44 +47,15 @@ def property_shares(collection: Collection, sets: Sequence[AmberSet]) -> list[di
 
 def set_statistics(sets: Iterable[NameSet], queries: Iterable[Query]) -> dict[str, Any]:
     """Table 4: sets, averages a set, and queries by task."""
-    statistics = SetStatistics()
+    counts, own = SetCounts(), dict[str | None, list[Query]]()
     for name_set in sets:
-        statistics.add_set(name_set)
-    own: dict[str | None, list[Query]] = {}
+        counts.add_set(name_set)
     for query in queries:
+        counts.tasks[query.task] += 1
         own.setdefault(query.name_set, []).append(query)
     for asked in own.values():
-        statistics.add_queries(asked)
-    return statistics.table()
-
-
-class SetStatistics:
-    """Table 4, counted one name set at a time."""
-
-    def __init__(self) -> None:
-        self.sets = self.bearers = self.asked = self.facts = 0
-        self.tasks: Counter[str] = Counter()
-
-    def add_set(self, name_set: NameSet) -> None:
-        self.sets += 1
-        self.bearers += len(name_set.bearers)
-
-    def add_queries(self, queries: Sequence[Query]) -> None:
-        """All queries of one name set."""
-        self.asked += len({q.entity for q in queries})
-        self.facts += len({(q.entity, q.relation) for q in queries})
-        self.tasks.update(q.task for q in queries)
-
-    def table(self) -> dict[str, Any]:
-        count = self.sets or 1
-        return {
-            "sets": self.sets,
-            "entities_per_set": self.bearers / count,
-            "entities_with_properties_per_set": self.asked / count,
-            "properties_per_set": self.facts / count,
-            "queries": self.tasks.total(),
-            **{f"queries_{task}": self.tasks[task] for task in sorted(self.tasks)},
-        }
+        counts.add_facts(asked)
+    return counts.figures()
 
 
 _TASKS = {"qa": "Question Answering", "sf": "Slot Filling", "fc": "Fact checking"}
@@ -96,48 +63,45 @@ _TASKS = {"qa": "Question Answering", "sf": "Slot Filling", "fc": "Fact checking
 
 def amber_statistics(benchmark: Benchmark) -> PaperStatistics | None:
     """Both tables as a document and as text; None where there are no AmbER queries."""
-    counted: dict[str, tuple[SetStatistics, PropertyCounts]] = {}
+    counted: dict[str, tuple[SetCounts, PropertyCounts]] = {}
     for name_set in benchmark.sets:
-        counted.setdefault(name_set.collection, (SetStatistics(), PropertyCounts(name_set.collection)))
+        counted.setdefault(name_set.collection, (SetCounts(), PropertyCounts(name_set.collection)))
         counted[name_set.collection][0].add_set(name_set)
-    asked = False
     for block in members(benchmark):
         for name_set, every in block:
             queries = [query for query in every if query.task in _TASKS]
-            asked = asked or bool(queries)
-            statistics, properties = counted[name_set.collection]
-            statistics.add_queries(queries)
+            counts, properties = counted[name_set.collection]
+            counts.add_facts(queries)
+            counts.tasks.update(query.task for query in queries)
             properties.add(name_set, queries)
-    if not asked:
+    if not any(counts.tasks for counts, _ in counted.values()):
         return None
     document: dict[str, Any] = {}
     lines: list[str] = []
-    for key, (statistics, properties) in sorted(counted.items()):
-        collection = load_builtin(key) if key in builtin_names() else None
-        table_3, table_4 = properties.rows(), statistics.table()
-        document[key] = {"table_3": table_3, "table_4": table_4}
-        title = collection.name if collection else key
-        lines += [f"Table 4, {title}", *_table_4(table_4), f"Table 3, {title}"]
-        for row in table_3:
+    for key, (counts, properties) in sorted(counted.items()):
+        title = load_builtin(key).name if key in builtin_names() else key
+        document[key] = {"table_3": properties.rows(), "table_4": counts.figures()}
+        figures = document[key]["table_4"]
+        rows = [
+            ("# AmbER Sets", f"{figures['sets']:,}"),
+            ("Averages per AmbER Set", ""),
+            ("...# entities", f"{figures['entities_per_set']:.2f}"),
+            ("...# entities w/ properties", f"{figures['entities_with_properties_per_set']:.2f}"),
+            ("...# properties", f"{figures['properties_per_set']:.2f}"),
+            ("# Input Queries", f"{figures['queries']:,}"),
+        ]
+        rows += [
+            (f"... {words} ({task.upper()})", f"{figures[f'queries_{task}']:,}")
+            for task, words in _TASKS.items()
+            if f"queries_{task}" in figures
+        ]
+        lines += [f"Table 4, {title}", *(f"  {name:<34}{value:>10}" for name, value in rows)]
+        lines.append(f"Table 3, {title}")
+        for row in document[key]["table_3"]:
             name = f"{row['label']} ({row['property']})"
             lines.append(f"  {row['type']:<18}{name:<48}{100 * row['share']:>7.2f}")
         lines.append("")
     return PaperStatistics(document, "\n".join(lines).rstrip())
-
-
-def _table_4(table: dict[str, Any]) -> list[str]:
-    rows = [
-        ("# AmbER Sets", f"{table['sets']:,}"),
-        ("Averages per AmbER Set", ""),
-        ("...# entities", f"{table['entities_per_set']:.2f}"),
-        ("...# entities w/ properties", f"{table['entities_with_properties_per_set']:.2f}"),
-        ("...# properties", f"{table['properties_per_set']:.2f}"),
-        ("# Input Queries", f"{table['queries']:,}"),
-    ]
-    for task, words in _TASKS.items():
-        if f"queries_{task}" in table:
-            rows.append((f"... {words} ({task.upper()})", f"{table[f'queries_{task}']:,}"))
-    return [f"  {name:<34}{value:>10}" for name, value in rows]
 
 
 def templates_section(runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False) -> Section | None:
@@ -145,24 +109,20 @@ def templates_section(runs: Sequence[Run], benchmark: Benchmark, *, redact: bool
     collections = sorted({s.collection for s in benchmark.sets} & set(builtin_names()))
     if not collections:
         return None
-    tables = [] if redact else [tasks_table(benchmark)]
-    return Section("How it is asked (AmbER)", [*tables, templates_table(collections, benchmark)])
-
-
-def tasks_table(benchmark: Benchmark) -> Table:
-    """Table 2: the first query of each task."""
-    rows: list[Sequence[Cell]] = []
-    for task, words in TASKS.items():
-        asked = next((q for q in benchmark.queries if q.task == task and q.name_set), None)
-        if asked is not None:
-            rows.append((words, asked.input, next(iter(asked.answers()), "")))
-    return Table(
+    first: dict[str, Query] = {}
+    for query in benchmark.queries if not redact else ():
+        if query.name_set:
+            first.setdefault(query.task, query)
+    shown = [(words, first[task]) for task, words in TASKS.items() if task in first]
+    examples = Table(
         key="amber-tasks",
         title="Examples for each task (AmbER, Table 2)",
         columns=("task", "input", "output"),
-        rows=rows,
+        rows=[(words, query.input, next(iter(query.answers()), "")) for words, query in shown],
         note="The first query of each task.",
     )
+    tables = [] if redact else [examples]
+    return Section("How it is asked (AmbER)", [*tables, templates_table(collections, benchmark)])
 
 
 def templates_table(collections: Sequence[str], benchmark: Benchmark) -> Table:
@@ -171,9 +131,8 @@ def templates_table(collections: Sequence[str], benchmark: Benchmark) -> Table:
     for query in benchmark.queries:
         key = (str(query.attributes.get("collection")), str(query.relation))
         if query.task in ("qa", "fc") and key[0] in collections:
-            known = load_builtin(key[0])
             templates = asked.setdefault(key, {"qa": Counter(), "fc": Counter()})
-            templates[query.task][template_of(query, known)] += 1
+            templates[query.task][template_of(query, load_builtin(key[0]))] += 1
     rows: list[Sequence[Cell]] = []
     for name in collections:
         known = load_builtin(name)
@@ -190,11 +149,7 @@ def templates_table(collections: Sequence[str], benchmark: Benchmark) -> Table:
     )
 
 
-_GRAMMAR = re.compile(r"\b(?:an?|the|was|were)\s+|(?<=\bseason)s\b|[.?! ]+$", re.IGNORECASE)
-
-
-def _plain(text: str) -> str:
-    return _GRAMMAR.sub("", text)
+_plain = partial(re.compile(r"\b(?:an?|the|was|were)\s+|(?<=\bseason)s\b|[.?! ]+$", re.IGNORECASE).sub, "")
 
 
 def template_of(query: Query, collection: Collection) -> str:

@@ -6,7 +6,7 @@ the beginning of their entities' pages. That no other bearer of a name has it is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,12 +20,6 @@ from whichone.progress import talk
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
-
-MOST_SHARE = 0.5  # A property that more of a type's entities have tells few of them apart
-LEAST_ENTITIES = 5
-LEAST_STATED = 0.25  # How many of the sampled entities' pages must state the value
-SAMPLE = 100  # Entities looked at for each property: the first in order of their ids
-DATATYPES = ("wikibase-item", "quantity", "time", "string", "monolingualtext")
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -64,7 +58,12 @@ def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
     pages = pipeline.pages()
     typed = typed.semi_join(pages, typed.entity == pages.entity).select("entity", "kinds")
     facts = usable(pipeline.tables.facts, pipeline.rules)
-    facts = facts.filter(facts["property"].isin(_answerable(pipeline)))
+    properties = pipeline.tables.properties  # those that have a label, and values that can be answers
+    answers = ["", "wikibase-item", "quantity", "time", "string", "monolingualtext"]
+    answerable = properties.datatype.isnull() | properties.datatype.isin(answers)
+    known = properties.filter(properties.label.notnull(), answerable)
+    wanted = {p for (p,) in pipeline.tuples(known.select("property"))}
+    facts = facts.filter(facts["property"].isin(sorted(wanted | pipeline.collection.properties.keys())))
     owned = pipeline.keep(
         "typed_facts",
         facts.inner_join(typed, "entity").select("entity", "kinds", "property", "kind", "value", "place"),
@@ -76,7 +75,8 @@ def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
         own = owned.filter(distinguishing.of_kind(owned.kinds, n))
         counted = own.group_by("property").agg(entities=own.entity.nunique())
         counts = dict(pipeline.tuples(counted))
-        few = sorted(p for p, count in counts.items() if LEAST_ENTITIES <= count <= MOST_SHARE * size)
+        # A property that more than half of a type's entities have tells few of them apart.
+        few = sorted(p for p, count in counts.items() if 5 <= count <= 0.5 * size)
         stated = _stated(pipeline, own, few)
         rows = [
             Choice(
@@ -85,7 +85,7 @@ def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
                 entities=count,
                 share=count / size,
                 stated=stated.get(p),
-                taken=stated.get(p, 0.0) >= LEAST_STATED,
+                taken=stated.get(p, 0.0) >= 0.25,
             )
             for p, count in sorted(counts.items())
         ]
@@ -101,18 +101,8 @@ def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
     return chosen, choices
 
 
-def _answerable(pipeline: Pipeline) -> list[str]:
-    """Properties that have a label and values that can be answers."""
-    properties = pipeline.tables.properties
-    known = properties.filter(
-        properties.label.notnull(), properties.datatype.isnull() | properties.datatype.isin(["", *DATATYPES])
-    )
-    wanted = {p for (p,) in pipeline.tuples(known.select("property"))}
-    return sorted(wanted | pipeline.collection.properties.keys())
-
-
 def _stated(pipeline: Pipeline, facts: Table, few: list[str]) -> dict[str, float]:
-    """For each property the share of sampled entities whose page states one of its values."""
+    """For each property the share of entities, the first 100 by id, whose page states one of its values."""
     import ibis
 
     if not few:
@@ -120,47 +110,30 @@ def _stated(pipeline: Pipeline, facts: Table, few: list[str]) -> dict[str, float
     facts = facts.filter(facts["property"].isin(few))
     who = facts.select("property", "entity").distinct()
     placed = who.mutate(n=ibis.row_number().over(group_by="property", order_by="entity"))
-    chosen = placed.filter(placed.n < SAMPLE).select("property", "entity")
+    chosen = placed.filter(placed.n < 100).select("property", "entity")
     rows = list(
         pipeline.tuples(
             facts.semi_join(chosen, ["property", "entity"]).select("property", "entity", "kind", "value")
         )
     )
-    values = _value_names(pipeline, sorted({v for _, _, kind, v in rows if kind == "entity"}))
-    texts = _beginnings(pipeline, sorted({entity for _, entity, _, _ in rows}))
+    naming, pages = pipeline.naming(), pipeline.pages()
+    naming = naming.filter(naming.bearer.isin(sorted({v for _, _, kind, v in rows if kind == "entity"})))
+    values: dict[str, list[str]] = {}
+    for value, name in pipeline.tuples(naming.select("bearer", "name")):
+        values.setdefault(value, []).append(name)
+    pages = pages.filter(pages.entity.isin(sorted({entity for _, entity, _, _ in rows})))
+    texts: dict[str, list[str]] = {}
+    for entity, paragraphs in pipeline.tuples(pages.select("entity", "paragraphs")):
+        text = beginning(" ".join(paragraphs or ()), pipeline.rules.tokens)
+        texts.setdefault(entity, []).append(text)
     stated: dict[str, dict[str, bool]] = {}
     for prop, entity, kind, value in rows:
-        looked_for = [needle(name, pipeline.rules) for name in _shown(kind, value, values)]
+        shown = {"quantity": amount_name, "time": plain_time}.get(kind, str)(value)
+        names = values.get(value, []) if kind == "entity" else [shown]
+        looked_for = [needle(name, pipeline.rules) for name in names]
         hit = any(
             wanted is not None and wanted in text for wanted in looked_for for text in texts.get(entity, ())
         )
         seen = stated.setdefault(prop, {})
         seen[entity] = seen.get(entity, False) or hit
     return {prop: sum(seen.values()) / len(seen) for prop, seen in stated.items()}
-
-
-def _shown(kind: str, value: str, values: Mapping[str, list[str]]) -> list[str]:
-    if kind == "entity":
-        return values.get(value, [])
-    if kind == "quantity":
-        return [amount_name(value)]
-    return [plain_time(value) if kind == "time" else value]
-
-
-def _value_names(pipeline: Pipeline, wanted: list[str]) -> dict[str, list[str]]:
-    naming = distinguishing.names_naming(pipeline.tables, pipeline.rules, pipeline.language)
-    all_names: dict[str, list[str]] = {}
-    borne = naming.filter(naming.bearer.isin(wanted)).select("bearer", "name")
-    for entity, name in pipeline.tuples(borne) if wanted else ():
-        all_names.setdefault(entity, []).append(name)
-    return all_names
-
-
-def _beginnings(pipeline: Pipeline, wanted: list[str]) -> dict[str, list[str]]:
-    pages = pipeline.pages()
-    own = pages.filter(pages.entity.isin(wanted)).select("entity", "paragraphs")
-    beginnings: dict[str, list[str]] = {}
-    for entity, paragraphs in pipeline.tuples(own):
-        text = beginning(" ".join(paragraphs or ()), pipeline.rules.tokens)
-        beginnings.setdefault(entity, []).append(text)
-    return beginnings

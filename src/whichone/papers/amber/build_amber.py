@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict, Unpack
@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from whichone.benchmarks.benchmark import Benchmark, licence_text, save_benchmark
+from whichone.benchmarks.benchmark import Benchmark, card_text, licence_text, save_benchmark
 from whichone.benchmarks.relations import Account
 from whichone.corpus.corpus import PASSAGES
 from whichone.corpus.cut import Cut, Way, cut_corpus
@@ -43,55 +43,6 @@ from whichone.papers.amber.instantiate import TASKS, Instantiation, set_id
 from whichone.papers.amber.one_name import NameFigure, check_before, draw
 from whichone.papers.amber.sets import amber_sets, relational_steps
 from whichone.records import Bearer, NameSet, Query, without_collector
-
-
-def card(
-    collection: Collection,
-    rules: AmberRules,
-    statistics: Mapping[str, Any],
-    shares: Sequence[Mapping[str, Any]],
-    account: Account,
-    kb: Folder,
-) -> str:
-    """Markdown: a summary, the paper's Tables 4 and 3, what was removed, sources and licence."""
-    what = collection.description or "Names borne by several entities"
-    made_by = "paper" if rules.name == "paper" else "released program"
-    lines = [
-        f"# {collection.name}",
-        "",
-        f"{what}: AmbER sets (Chen and others, ACL 2021), made by the rules of the {made_by}.",
-        "",
-        "| | |",
-        "| --- | ---: |",
-        *(f"| {_words(key)} | {_number(value)} |" for key, value in statistics.items()),
-        "",
-        "| type | property | share of tuples |",
-        "| --- | --- | ---: |",
-        *(
-            f"| {row['type']} | {row['label']} ({row['property']}) | {100 * row['share']:.2f} % |"
-            for row in shares
-        ),
-        "",
-        "| filter | kept | removed | |",
-        "| --- | ---: | ---: | --- |",
-        *(f"| {s.name} | {s.kept} | {s.removed} | {s.unit} |" for s in account.steps),
-        "",
-        *(f"- {remark}" for remark in account.remarks),
-        "",
-        "Sources: " + (", ".join(str(s.get("file")) for s in kb.manifest.sources) or "not recorded"),
-        "",
-        licence_text(kb.manifest.sources),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _words(key: str) -> str:
-    return key.replace("_", " ")
-
-
-def _number(value: Any) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
-
 
 Extent = Literal["all", "sets", "none"]
 
@@ -253,7 +204,15 @@ def build_amber(
         built = build(pipeline, str(kb_path), tasks)
         _remark_on_views(kb, rules, built.account)
         if not built.sets:
-            raise _nothing_left(built.account, kb_path)
+            steps = "; ".join(
+                f"{s.name}: {s.kept} {s.unit} kept, {s.removed} removed" for s in built.account.steps
+            )
+            raise BadInput(
+                f"no AmbER set is left ({steps})",
+                file=kb_path,
+                hint="where all entries have the same properties, give the collection a qualifier, the "
+                "property that tells namesakes apart; --explain NAME shows one name",
+            )
         parameters = {
             "collection": msgspec.to_builtins(pipeline.collection),
             "rules": msgspec.to_builtins(rules),
@@ -267,16 +226,6 @@ def build_amber(
         return _save(out, kb, pipeline, built, passages, parameters), built.account
 
 
-def _nothing_left(account: Account, kb_path: str | Path) -> BadInput:
-    steps = "; ".join(f"{s.name}: {s.kept} {s.unit} kept, {s.removed} removed" for s in account.steps)
-    return BadInput(
-        f"no AmbER set is left ({steps})",
-        file=kb_path,
-        hint="where all entries have the same properties, give the collection a qualifier, the "
-        "property that tells namesakes apart; --explain NAME shows one name",
-    )
-
-
 def _save(
     out: str | Path,
     kb: Folder,
@@ -286,16 +235,9 @@ def _save(
     parameters: dict[str, Any],
 ) -> Benchmark:
     collection = pipeline.collection
-    sets = name_sets(collection, built.sets, ranked=pipeline.popularity != "none")
+    sets = name_sets(collection, built.sets, ranked=pipeline.ranked)
     statistics = set_statistics(sets, built.queries)
     shares = property_shares(collection, built.sets)
-    counts: dict[str, Any] = {
-        **statistics,
-        "properties": shares,
-        "steps": built.account.counts(),
-        "remarks": built.account.remarks,
-    }
-    lines = b"".join(msgspec.json.encode(tuple_record(s)) + b"\n" for s in built.sets)
     return save_benchmark(
         out,
         name=f"amber-{collection.key}",
@@ -303,25 +245,38 @@ def _save(
         sets=sets,
         passages=passages,
         names=names_of_pages(kb, engine=pipeline.engine),
-        card=card(collection, pipeline.rules, statistics, shares, built.account, kb),
+        card=card_text(
+            __package__,
+            collection=collection,
+            rules=pipeline.rules,
+            statistics=statistics,
+            shares=shares,
+            account=built.account,
+            sources=kb.manifest.sources,
+            licence=licence_text(kb.manifest.sources),
+        ),
         parameters=parameters,
         sources=kb.manifest.sources,
         parents={"knowledge base": kb.content_hash},
-        counts=counts,
-        files={TUPLES_FILE: lines},
+        counts={
+            **statistics,
+            "properties": shares,
+            "steps": built.account.counts(),
+            "remarks": built.account.remarks,
+        },
+        files={TUPLES_FILE: b"".join(msgspec.json.encode(tuple_record(s)) + b"\n" for s in built.sets)},
     )
 
 
 def _remark_on_views(kb: Folder, rules: AmberRules, account: Account) -> None:
     """The released program takes a title's last line of views; a knowledge base adds them up."""
     for source in kb.manifest.sources:
-        if source.get("kind") == "views" and rules.name == "published":
-            read_by = source.get("parameters", {}).get("rules")
-            if read_by not in (None, "published"):
-                account.remark(
-                    f"the views of {source.get('file')} were {read_by}; to read them exactly as the "
-                    "released program does, ingest them with --views-rules published"
-                )
+        read_by = source.get("parameters", {}).get("rules") if source.get("kind") == "views" else None
+        if rules.name == "published" and read_by not in (None, "published"):
+            account.remark(
+                f"the views of {source.get('file')} were {read_by}; to read them exactly as the "
+                "released program does, ingest them with --views-rules published"
+            )
 
 
 def name_sets(collection: Collection, sets: Sequence[AmberSet], *, ranked: bool) -> list[NameSet]:

@@ -94,19 +94,6 @@ def parse_collection(document: Any, path: str | Path) -> Collection:
         collection = msgspec.convert(document, Collection)
     except msgspec.ValidationError as error:
         raise BadInput(f"not a collection: {error}", file=path) from error
-    wrong = _wrong_templates(collection)
-    if not collection.property_ids:
-        wrong.append("no type has a property")
-    if wrong:
-        raise BadInput(
-            "; ".join(wrong),
-            file=path,
-            hint=f"a question needs {NAME_SLOT}, a claim {NAME_SLOT} and {OBJECT_SLOT}",
-        )
-    return collection
-
-
-def _wrong_templates(collection: Collection) -> list[str]:
     wrong = []
     qualifier = (QUALIFIER_SLOT,) if collection.qualifier else ()
     for prop, templates in collection.properties.items():
@@ -122,7 +109,15 @@ def _wrong_templates(collection: Collection) -> list[str]:
                             f"the {kind} template {text!r} of {prop} ({language}) has no slot "
                             f"{' and '.join(missing)}"
                         )
-    return wrong
+    if not collection.property_ids:
+        wrong.append("no type has a property")
+    if wrong:
+        raise BadInput(
+            "; ".join(wrong),
+            file=path,
+            hint=f"a question needs {NAME_SLOT}, a claim {NAME_SLOT} and {OBJECT_SLOT}",
+        )
+    return collection
 
 
 def labels() -> dict[str, str]:
@@ -231,36 +226,32 @@ def page_record(page: str, title: str | None) -> dict[str, Any]:
 
 def published_popularity(views: float | None) -> float | None:
     """The released files give the logarithm of the views to the base of ten."""
-    if views is None:
-        return None
-    return math.log10(views) if views > 0 else 0.0
+    return None if views is None else _log10(views)
 
 
 def tuple_record(amber_set: AmberSet) -> dict[str, Any]:
     """One line of `amber_set_tuples.jsonl`."""
     return {
         "name": amber_set.name,
-        "qids": {bearer.entity: _bearer_record(bearer) for bearer in amber_set.bearers},
-    }
-
-
-def _bearer_record(bearer: AmberBearer) -> dict[str, Any]:
-    return {
-        "popularity": published_popularity(bearer.popularity),
-        "is_head": bearer.is_head,
-        "aliases": list(bearer.names),
-        "entity_types": list(bearer.types),
-        "pids": {fact.property: _fact_record(fact) for fact in bearer.tuples},
-        "wikipedia": _pages(bearer.pages),
-    }
-
-
-def _fact_record(fact: AmberTuple) -> dict[str, Any]:
-    return {
-        "values": [_value_record(value) for value in fact.values],
-        "property": fact.label,
-        "provenance": _pages(fact.pages),
-        "amber_id": fact.id,
+        "qids": {
+            bearer.entity: {
+                "popularity": published_popularity(bearer.popularity),
+                "is_head": bearer.is_head,
+                "aliases": list(bearer.names),
+                "entity_types": list(bearer.types),
+                "pids": {
+                    fact.property: {
+                        "values": [_value_record(value) for value in fact.values],
+                        "property": fact.label,
+                        "provenance": _pages(fact.pages),
+                        "amber_id": fact.id,
+                    }
+                    for fact in bearer.tuples
+                },
+                "wikipedia": _pages(bearer.pages),
+            }
+            for bearer in amber_set.bearers
+        },
     }
 
 
@@ -334,9 +325,6 @@ def provenance(records: Iterable[Mapping[str, Any]], source: str) -> tuple[tuple
     )
 
 
-TOKENS = 350  # How much of a page counts: its first 350 tokens (paper, section 3.2).
-
-
 class AmberRules(msgspec.Struct, frozen=True, kw_only=True):
     """Every decision on which the paper and its program differ, or which one of them leaves open.
 
@@ -357,13 +345,10 @@ class AmberRules(msgspec.Struct, frozen=True, kw_only=True):
     empty_names_match: bool = False
     false_value: Literal["knowledge base", "tuples"] = "knowledge base"
     extra_answers: bool = False
-    wording: Literal["clean", "published"] = "clean"
-    """How it is asked: in clean English, or with the mistakes of the released templates."""
-    most_claims: int = 10
-    """Claims on one bearer at most, under whatever names; 0: any number."""
-    tokens: int = TOKENS
-    min_name_share: float = 0.0
-    """The share of links to a bearer that must use the name; the paper takes every alias."""
+    wording: Literal["clean", "published"] = "clean"  # published: with the mistakes of the templates
+    most_claims: int = 10  # on one bearer, under whatever names; 0: any number
+    tokens: int = 350  # of a page, from its beginning (paper, section 3.2)
+    min_name_share: float = 0.0  # of the links to a bearer, that use the name; the paper takes every alias
 
 
 PAPER = AmberRules()

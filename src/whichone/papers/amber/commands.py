@@ -3,41 +3,50 @@
 from typing import Annotated, Literal
 
 import click
+from msgspec import to_builtins
 
-from whichone.cli.options import corpus_option, gold_outside_option, own_options
-from whichone.cli.printing import makes
-from whichone.errors import UsageError
-from whichone.options import EngineName, Json, Master, Memory, OnError, Option, PerQuery
+from whichone.cli.options import command, corpus_option, gold_outside_option
+from whichone.cli.printing import emit, emit_json, emit_table, write_rows
+from whichone.errors import GateFailed, UsageError
+from whichone.options import (
+    Argument,
+    Depths,
+    EngineName,
+    Json,
+    Master,
+    Memory,
+    OnError,
+    Option,
+    PerQuery,
+    Place,
+    Places,
+)
 from whichone.papers.amber.build_amber import AmberOptions, How, build_collections, explain_in
 from whichone.papers.amber.instantiate import TASKS
 
 
-@click.command()
-@makes("bench")
-@click.argument("kb", type=click.Path())
-@click.argument("bench", type=click.Path(), required=False)
-@click.option(
-    "--collection",
-    required=True,
-    multiple=True,
-    help="human, nonhuman, places, or a TOML file of your own; repeated, one benchmark of all.",
-)
-@click.option(
-    "--explain", is_flag=False, flag_value="", default=None, metavar="[NAME]",
-    help="Show what each filter removed; with a name, draw that name and write nothing. Put it last.",
-)  # fmt: skip
-@own_options
+@command(makes="bench")
 @corpus_option
 def build_amber_command(
-    kb: str,
-    bench: str | None,
-    collection: tuple[str, ...],
+    kb: Place,
+    bench: Annotated[str | None, Argument()] = None,
     *,
+    collection: Annotated[
+        tuple[str, ...],
+        Option("human, nonhuman, places, or a TOML file of your own; repeated, one benchmark of all."),
+    ],
+    explain: Annotated[
+        str | None,
+        Option(
+            "Show what each filter removed; with a name, draw that name and write nothing. Put it last.",
+            metavar="[NAME]",
+            bare="",
+        ),
+    ] = None,
     plan: AmberOptions,
     engine: EngineName = "duckdb",
     master: Master = None,
     memory: Memory = "2GB",
-    explain: str | None,
     as_json: Json = False,
 ) -> None:
     """Make AmbER sets of a knowledge base KB and write them to the folder BENCH.
@@ -52,7 +61,6 @@ def build_amber_command(
     whichone build amber KB BENCH --collection human --corpus CORPUS
     whichone build amber KB --collection human --explain "Abe Lincoln"
     """
-    from whichone.cli.printing import emit_json, emit_table
     from whichone.corpus.cut import Cut
     from whichone.papers.amber.collection import load_collection
     from whichone.papers.amber.one_name import print_figure
@@ -86,14 +94,12 @@ def build_amber_command(
     )
     for remark in dict.fromkeys(remark for account in accounts for remark in account.remarks):
         talk(remark)
-    statistics = benchmark.folder.manifest.counts
-    if as_json:
-        whole = {"account": accounts[0]} if len(accounts) == 1 else {"accounts": accounts}
-        emit_json({"benchmark": benchmark.id, **statistics, **whole})
-        return
-    shown = {k: v for k, v in statistics.items() if isinstance(v, int | float)}
-    emit_table([{"what": k.replace("_", " "), "": v} for k, v in shown.items()], title=benchmark.id)
-    for made_of, account in zip(chosen, accounts, strict=True) if explain is not None else ():
+    counts = benchmark.folder.manifest.counts
+    whole = {"account": accounts[0]} if len(accounts) == 1 else {"accounts": accounts}
+    numbers = {k: v for k, v in counts.items() if isinstance(v, int | float)}
+    rows = [{"what": k.replace("_", " "), "": v} for k, v in numbers.items()]
+    emit({"benchmark": benchmark.id, **counts, **whole}, as_json, rows, title=benchmark.id)
+    for made_of, account in zip(chosen, accounts, strict=True) if explain is not None and not as_json else ():
         rows = [
             {"filter": s.name, "of": s.unit, "kept": s.kept, "removed": s.removed,
              "examples of the removed": "; ".join(s.examples[:3])}
@@ -102,15 +108,11 @@ def build_amber_command(
         emit_table(rows, title=made_of.name if len(chosen) > 1 else None)
 
 
-@click.command()
-@makes("bench")
-@click.argument("files", nargs=-1, required=True, type=click.Path())
-@click.argument("bench", type=click.Path())
-@own_options
+@command(makes="bench")
 @gold_outside_option
 def import_amber_command(
-    files: tuple[str, ...],
-    bench: str,
+    files: Places,
+    bench: Place,
     *,
     task: Annotated[
         Literal["qa", "sf", "fc"] | None, Option("Of all files; else recognised by folder name or content.")
@@ -143,8 +145,6 @@ def import_amber_command(
     whichone import amber data/human data/nonhuman BENCH --corpus CORPUS
     whichone import amber human nonhuman BENCH --released        after whichone fetch amber
     """
-    from whichone.cli.printing import emit_json, emit_table
-    from whichone.errors import GateFailed
     from whichone.papers.amber.amber_files import import_amber, table_4
 
     created = import_amber(
@@ -153,29 +153,20 @@ def import_amber_command(
     )  # fmt: skip
     counts = {"benchmark": created.id, **created.folder.manifest.counts}
     rows = table_4(created) if released else []
-    if as_json:
-        emit_json({**counts, **({"table_4": rows} if released else {})})
-    else:
-        emit_table([{"what": key.replace("_", " "), "": value} for key, value in counts.items()])
-        if released:
-            emit_table(rows, title="Table 4")
+    shown = [{"what": key.replace("_", " "), "": value} for key, value in counts.items()]
+    emit({**counts, **({"table_4": rows} if released else {})}, as_json, shown)
+    if released and not as_json:
+        emit_table(rows, title="Table 4")
     if different := [row for row in rows if row["is"] != "equal"]:
         raise GateFailed(f"{len(different)} counts differ from the paper's Table 4", where=bench)
 
 
-@click.command("amber")
-@click.argument("sets", type=click.Path())
-@click.argument("predictions", type=click.Path())
-@own_options
+@command("amber")
 def score_amber_command(
-    sets: str,
-    predictions: str,
+    sets: Place,
+    predictions: Place,
     *,
-    depths: Annotated[tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k",), kind="depths")] = (
-        1,
-        5,
-        20,
-    ),
+    depths: Depths = (1, 5, 20),
     on_error: OnError = "fail",
     per_query: PerQuery = None,
     as_json: Json = False,
@@ -187,9 +178,6 @@ def score_amber_command(
     \b
     whichone score amber qa/amber_sets.jsonl predictions.jsonl -k 1,5,20 --json
     """
-    from msgspec import to_builtins
-
-    from whichone.cli.printing import emit_json, emit_table, write_rows
     from whichone.papers.amber.amber_scores import evaluate_amber
 
     result = evaluate_amber(sets, predictions, depths, on_error)
@@ -200,7 +188,4 @@ def score_amber_command(
     if per_query:
         write_rows(per_query, result.rows)
     scores = {str(k): to_builtins(value) for k, value in result.scores.items()}
-    if as_json:
-        emit_json(scores)
-    else:
-        emit_table([{"k": int(k), **values} for k, values in scores.items()])
+    emit(scores, as_json, [{"k": int(k), **values} for k, values in scores.items()])

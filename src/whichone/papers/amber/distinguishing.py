@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from whichone.benchmarks.relations import frequent_values
 from whichone.knowledge.engines import Engine, Tables
 from whichone.knowledge.formats.kilt_source import UNNAMED
+from whichone.names import name_key
 from whichone.papers.amber.collection import AmberRules, Collection, Popularity
 
 if TYPE_CHECKING:
-    from ibis.expr.types import BooleanValue, IntegerValue, Table
-
-
-# Engines may differ in the last bit of a logarithm; the exact test is made in Python afterwards.
-SLACK = 1e-9
-
-
-_OTHER_ALIASES = 1_000_000
+    from ibis.expr.types import BooleanValue, Table
 
 
 def typed_entities(tables: Tables, collection: Collection, among: Table | None = None) -> Table:
@@ -44,57 +37,49 @@ def of_kind(kinds: Any, n: int) -> BooleanValue:
 
 def population(tables: Tables, entities: Table, popularity: Popularity) -> Table:
     """The entities that have a popularity, with it: they can be bearers."""
-    known = _with_popularity(tables, entities, popularity)
-    return known.select("entity", "position", "popularity", "kinds", typed=known.kinds > 0)
-
-
-def _with_popularity(tables: Tables, entities: Table, popularity: Popularity) -> Table:
     import ibis
 
     if popularity == "none":
-        return entities.mutate(popularity=ibis.null("float64"))
-    if popularity == "sitelinks":
+        known = entities.mutate(popularity=ibis.null("float64"))
+    elif popularity == "sitelinks":
         linked = entities.filter(entities.sitelinks > 0)
-        return linked.mutate(popularity=linked.sitelinks.cast("float64"))
-    if popularity == "links":
+        known = linked.mutate(popularity=linked.sitelinks.cast("float64"))
+    elif popularity == "links":
         pages = tables.pages.select("page", about=tables.pages.entity)
         pages = pages.semi_join(entities, pages.about == entities.entity)
         links = tables.links.inner_join(pages, tables.links.target_page == pages.page)
         counted = links.group_by("about").agg(popularity=links.count().cast("float64"))
-        return entities.inner_join(counted, entities.entity == counted.about)
-    views = tables.views.select(viewed="title", views="views")
-    joined = entities.inner_join(views, entities.title == views.viewed)
-    return joined.group_by("entity").agg(  # by one column: by three it takes twice as long
-        position=joined.position.arbitrary(),
-        kinds=joined.kinds.arbitrary(),
-        popularity=joined.views.sum().cast("float64"),
-    )
+        known = entities.inner_join(counted, entities.entity == counted.about)
+    else:
+        views = tables.views.select(viewed="title", views="views")
+        joined = entities.inner_join(views, entities.title == views.viewed)
+        known = joined.group_by("entity").agg(  # by one column: by three it takes twice as long
+            position=joined.position.arbitrary(),
+            kinds=joined.kinds.arbitrary(),
+            popularity=joined.views.sum().cast("float64"),
+        )
+    return known.select("entity", "position", "popularity", "kinds", typed=known.kinds > 0)
 
 
-def names_naming(tables: Tables, rules: AmberRules, language: str) -> Table:
+def spoken_names(tables: Tables, rules: AmberRules, language: str) -> Table:
     """Every label and alias of the language: `grouped` is what must be equal to be one name.
 
     The released program takes the language itself only; ours also its variants and "mul", where
     Wikidata keeps names that are the same in all languages.
     """
+    import ibis
+
     names = tables.names
     spoken = names.language == language
     if rules.name == "paper":
         spoken = spoken | names.language.startswith(f"{language}-") | (names.language == "mul")
     names = names.filter(names.kind.isin(["label", "alias"]), spoken)
     grouped = names.name if rules.same_name == "exact" else names.key
-    place = _own_first(names, language) if rules.name == "paper" else names.place
-    return names.select(grouped=grouped, name=names.name, bearer=names.entity, place=place)
-
-
-def _own_first(names: Table, language: str) -> IntegerValue:
-    """An order of names of several languages: labels, then aliases, the language's own first."""
-    import ibis
-
-    own, label = names.language == language, names.kind == "label"
-    return ibis.cases(
-        (own & label, 0), (label, 1), (own, names.place + 1), else_=names.place + _OTHER_ALIASES
-    ).cast("int64")  # fmt: skip
+    place = names.place
+    if rules.name == "paper":  # labels, then aliases, the language's own first
+        own, label = names.language == language, names.kind == "label"
+        place = ibis.cases((own & label, 0), (label, 1), (own, place + 1), else_=place + 1_000_000)
+    return names.select(grouped=grouped, name=names.name, bearer=names.entity, place=place.cast("int64"))
 
 
 def repeated_names(names: Table) -> Table:
@@ -103,7 +88,7 @@ def repeated_names(names: Table) -> Table:
     return counted.filter(counted.times > 1).select("grouped")
 
 
-def names_namings(names: Table, repeated: Table, rules: AmberRules) -> Table:
+def repeated_namings(names: Table, repeated: Table, rules: AmberRules) -> Table:
     """Who has a repeated name, each bearer once with its own spelling of it."""
     borne = names.semi_join(repeated, "grouped")
     if rules.same_name == "exact":
@@ -118,7 +103,7 @@ def shared_names(known: Table) -> Table:
     return ends.filter(ends.first != ends.last).select("grouped")
 
 
-def names_leads(known: Table, rules: AmberRules) -> Table:
+def name_leads(known: Table, rules: AmberRules) -> Table:
     """For each shared name the popularity of its two most popular typed bearers, and of a head."""
     typed = known.filter(known.typed)
     held = typed.group_by("grouped").agg(popularity=typed.popularity.collect())
@@ -142,7 +127,8 @@ def gap_filter(leads: Table, rules: AmberRules) -> Table:
         first, second = (ibis.greatest(p, 1.0).log10() for p in (first, second))
     below = second if rules.gap_denominator == "tail" else (first + second) / 2
     gap = ibis.cases((below > 0, (first - second) / below), (first > second, 1e308), else_=0.0)
-    return leads.filter(gap >= rules.gap - SLACK)
+    # Engines may differ in the last bit of a logarithm; the exact test is made in Python afterwards.
+    return leads.filter(gap >= rules.gap - 1e-9)
 
 
 def set_bearers(known: Table, leads: Table) -> Table:
@@ -238,11 +224,6 @@ def qualifiers(bearer_facts: Table, prop: str) -> Table:
     )
 
 
-def _unnamed(pages: Table) -> Any:
-    """Whether a page comes from a record of KILT that does not say which entity it is about."""
-    return pages.history.contains(f'"{UNNAMED}":true').fill_null(False)
-
-
 class Pipeline:
     """The named relations of one build: each is computed once, and can be printed, counted, sampled."""
 
@@ -265,6 +246,11 @@ class Pipeline:
         self.relations: dict[str, Table] = {}
         self.every_set = False  # go on with names that cannot become a set, to explain why
 
+    @property
+    def ranked(self) -> bool:
+        """Whether bearers have a popularity, so that there are heads and tails."""
+        return self.popularity != "none"
+
     def keep(self, name: str, relation: Table) -> Table:
         """Compute a relation now and keep it under its name."""
         kept = self.engine.keep(name, relation)
@@ -276,25 +262,23 @@ class Pipeline:
         import ibis
 
         tables, rules, collection = self.tables, self.rules, self.collection
-        naming = names_naming(tables, rules, self.language)
+        naming = self.naming()
         if only is not None:
-            from whichone.names import name_key
-
             key = only if rules.same_name == "exact" else name_key(only)
             naming = naming.filter(naming.grouped == key)
         repeated = self.keep("repeated_names", repeated_names(naming))
-        namings = self.keep("namings", names_namings(naming, repeated, rules))
+        namings = self.keep("namings", repeated_namings(naming, repeated, rules))
         if rules.min_name_share:
             namings = self.keep("used_namings", used_namings(namings, tables, rules))
         named = self.keep("named_entities", typed_entities(tables, collection, namings))
         people = population(tables, named, self.popularity)
         known = namings.inner_join(people, namings.bearer == people.entity).drop("bearer")
         known = self.keep("known_bearers", known)
-        if self.popularity == "none":
+        if not self.ranked:
             nobody = dict.fromkeys(("first", "second", "top"), ibis.null("float64"))
             passed = leads = self.keep("leads", shared_names(known).mutate(**nobody))
         else:
-            leads = self.keep("leads", names_leads(known, rules))
+            leads = self.keep("leads", name_leads(known, rules))
             passed = gap_filter(leads, rules)
         shared = leads.select("grouped")
         self.relations["shared_names"] = shared  # these two are computed where they are asked for
@@ -315,6 +299,10 @@ class Pipeline:
             asked = facts.filter(facts["property"].isin(collection.property_ids))
             self.keep("value_counts", frequent_values(asked))
 
+    def naming(self) -> Table:
+        """Every name of the language with its bearer."""
+        return spoken_names(self.tables, self.rules, self.language)
+
     def population(self) -> Table:
         """All entities that have a popularity."""
         everyone = typed_entities(self.tables, self.collection)
@@ -331,19 +319,16 @@ class Pipeline:
         """The pages that may be evidence.
 
         A knowledge base also knows a page's entity by its title. The released program goes by what
-        the page's own record says, where records say anything.
+        the page's own record (of KILT) says, where records say anything.
         """
         pages = self.tables.pages
         if not self.rules.disambiguation_pages:
             pages = pages.filter(pages.kind == "article")
-        if self.rules.name == "published" and self._records_name_entities:
-            pages = pages.filter(~_unnamed(pages))
+        if self.rules.name == "published":
+            named = pages.filter(~pages.history.contains(f'"{UNNAMED}":true').fill_null(False))
+            if self.number(named.limit(1).count()):
+                return named
         return pages
-
-    @functools.cached_property
-    def _records_name_entities(self) -> bool:
-        pages = self.tables.pages
-        return self.number(pages.filter(~_unnamed(pages)).limit(1).count()) > 0
 
     def tuples(self, relation: Table) -> Iterator[tuple[Any, ...]]:
         """Rows of a relation as tuples, a batch at a time."""

@@ -4,16 +4,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 
 from whichone.benchmarks.relations import Account, Step
+from whichone.files.lines import read_toml
 from whichone.papers.amber.alignment import (
-    FalseValues,
+    MostFrequentInKnowledgeBase,
+    MostFrequentInTuples,
     ValueBook,
     choose_template,
-    false_values,
     fill,
     query_id,
 )
@@ -33,41 +35,7 @@ from whichone.records import Output, Provenance, Query, Role
 # `--wording published` keeps the released texts, on which published query ids depend.
 
 
-# Released templates with a mistake, or that many values do not fit, and what is asked instead.
-CLEAN = {
-    "$object is the performer of $name .": "$object is the performer of $name.",
-    "$object performs in $name.": "$object performed $name.",
-    "What is the record label of $name.?": "What is the record label of $name?",
-    "$name belongs to $object tracklist.": "$object is on the tracklist of $name.",
-    "$object is on the release of $name .": "$object is on the release $name.",
-    "$object is a song in the $name tracklist.": "$object is a song on the tracklist of $name.",
-    "What song appears in the album $name?": "What song appears on the album $name?",
-    "What are the tracks in $name?": "What are the tracks on $name?",
-    "$name wrote $object.": "$object wrote $name.",
-    "$name is written by $object.": "$name was written by $object.",
-    "$name is in the industry of $object.": "$name works in the $object industry.",
-    "$name's industry is $object.": "$name belongs to the $object industry.",
-    "$name plays as a $object.": "$name plays in the position of a $object.",
-    "Who was screenwriter for $name?": "Who was the screenwriter of $name?",
-    "Who was the screenwriter for $name?": "Who wrote the screenplay of $name?",
-    "$object screenwrote $name.": "$object wrote the screenplay for $name.",
-    "Who is a cast member on $name?": "Who is a cast member of $name?",
-    "$object was a cast member in $name.": "$object was a cast member of $name.",
-    "What movement did $name participate in?": "What movement did $name take part in?",
-    "$name participated in the $object movement.": "$name took part in the $object movement.",
-    "$name belongs to the $object branch of the military.": "The military branch of $name is the $object.",
-    "$name belongs to the military branch $object.": "$name belongs to the military branch “$object”.",
-    "$name is a player on the $object.": "$name is a player on the team $object.",
-    "$name plays for the $object team.": "The team of $name is $object.",
-    "$name plays for the $object.": "$name plays for the team $object.",
-    "$name plays for which team?": "For which team does $name play?",
-    "What were the wars that $name participated in?": "Which battle or war did $name take part in?",
-    "Which battle did $name fight in?": "In which battle or war did $name fight?",
-    "Which war did $name fight?": "Which battle or war did $name fight in?",
-    "$name fought in $object.": "$name took part in the $object.",
-    "$name plays $object.": "The sport of $name is $object.",
-    "$name belongs to which record label?": "To which record label does $name belong?",
-}
+CLEAN: dict[str, str] = read_toml(Path(__file__).with_name("clean.toml"), dict)
 
 _NO_ARTICLE = re.compile(
     r"\bthe (?=(?:World War|Operation|D-Day|Desert Storm|Vietnam\b(?! War))|[\w’']+[’']s )"
@@ -110,8 +78,7 @@ def cleaned(text: str, template: str) -> str:
 
 def _article(match: re.Match[str]) -> str:
     word = match[2]
-    vowel = bool(_VOWEL.match(word)) and not _SOUNDS_CONSONANT.match(word)
-    vowel = vowel or bool(_SOUNDS_VOWEL.match(word))
+    vowel = (_VOWEL.match(word) and not _SOUNDS_CONSONANT.match(word)) or _SOUNDS_VOWEL.match(word)
     return f"{match[1]}{'n' if vowel else ''} "
 
 
@@ -125,7 +92,8 @@ MADE_UP = {
     "fr": ("Qu'indique-t-on comme « {label} » de {who} ?", "« {label} » de {who} : {value}."),
     "de": ("Was ist „{label}“ von {who}?", "„{label}“ von {who} ist {value}."),
 }
-_SLOT = re.compile(r"(\$(?:name|object|qualifier))")
+# A template cut at its slots, the slots among the pieces.
+_pieces = lru_cache(1 << 10)(re.compile(r"(\$(?:name|object|qualifier))").split)
 
 
 class _SharedByQueries(msgspec.Struct, frozen=True, gc=False):
@@ -141,12 +109,6 @@ class _SharedByQueries(msgspec.Struct, frozen=True, gc=False):
     attributes: dict[str, Any]
 
 
-@lru_cache(maxsize=1 << 10)
-def _pieces(template: str) -> list[str]:
-    """A template cut at its slots, the slots among the pieces."""
-    return _SLOT.split(template)
-
-
 class Instantiation:
     """Everything that turns the tuples of a pipeline's sets into queries."""
 
@@ -154,14 +116,20 @@ class Instantiation:
         self, pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
     ) -> None:
         self.collection, self.rules = pipeline.collection, pipeline.rules
-        self.language, self.ranked = pipeline.language, pipeline.popularity != "none"
+        self.language, self.ranked = pipeline.language, pipeline.ranked
         self.sets, self.account = sets, account
         self._pipeline, self._book = pipeline, book
+        self._clean = self.rules.wording == "clean" and self.language == "en"
+        # How a made-up template names the bearer.
+        self._who = f"{NAME_SLOT} ({QUALIFIER_SLOT})" if self.collection.qualifier else NAME_SLOT
         self._claims_of: Counter[str] = Counter()
 
     @cached_property
-    def false_values(self) -> FalseValues:
-        return false_values(self._pipeline, self._book, self.sets, self.account)
+    def false_values(self) -> MostFrequentInTuples | MostFrequentInKnowledgeBase:
+        """Where wrong values come from."""
+        if self.rules.false_value == "tuples":
+            return MostFrequentInTuples(self.sets)
+        return MostFrequentInKnowledgeBase(self._pipeline, self._book, self.sets, self.account)
 
     @cached_property
     def _claimed(self) -> Step:
@@ -205,14 +173,10 @@ class Instantiation:
         )
 
     def _question(self, shared: _SharedByQueries) -> Iterator[tuple[str, tuple[str, ...], str]]:
-        fact = shared.fact
-        templates = self.collection.questions(fact.property, self.language) or (self._made_up(0, fact.label),)
-        template = self._worded(choose_template(shared.bearer.entity, fact.property, templates))
-        yield self._finished(template, self._fill(template, shared)), shared.answers, ""
+        yield self._finished(self._template(0, shared), shared), shared.answers, ""
 
     def _slot(self, shared: _SharedByQueries) -> Iterator[tuple[str, tuple[str, ...], str]]:
-        who = self._fill(self._who(), shared)
-        yield f"{who}{SEPARATOR}{shared.fact.label}", shared.answers, ""
+        yield f"{self._fill(self._who, shared)}{SEPARATOR}{shared.fact.label}", shared.answers, ""
 
     def _claims(self, shared: _SharedByQueries) -> Iterator[tuple[str, tuple[str, ...], str]]:
         fact, entity = shared.fact, shared.bearer.entity
@@ -225,38 +189,30 @@ class Instantiation:
                 return
             self._claims_of[entity] += claims
             self._claimed.kept += claims
-        templates = self.collection.claims(fact.property, self.language) or (self._made_up(1, fact.label),)
-        template = self._worded(choose_template(entity, fact.property, templates))
+        template = self._template(1, shared)
         true = next(value.names[0] for value in fact.values if value.found)
-        yield self._finished(template, self._fill(template, shared, true)), (SUPPORTS,), true
+        yield self._finished(template, shared, true), (SUPPORTS,), true
         if false is None:
             self.account.remark(
                 f"{fact.property} has no other value for a false claim about {shared.name!r}; "
                 "only the true claim is made (the released program stops here)"
             )
             return
-        yield self._finished(template, self._fill(template, shared, false)), (REFUTES,), false
+        yield self._finished(template, shared, false), (REFUTES,), false
 
-    @property
-    def _clean(self) -> bool:
-        return self.rules.wording == "clean" and self.language == "en"
-
-    def _worded(self, template: str) -> str:
+    def _template(self, kind: Literal[0, 1], shared: _SharedByQueries) -> str:
+        """The question (0) or claim (1) that asks for a fact; one made of its label where there is none."""
+        fact, of = shared.fact, (self.collection.questions, self.collection.claims)[kind]
+        templates = of(fact.property, self.language)
+        if not templates:
+            made_up = MADE_UP[self.language][kind]
+            templates = (made_up.format(label=fact.label, who=self._who, value=OBJECT_SLOT),)
+        template = choose_template(shared.bearer.entity, fact.property, templates)
         return clean_template(template) if self._clean else template
 
-    def _finished(self, template: str, text: str) -> str:
+    def _finished(self, template: str, shared: _SharedByQueries, value: str = "") -> str:
+        text = self._fill(template, shared, value)
         return cleaned(text, template) if self._clean else text
-
-    def _made_up(self, kind: int, label: str) -> str:
-        """A question (0) or claim (1) for a property without templates in the language."""
-        template = MADE_UP[self.language][kind]
-        return template.format(label=label, who=self._who(), value=OBJECT_SLOT)
-
-    def _who(self) -> str:
-        """How a made-up template names the bearer."""
-        if self.collection.qualifier:
-            return f"{NAME_SLOT} ({QUALIFIER_SLOT})"
-        return NAME_SLOT
 
     def _fill(self, template: str, shared: _SharedByQueries, value: str = "") -> str:
         if self.rules.name == "published" and not self.collection.qualifier:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
 from whichone.benchmarks.relations import Account
 from whichone.errors import BadInput, sample
-from whichone.papers.amber.alignment import ValueBook, value_book
-from whichone.papers.amber.collection import NAME_SLOT, OBJECT_SLOT, AmberSet, popularity_gap
-from whichone.papers.amber.distinguishing import USERS, Pipeline, names_naming
+from whichone.papers.amber.alignment import value_book
+from whichone.papers.amber.collection import NAME_SLOT, OBJECT_SLOT, popularity_gap
+from whichone.papers.amber.distinguishing import USERS, Pipeline
 from whichone.papers.amber.instantiate import MADE_UP, TASKS, Instantiation
 from whichone.papers.amber.sets import amber_sets, bearer_pages, property_labels
 
@@ -18,21 +18,21 @@ from whichone.papers.amber.sets import amber_sets, bearer_pages, property_labels
 def check_before(pipeline: Pipeline, where: str) -> Account:
     """Raise on what makes a build senseless, remark on what it will have to do without."""
     account = Account(steps=[], remarks=[])
-    wrong = [
-        *_views(pipeline),
-        *_language(pipeline),
-        *_types(pipeline, account),
-        *_properties(pipeline, account),
-    ]
+    wrong = [*_missing(pipeline), *_types(pipeline, account), *_properties(pipeline, account)]
     if wrong:
         raise BadInput("; ".join(wrong), file=where)
-    _slots(pipeline, account, where)
-    if pipeline.popularity == "none":
+    names = pipeline.tables.names
+    marked = names.filter(names.name.contains(NAME_SLOT) | names.name.contains(OBJECT_SLOT))
+    if slots := sorted({name for (name,) in pipeline.tuples(marked.select("name").limit(100))}):
+        rewritten = "rewritten as the released program does"
+        done = rewritten if pipeline.rules.name == "published" else "filled in as they are"
+        account.remark(f"names that contain a template's slot: {sample(slots)}; they are {done}")
+    if not pipeline.ranked:
         account.remark("there is no popularity: no head, no tail, no gap")
     return account
 
 
-def _views(pipeline: Pipeline) -> Iterator[str]:
+def _missing(pipeline: Pipeline) -> Iterator[str]:
     tables = pipeline.tables
     needed = {"views": tables.views, "links": tables.links}.get(pipeline.popularity)
     if needed is not None and not pipeline.number(needed.limit(1).count()):
@@ -45,31 +45,19 @@ def _views(pipeline: Pipeline) -> Iterator[str]:
         yield "the knowledge base has no link texts, by which --min-name-share weighs names"
     if not pipeline.number(tables.pages.limit(1).count()):
         yield "the knowledge base has no pages (ingest --pages)"
-
-
-def _language(pipeline: Pipeline) -> Iterator[str]:
-    tables = pipeline.tables
-    spoken = names_naming(tables, pipeline.rules, pipeline.language)
-    if pipeline.number(spoken.limit(1).count()):
-        return
-    named = tables.names.filter(tables.names.kind.isin(["label", "alias"]))
-    known = sorted(str(language) for (language,) in pipeline.tuples(named.select("language").distinct()))
-    yield (
-        f"nothing has a name in {pipeline.language!r}, only in {sample(known) or 'no language'} "
-        "(--language names one of them)"
-    )
+    if not pipeline.number(pipeline.naming().limit(1).count()):
+        named = tables.names.filter(tables.names.kind.isin(["label", "alias"]))
+        known = sorted(str(language) for (language,) in pipeline.tuples(named.select("language").distinct()))
+        yield (
+            f"nothing has a name in {pipeline.language!r}, only in {sample(known) or 'no language'} "
+            "(--language names one of them)"
+        )
 
 
 def _types(pipeline: Pipeline, account: Account) -> Iterator[str]:
-    entities = pipeline.tables.entities
-    types = pipeline.collection.types
-    counted = entities.agg(
-        **{
-            f"n{n}": entities.types.contains(t.id).fill_null(False).cast("int64").sum()
-            for n, t in enumerate(types.values())
-        }
-    )
-    counts = next(pipeline.tuples(counted))
+    entities, types = pipeline.tables.entities, pipeline.collection.types
+    kinds = {f"n{n}": entities.types.contains(t.id).fill_null(False) for n, t in enumerate(types.values())}
+    counts = next(pipeline.tuples(entities.agg(**{n: kind.cast("int64").sum() for n, kind in kinds.items()})))
     unknown = [f"{key} ({t.id})" for (key, t), n in zip(types.items(), counts, strict=True) if not n]
     if len(unknown) == len(types):
         yield f"no entity is of a type of the collection: {sample(unknown, 10)}"
@@ -108,20 +96,6 @@ def _properties(pipeline: Pipeline, account: Account) -> Iterator[str]:
         account.remark(f"no fact has the property {', '.join(without)}")
 
 
-def _slots(pipeline: Pipeline, account: Account, where: str) -> None:
-    """Names that contain a slot would be rewritten when a template is filled."""
-    names = pipeline.tables.names
-    marked = names.filter(names.name.contains(NAME_SLOT) | names.name.contains(OBJECT_SLOT))
-    all_names = sorted({name for (name,) in pipeline.tuples(marked.select("name").limit(100))})
-    if not all_names:
-        return
-    said = f"names that contain a template's slot: {sample(all_names)}"
-    if pipeline.rules.name == "published":
-        account.remark(f"{said}; they are rewritten as the released program does")
-    else:
-        account.remark(f"{said}; they are filled in as they are")
-
-
 def print_figure(figure: NameFigure) -> None:
     """A tree of bearers, facts and queries on stdout."""
     from rich.console import Console
@@ -131,8 +105,13 @@ def print_figure(figure: NameFigure) -> None:
     tree = Tree(Text(figure.name, style="bold"))
     for bearer in figure.bearers:
         style = {"head": "bold red", "tail": "bold blue"}.get(bearer.role or "", "bold")
-        style = "bright_black" if bearer.dropped else style
-        branch = tree.add(Text(_heading(bearer), style=style))
+        parts = [f"{bearer.label} ({bearer.entity})", bearer.role]
+        if bearer.popularity is not None:
+            parts.append(f"popularity {bearer.popularity:,.0f}")
+        if bearer.dropped:
+            style = "bright_black"
+            parts.append(f"[{bearer.dropped}]")
+        branch = tree.add(Text(", ".join(filter(None, parts)), style=style))
         for fact in bearer.facts:
             line = f"{fact.label} ({fact.property}): {', '.join(fact.values)}"
             if fact.dropped:
@@ -146,17 +125,6 @@ def print_figure(figure: NameFigure) -> None:
         console = Console(width=max(console.width, 140))
     console.print(tree)
     console.print(Text(figure.verdict))
-
-
-def _heading(bearer: DrawnBearer) -> str:
-    parts = [f"{bearer.label} ({bearer.entity})"]
-    if bearer.role:
-        parts.append(bearer.role)
-    if bearer.popularity is not None:
-        parts.append(f"popularity {bearer.popularity:,.0f}")
-    if bearer.dropped:
-        parts.append(f"[{bearer.dropped}]")
-    return ", ".join(parts)
 
 
 class DrawnFact(msgspec.Struct):
@@ -194,15 +162,26 @@ def draw(pipeline: Pipeline, name: str, where: str) -> NameFigure:
     bearers = _bearers(pipeline)
     if not bearers:
         raise BadInput(f"no two entities of the collection's types are called {name!r}", file=where)
-    gap_failed = _gap_failed(pipeline)
-    if gap_failed:
-        return NameFigure(name, bearers, gap_failed)
+    rules = pipeline.rules
+    if pipeline.ranked:
+        leads = pipeline.relations["leads"].select("first", "second")
+        if (gap := popularity_gap(rules, *next(pipeline.tuples(leads)))) < rules.gap:
+            short = f"no set: the head leads by {gap:.1%}, which is less than {rules.gap:.0%}"
+            return NameFigure(name, bearers, short)
     book = value_book(pipeline)
     labels = property_labels(pipeline, account)
     nothing = Account(steps=[], remarks=[])
     sets = amber_sets(pipeline, book, nothing)
-    _drop_missing(bearers, sets, pipeline)
-    kept = _kept_queries(pipeline, book, sets, nothing)
+    within, pages = {b.entity for s in sets for b in s.bearers}, bearer_pages(pipeline)
+    for bearer in bearers:
+        if bearer.dropped is None and bearer.entity not in within:
+            bearer.role = None
+            more_popular = "a bearer of the same type is more popular"
+            bearer.dropped = more_popular if bearer.entity in pages else "there is no page about it"
+    # The queries of every fact that survives alignment, whether or not the set does.
+    kept: dict[tuple[str | None, str | None], list[str]] = {}
+    for query in Instantiation(pipeline, book, sets, nothing).queries(TASKS):
+        kept.setdefault((query.entity, query.relation), []).append(f"{query.task.upper()}  {query.input}")
     facts = pipeline.relations["bearer_facts"]
     rows = sorted(pipeline.tuples(facts.select("entity", "place", "property", "kind", "value", "listed")))
     held: dict[str, set[str]] = {}
@@ -224,8 +203,7 @@ def draw(pipeline: Pipeline, name: str, where: str) -> NameFigure:
             elif bearer.dropped:
                 drawn.dropped = "its bearer is not in the set"
             elif not drawn.queries:
-                tokens = pipeline.rules.tokens
-                drawn.dropped = f"not in the first {tokens} tokens of a page, or without a name"
+                drawn.dropped = f"not in the first {rules.tokens} tokens of a page, or without a name"
         known = book.value(kind, value)
         drawn.values.append(known.names[0] if known is not None else value)
     return NameFigure(name, bearers, _verdict(bearers, pipeline))
@@ -241,55 +219,18 @@ def _bearers(pipeline: Pipeline) -> list[DrawnBearer]:
     heads = {entity for (entity,) in pipeline.tuples(sets.filter(sets.is_head).select("entity"))}
     for entity, label, popularity, typed, _ in ordered:
         role = None
-        if typed and pipeline.popularity != "none":
+        if typed and pipeline.ranked:
             role = "head" if entity in heads else "tail"
         dropped = None if typed else "of a type that the collection does not have"
         bearers.append(DrawnBearer(entity, label or entity, role, popularity, [], dropped))
     return bearers
 
 
-def _gap_failed(pipeline: Pipeline) -> str | None:
-    if pipeline.popularity == "none":
-        return None
-    first, second = next(pipeline.tuples(pipeline.relations["leads"].select("first", "second")))
-    gap = popularity_gap(pipeline.rules, first, second)
-    if gap >= pipeline.rules.gap:
-        return None
-    return f"no set: the head leads by {gap:.1%}, which is less than {pipeline.rules.gap:.0%}"
-
-
-def _drop_missing(bearers: list[DrawnBearer], sets: Sequence[AmberSet], pipeline: Pipeline) -> None:
-    """Say of each typed bearer that the set lacks why it does."""
-    within = {bearer.entity for amber_set in sets for bearer in amber_set.bearers}
-    pages = bearer_pages(pipeline)
-    for bearer in bearers:
-        if bearer.dropped is None and bearer.entity not in within:
-            bearer.role = None
-            bearer.dropped = (
-                "a bearer of the same type is more popular"
-                if bearer.entity in pages
-                else "there is no page about it"
-            )
-
-
-def _kept_queries(
-    pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
-) -> dict[tuple[str, str], list[str]]:
-    """The queries of every fact that survives alignment, whether or not the set does."""
-    queries = Instantiation(pipeline, book, sets, account).queries(TASKS)
-    kept: dict[tuple[str, str], list[str]] = {}
-    for query in queries:
-        kept.setdefault((query.entity or "", query.relation or ""), []).append(
-            f"{query.task.upper()}  {query.input}"
-        )
-    return kept
-
-
 def _verdict(bearers: list[DrawnBearer], pipeline: Pipeline) -> str:
     queried = [b for b in bearers if any(f.queries for f in b.facts)]
     if len(queried) < 2:
         return f"no set: {len(queried)} bearer keeps a fact, two are needed"
-    if pipeline.popularity != "none" and not any(b.role == "head" for b in queried):
+    if pipeline.ranked and not any(b.role == "head" for b in queried):
         return "no set: the head keeps no fact"
     count = sum(bool(f.queries) for b in queried for f in b.facts)
     typed = sum(b.dropped is None for b in bearers)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from whichone.benchmarks.relations import EXAMPLES, Account, Step
-from whichone.papers.amber import distinguishing
 from whichone.papers.amber.alignment import Aligned, Key, ValueBook, align, tuple_id
 from whichone.papers.amber.collection import (
     AmberBearer,
@@ -61,7 +60,7 @@ def alive(pipeline: Pipeline) -> Table:
     facts = pipeline.relations["distinguishing_facts"]
     ends = facts.group_by("grouped").agg(low=facts.position.min(), high=facts.position.max())
     several = ends.filter(ends.low != ends.high).select("grouped")
-    if pipeline.popularity == "none":
+    if not pipeline.ranked:
         return pipeline.keep("alive", several)
     bearers = pipeline.relations["set_bearers"]
     heads = bearers.filter(bearers.is_head).select("grouped", "entity")
@@ -71,28 +70,35 @@ def alive(pipeline: Pipeline) -> Table:
 
 def candidate_sets(pipeline: Pipeline, account: Account) -> list[CandidateSet]:
     """The sets of the names still alive, sorted by name; bearers and facts in the order of the dump."""
-    living = alive(pipeline)
-    _account_for_living(pipeline, account, living)
+    living, facts = alive(pipeline), pipeline.relations["distinguishing_facts"]
+    facts = facts.semi_join(living, "grouped")
+    if not pipeline.every_set:  # names that cannot become a set go with all their statements
+        name = f"two bearers keep a statement{', the head among them' if pipeline.ranked else ''}"
+        account.after(name, "names", pipeline.count("alive"))
+        account.after(name, "statements", pipeline.number(facts.count()))
     grouped: dict[str, dict[str, CandidateBearer]] = {}
     leads: dict[str, tuple[float, float]] = {}
     bearers = pipeline.relations["set_bearers"].semi_join(living, "grouped").drop("kinds")
     about = pipeline.tables.entities.select("entity", "types", "label")
-    for key, spelling, entity, position, popularity, item, two, head, *rest in pipeline.tuples(
-        bearers.inner_join(about, "entity")
-    ):
-        types, label = rest
-        leads[key] = (item, two)
+    rows = pipeline.tuples(bearers.inner_join(about, "entity"))
+    for key, spelling, entity, position, popularity, first, second, head, types, label in rows:
+        leads[key] = (first, second)
         grouped.setdefault(key, {})[entity] = CandidateBearer(
             position, entity, spelling, label, tuple(types or ()), popularity, head, {}
         )
-    facts = pipeline.relations["distinguishing_facts"].semi_join(living, "grouped")
     facts = facts.select("grouped", "entity", "place", "property", "kind", "value", "unit")
     for key, entity, *fact in pipeline.tuples(facts):
         row = FactRow(*fact)
         grouped[key][entity].facts.setdefault(row.property, []).append(row)
     if "qualifiers" in pipeline.relations:
-        _add_qualifiers(pipeline, grouped)
-    _exact_gap(pipeline, account, grouped, leads)
+        at = {(key, c.position): c for key, members in grouped.items() for c in members.values()}
+        qualified = pipeline.relations["qualifiers"].semi_join(living, "grouped")
+        for key, position, kind, value in pipeline.tuples(
+            qualified.select("grouped", "low", "kind", "value")
+        ):
+            at[key, position].qualifier = (kind, value)
+    if pipeline.ranked:
+        _exact_gap(pipeline, account, grouped, leads)
     sets = [_candidate_set(key, members, pipeline) for key, members in grouped.items()]
     account.after("statements of one bearer and property are one fact", "facts", _number(sets))
     account.after("of these names", "bearers", sum(len(s.bearers) for s in sets))
@@ -102,17 +108,6 @@ def candidate_sets(pipeline: Pipeline, account: Account) -> list[CandidateSet]:
     return sorted(sets, key=lambda candidate: candidate.name)
 
 
-def _add_qualifiers(pipeline: Pipeline, grouped: dict[str, dict[str, CandidateBearer]]) -> None:
-    qualified = pipeline.relations["qualifiers"].semi_join(pipeline.relations["alive"], "grouped")
-    by_position = {
-        (key, candidate.position): candidate
-        for key, members in grouped.items()
-        for candidate in members.values()
-    }
-    for key, position, kind, value in pipeline.tuples(qualified.select("grouped", "low", "kind", "value")):
-        by_position[key, position].qualifier = (kind, value)
-
-
 def _exact_gap(
     pipeline: Pipeline,
     account: Account,
@@ -120,13 +115,8 @@ def _exact_gap(
     leads: dict[str, tuple[float, float]],
 ) -> None:
     """Remove the names that only an engine's rounding let through."""
-    if pipeline.popularity == "none":
-        return
-    rounded = [
-        key
-        for key, (first, second) in leads.items()
-        if popularity_gap(pipeline.rules, first, second) < pipeline.rules.gap
-    ]
+    rules = pipeline.rules
+    rounded = [key for key, lead in leads.items() if popularity_gap(rules, *lead) < rules.gap]
     for key in rounded:
         del grouped[key]
     if rounded:
@@ -134,17 +124,6 @@ def _exact_gap(
         account.after(name, "names", len(grouped)).examples = rounded[:EXAMPLES]
         rows = (f for m in grouped.values() for c in m.values() for f in c.facts.values())
         account.after(name, "statements", sum(map(len, rows)))
-
-
-def _account_for_living(pipeline: Pipeline, account: Account, living: Table) -> None:
-    """Names that cannot become a set go with all their statements."""
-    if pipeline.every_set:
-        return
-    head = "" if pipeline.popularity == "none" else ", the head among them"
-    name = f"two bearers keep a statement{head}"
-    account.after(name, "names", pipeline.count("alive"))
-    facts = pipeline.relations["distinguishing_facts"].semi_join(living, "grouped")
-    account.after(name, "statements", pipeline.number(facts.count()))
 
 
 def _number(sets: list[CandidateSet]) -> int:
@@ -159,15 +138,10 @@ def _candidate_set(key: str, members: dict[str, CandidateBearer], pipeline: Pipe
         candidate.facts = dict(sorted(rows.items(), key=lambda item: item[1][0].place))
     if pipeline.rules.same_name == "exact":
         return CandidateSet(key, ordered)
-    return CandidateSet(_spelling(ordered), ordered)
-
-
-def _spelling(bearers: list[CandidateBearer]) -> str:
-    """How a name is written: as most bearers do, else as the most popular of those bearers does."""
-    counted = Counter(c.spelling for c in bearers)
-    most = max(counted.values())
-    among = [c for c in bearers if counted[c.spelling] == most]
-    return min(among, key=lambda c: (-(c.popularity or 0), c.spelling)).spelling
+    # The name is written as most bearers write it, else as the most popular of those bearers does.
+    times = Counter(c.spelling for c in ordered)
+    name = min(ordered, key=lambda c: (-times[c.spelling], -(c.popularity or 0), c.spelling)).spelling
+    return CandidateSet(name, ordered)
 
 
 def _of_different_types(sets: list[CandidateSet], pipeline: Pipeline, account: Account) -> list[CandidateSet]:
@@ -192,17 +166,6 @@ def _of_different_types(sets: list[CandidateSet], pipeline: Pipeline, account: A
     return sets
 
 
-def bearer_names(pipeline: Pipeline) -> dict[str, tuple[str, ...]]:
-    """Label and aliases of every bearer of a living set, in the order of the dump."""
-    naming = distinguishing.names_naming(pipeline.tables, pipeline.rules, pipeline.language)
-    bearers = pipeline.relations["set_bearers"].semi_join(pipeline.relations["alive"], "grouped")
-    borne = naming.semi_join(bearers, naming.bearer == bearers.entity)
-    all_names: dict[str, list[tuple[int, str]]] = {}
-    for entity, place, name in pipeline.tuples(borne.select("bearer", "place", "name")):
-        all_names.setdefault(entity, []).append((place, name))
-    return {entity: tuple(name for _, name in sorted(rows)) for entity, rows in all_names.items()}
-
-
 Facts = dict[Key, tuple[AmberValue, ...]]
 
 
@@ -212,14 +175,17 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
     facts = _facts(candidates, book, account)
     stated = align(facts, pipeline.engine, pipeline.pages(), pipeline.rules)
     pages = bearer_pages(pipeline)
-    names = bearer_names(pipeline)
+    living = pipeline.relations["set_bearers"].semi_join(pipeline.relations["alive"], "grouped")
+    naming, names = pipeline.naming(), dict[str, list[str]]()
+    borne = naming.semi_join(living, naming.bearer == living.entity).select("bearer", "place", "name")
+    for entity, _, name in pipeline.tuples(borne.order_by("bearer", "place", "name")):
+        names.setdefault(entity, []).append(name)
     labels = property_labels(pipeline, account)
     lost = account.step("the bearer has a page", "bearers")
     placed = account.step("the bearer has a page", "facts")
     aligned = account.step(f"a value stands in the first {pipeline.rules.tokens} tokens of a page", "facts")
-    ranked = pipeline.popularity != "none"
-    head = ", the head among them" if ranked else ""
-    whole = account.step(f"two bearers keep a fact{head}", "names")
+    ranked = pipeline.ranked
+    whole = account.step(f"two bearers keep a fact{', the head among them' if ranked else ''}", "names")
     left = account.step("of these names", "facts")
     sets = []
     for candidate in candidates:
@@ -240,7 +206,7 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
                     label=c.label or c.spelling,
                     popularity=c.popularity,
                     is_head=c.is_head,
-                    names=names.get(c.entity, ()),
+                    names=tuple(names.get(c.entity, ())),
                     types=c.types,
                     tuples=tuples,
                     pages=pages[c.entity],
@@ -312,13 +278,10 @@ def bearer_pages(pipeline: Pipeline) -> dict[str, tuple[PageRef, ...]]:
     bearers = pipeline.relations["set_bearers"].semi_join(pipeline.relations["alive"], "grouped")
     pages = pipeline.pages()
     pages = pages.semi_join(bearers, "entity").select("entity", "position", "page", "title")
-    all_pages: dict[str, list[tuple[int, PageRef]]] = {}
-    for entity, position, page, title in pipeline.tuples(pages):
-        all_pages.setdefault(entity, []).append((position, PageRef(page, title)))
-    return {
-        entity: tuple(ref for _, ref in sorted(rows, key=lambda row: row[0]))
-        for entity, rows in all_pages.items()
-    }
+    refs: dict[str, tuple[PageRef, ...]] = {}
+    for entity, _, page, title in pipeline.tuples(pages.order_by("entity", "position")):
+        refs[entity] = (*refs.get(entity, ()), PageRef(page, title))
+    return refs
 
 
 def property_labels(pipeline: Pipeline, account: Account) -> dict[str, str]:
@@ -341,49 +304,48 @@ def property_labels(pipeline: Pipeline, account: Account) -> dict[str, str]:
 
 def relational_steps(pipeline: Pipeline, account: Account) -> None:
     """Steps for the filters that ran inside the engine, with a few of what they removed."""
-    relations = pipeline.relations
-    if pipeline.rules.min_name_share:
+    relations, qualifier = pipeline.relations, pipeline.collection.qualifier
+
+    def names(relation: str) -> int:
+        return pipeline.number(relations[relation].grouped.nunique())
+
+    def examples(removed: Table, columns: list[str], pattern: str) -> list[str]:
+        some = removed.select(*columns).distinct().order_by(columns).limit(EXAMPLES)
+        return [pattern.format(*row) for row in pipeline.tuples(some)]
+
+    borne = "used_namings" if "used_namings" in relations else "namings"
+    if borne == "used_namings":
+        account.after("repeated", "names", names("namings"))
         share = f"{pipeline.rules.min_name_share:.1%} of the links to the bearer use the name"
-        account.after("repeated", "names", pipeline.number(relations["namings"].grouped.nunique()))
-        borne = pipeline.number(relations["used_namings"].grouped.nunique())
-        used = account.after(share, "names", borne)
-        gone = relations["namings"].anti_join(relations["used_namings"], ["grouped", "bearer"])
-        used.examples = _texts(pipeline, gone, ["name", "bearer"], "{}: {}")
-    known = "" if pipeline.popularity == "none" else f" that have {pipeline.popularity}"
-    shared = account.step(f"two or more bearers of the collection's types{known}", "names")
-    shared.kept = pipeline.count("shared_names")
-    borne = relations.get("used_namings", relations["namings"])
-    shared.removed = pipeline.number(borne.grouped.nunique()) - shared.kept
-    gone = borne.anti_join(relations["shared_names"], "grouped")
-    shared.examples = _texts(pipeline, gone, ["grouped"], "{}")
-    if pipeline.popularity != "none":
-        gap = account.step(
-            f"the head leads by {pipeline.rules.gap:.0%} ({pipeline.rules.gap_scale})", "names"
-        )
-        sets, leads = relations["set_bearers"], relations["leads"]
-        gap.kept = pipeline.number(sets.grouped.nunique())
-        gap.removed = pipeline.count("leads") - gap.kept
-        gap.examples = _texts(pipeline, leads.anti_join(sets, "grouped"), ["grouped"], "{}")
-    facts = relations["bearer_facts"]
-    if pipeline.collection.qualifier:
-        facts = facts.filter(facts["property"] != pipeline.collection.qualifier)
-    listed = account.step("the property is listed for the bearer's type", "statements")
-    listed.kept = pipeline.number(facts.filter(facts.listed).count())
-    listed.removed = pipeline.number(facts.count()) - listed.kept
-    columns = ["grouped", "entity", "property"]
-    listed.examples = _texts(pipeline, facts.filter(~facts.listed), columns, "{}: {} {}")
-    if pipeline.collection.qualifier:
-        step = account.step(f"{pipeline.collection.qualifier} tells the bearer apart", "statements")
-        step.kept = pipeline.count("distinguishing_facts")
-        step.removed = listed.kept - step.kept
+        gone = relations["namings"].anti_join(relations[borne], ["grouped", "bearer"])
+        account.after(share, "names", names(borne)).examples = examples(gone, ["name", "bearer"], "{}: {}")
+    known = f" that have {pipeline.popularity}" if pipeline.ranked else ""
+    gone = relations[borne].anti_join(relations["shared_names"], "grouped")
+    kept = pipeline.count("shared_names")
+    account.step(
+        f"two or more bearers of the collection's types{known}", "names", kept, names(borne) - kept,
+        examples(gone, ["grouped"], "{}"),
+    )  # fmt: skip
+    if pipeline.ranked:
+        kept = names("set_bearers")
+        gone = relations["leads"].anti_join(relations["set_bearers"], "grouped")
+        account.step(
+            f"the head leads by {pipeline.rules.gap:.0%} ({pipeline.rules.gap_scale})", "names", kept,
+            pipeline.count("leads") - kept, examples(gone, ["grouped"], "{}"),
+        )  # fmt: skip
+    facts, columns = relations["bearer_facts"], ["grouped", "entity", "property"]
+    if qualifier:
+        facts = facts.filter(facts["property"] != qualifier)
+    listed, kept = pipeline.number(facts.filter(facts.listed).count()), pipeline.count("distinguishing_facts")
+    account.step(
+        "the property is listed for the bearer's type", "statements", listed,
+        pipeline.number(facts.count()) - listed, examples(facts.filter(~facts.listed), columns, "{}: {} {}"),
+    )  # fmt: skip
+    if qualifier:
+        account.step(f"{qualifier} tells the bearer apart", "statements", kept, listed - kept)
         return
-    single = account.step("no other bearer of the name has the property", "statements")
-    single.kept = pipeline.count("distinguishing_facts")
-    single.removed = listed.kept - single.kept
-    held = facts.filter(facts.listed).semi_join(relations["shared_properties"], ["grouped", "property"])
-    single.examples = _texts(pipeline, held, columns, "{}: {} {}, which others have")
-
-
-def _texts(pipeline: Pipeline, relation: Table, columns: list[str], pattern: str) -> list[str]:
-    some = relation.select(*columns).distinct().order_by(columns).limit(EXAMPLES)
-    return [pattern.format(*row) for row in pipeline.tuples(some)]
+    gone = facts.filter(facts.listed).semi_join(relations["shared_properties"], ["grouped", "property"])
+    account.step(
+        "no other bearer of the name has the property", "statements", kept, listed - kept,
+        examples(gone, columns, "{}: {} {}, which others have"),
+    )  # fmt: skip
