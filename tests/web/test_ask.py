@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 from campaigns import as_person
 from leaderboards import make_board
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.testclient import TestClient
 from web_server import opened, text_of
 
 import whichone
 from whichone.web import ask
 from whichone.web.ask import marked
+from whichone.web.limits import Buckets
 from whichone.web.search_service import make_search_app
 from whichone.web.web_site import Settings
 
@@ -60,13 +63,36 @@ def test_what_does_not_say_enough_is_asked_back_and_the_answer_decides(client: A
 
 
 def test_the_landing_page_has_the_box_and_questions_that_work(client: Any) -> None:
-    page = client.get("/").text
-    links = re.findall(r'href="(/ask\?q=[^"]+)"', page)
+    client.get("/ask", params={"q": "Kim Park"})  # now the passages are indexed
+    links = re.findall(r'href="(/ask\?q=[^"]+)"', client.get("/").text)
     assert len(links) == 4
-    for link in links:
-        answer = client.get(link.replace("&amp;", "&"))
-        assert answer.status_code == 200
-        assert 'class="believed"' in answer.text
+    pages = [client.get(link.replace("&amp;", "&")).text for link in links]
+    assert all('class="believed"' in page for page in pages)
+    assert ["It would ask back:" in page for page in pages] == [False, False, False, True]
+
+
+def test_reasons_are_words_that_can_be_read() -> None:
+    words = {"musician": "musician", "plai": "playing", "born": "born", "in": "in"}
+    said = [
+        "is a athlete or person; the question asks for sports team",
+        "is a person or politic, not what one asks for instrument or genre",
+        "says musician, plai, jazz", "says born, born in", "says comedi", "says nothing of it",
+        "shares words with the question (BM25 0.87)", "closest sentence (0.71): He plays (well).",
+    ]  # fmt: skip
+    assert ask._readable(said, words) == [
+        "fits what is asked (sports team)", "does not fit what is asked (instrument or genre)",
+        "says “musician”, “playing”", "says “born in”", "says something of it", "says nothing of it",
+        "shares words with the question", "closest sentence: He plays (well).",
+    ]  # fmt: skip
+
+
+def test_where_nothing_speaks_the_page_says_so(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from whichone.namesake import Namesake
+    from whichone.retrieval.namesake.asking import Candidate, Resolution
+
+    bearers = (Candidate("a", "Kim Park (a)", 0.6), Candidate("b", "Kim Park (b)", 0.4))
+    monkeypatch.setattr(Namesake, "resolve", lambda self, text, **_: Resolution(text, "Kim Park", bearers))
+    assert "Nothing in the question decides" in client.get("/ask", params={"q": "Kim Park?"}).text
 
 
 def test_texts_of_visitors_and_of_passages_are_escaped(client: Any) -> None:
@@ -88,16 +114,37 @@ def test_a_visitor_may_not_ask_without_end(settings: Settings) -> None:
     with opened(settings, public=True, login=True) as client:
         asked = [client.get("/ask", params={"q": f"Kim Park {n}"}).status_code for n in range(25)]
         assert asked[0] == 200 and asked[-1] == 429
-        assert client.get("/ask", params={"q": "x" * 501}).status_code == 404
         assert client.get("/ask").status_code == 200  # the page itself costs nothing
+        reader = as_person(client, "r", "reader")
+        assert client.get("/ask", params={"q": "Kim Park"}, headers=reader).status_code == 200
+        long = client.get("/ask", params={"q": "x" * 501}, headers=reader)
+        assert long.status_code == 422 and "at most 500 characters" in long.text
 
 
 def test_only_so_many_are_answered_at_a_time(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ask, "_PATIENCE", 0.01)
-    with ask.a_turn(), ask.a_turn():
-        assert client.get("/ask", params={"q": "Kim Park"}).status_code == 503
+    turns, nobody = client.app.state.turns, Request({"type": "http"})
+    with turns.taken(nobody):
+        with pytest.raises(HTTPException, match="503"), turns.taken(nobody):
+            pass
+        assert client.get("/ask").status_code == 200
+        with turns.taken(nobody, "a person"):  # visitors without a link leave room for those who have one
+            assert client.get("/ask", params={"q": "Kim Park"}).status_code == 503
     monkeypatch.undo()
     assert client.get("/ask", params={"q": "Kim Park"}).status_code == 200
+
+
+def test_all_visitors_together_have_a_limit_that_those_with_a_link_do_not_share() -> None:
+    turns = ask.Turns()
+    turns._visitors = Buckets(0.0, 3)
+    for n in range(3):
+        with turns.taken(Request({"type": "http", "client": (f"192.0.2.{n}", 1)})):
+            pass
+    other = Request({"type": "http", "client": ("192.0.2.9", 1)})
+    with pytest.raises(HTTPException, match="429"), turns.taken(other):
+        pass
+    with turns.taken(other, "a person"):
+        pass
 
 
 def test_passages_of_a_hidden_benchmark_are_not_asked(client: Any, key: str) -> None:
@@ -150,3 +197,24 @@ def test_the_api_has_a_page(service: TestClient) -> None:
     assert "curl -H &#39;Authorization: Bearer TOKEN&#39; --json" in page
     assert not re.search(r"<script(?![^>]*src=\"/assets)", page)
     assert "Where is Ada Park?" in page
+    assert "<code>texts</code>" in page and "`" not in page
+    assert not re.findall(r"<td></td>|<td>–</td>", page), "every field has a meaning"
+    for pre in re.finditer("<pre>", page):
+        assert 'class="scroll"' in page[pre.start() - 120 : pre.start()]
+
+
+def test_a_browser_is_refused_by_pages(service: TestClient) -> None:
+    doors = service.app.state.doors  # type: ignore[attr-defined]
+    service.post("/enter", data={"token": doors.token("search")})
+    browser = {"accept": "text/html,*/*"}
+    asked = [service.get("/", params={"q": "Ada Park"}, headers=browser) for _ in range(22)]
+    assert asked[-1].status_code == 429
+    refused = [
+        asked[-1],
+        service.get("/nowhere", headers=browser),
+        service.get("/", params={"q": "x" * 600}, headers=browser),
+    ]
+    for answer, status in zip(refused, (429, 404, 422), strict=True):
+        assert answer.status_code == status
+        assert "Back to Search" in answer.text and 'role="alert"' in answer.text
+    assert service.get("/nowhere").json() == {"detail": "Not Found"}

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from whichone.versions import versions
 from whichone.web import access
 from whichone.web.annotation import annotation_routes as annotation
-from whichone.web.ask import Askers
+from whichone.web.ask import Askers, Turns
 from whichone.web.ask import router as ask_router
 from whichone.web.boards import board_routes as boards
 from whichone.web.boards.board_worker import Scorer
@@ -103,7 +103,7 @@ def make_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         lifespan=life,
     )
-    app.state.site, app.state.scorer, app.state.askers = site, scorer, askers
+    app.state.site, app.state.scorer, app.state.askers, app.state.turns = site, scorer, askers, Turns()
     app.state.templates = template_environment()
     rooms = (annotation.router, study.router, explorer.router, boards.router, ask_router,
              access.router, router)  # fmt: skip
@@ -141,7 +141,7 @@ async def _refusal(request: Request, error: Exception) -> Response:
         what = "the server's disk is full" if isinstance(error, OSError) else str(error)
         status, headers = 503, {"retry-after": "60"}
         message = f"{what}. What you sent was not kept; try again in a minute"
-    elif isinstance(error, RequestValidationError) and not of_api:
+    elif isinstance(error, RequestValidationError) and not of_api and error.errors()[0]["loc"][0] == "path":
         status, message = 404, "there is no such page"  # its address cannot be
     else:
         status, message, headers = refused(error)

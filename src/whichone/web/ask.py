@@ -1,5 +1,6 @@
 """The box: who each system thinks a visitor's question means, why, and what it hands over."""
 
+import contextlib
 import functools
 import re
 import threading
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+import Stemmer
 from fastapi import APIRouter, Query
 from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
@@ -30,6 +32,7 @@ from whichone.text.normalisers import stop_words
 from whichone.web.boards.board import hidden_benchmarks
 from whichone.web.explorer import explorer_views, listing
 from whichone.web.explorer.explorer_index import NotReady
+from whichone.web.limits import Buckets
 from whichone.web.pages import may_read, or_not_found, show, visitor
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.web_site import Site, site_of
@@ -37,21 +40,34 @@ from whichone.web.web_site import Site, site_of
 LONGEST = 500  # Letters of a question that is taken
 HITS = 3
 _PATIENCE = 2.0  # Seconds to wait for a turn, and for an index that is being made
-_LARGEST = 200_000  # Passages of a corpus that is indexed when somebody first asks
+_LARGEST = 200_000  # Passages of a corpus that is indexed when somebody first comes
 _OPEN = 4
 _MOST_OTHERS = 6
 Search = Callable[[str, int], Sequence[Hit]]
-_turns = threading.BoundedSemaphore(2)  # Questions that are worked on at a time, whoever asks
 
 
-@contextmanager
-def a_turn() -> Iterator[None]:
-    if not _turns.acquire(timeout=_PATIENCE):
-        raise HTTPException(503, "many are asking just now", {"retry-after": "3"})
-    try:
-        yield
-    finally:
-        _turns.release()
+class Turns:
+    """How often may be asked, by one person or address and by all visitors without a link, and how many at a time.
+
+    Two questions are worked on at a time, of visitors without a link one: they cannot lock out who has one.
+    """
+
+    def __init__(self) -> None:
+        self._own, self._visitors = Buckets(1.0, 20), Buckets(5.0, 100)
+        self._free, self._for_visitors = threading.BoundedSemaphore(2), threading.BoundedSemaphore(1)
+
+    @contextmanager
+    def taken(self, request: Request, person: str = "") -> Iterator[None]:
+        """A turn for a person, or for an address where nobody is known."""
+        address = f"host {request.client.host if request.client else ''}"
+        if not self._own.take(person or address) or not (person or self._visitors.take("all")):
+            raise HTTPException(429, "too many questions; wait a moment", {"retry-after": "5"})
+        with contextlib.ExitStack() as held:
+            for turns in (self._free,) if person else (self._for_visitors, self._free):
+                if not turns.acquire(timeout=_PATIENCE):
+                    raise HTTPException(503, "many are asking just now", {"retry-after": "3"})
+                held.callback(turns.release)
+            yield
 
 
 # What words of a question a passage has, by their beginnings.
@@ -93,29 +109,37 @@ class Asker:
     def __init__(self, namesake: Namesake, others: Mapping[str, Search] | None = None) -> None:
         own: dict[str, Search] = {"namesake": namesake.search, "BM25": namesake.by_words}
         self._namesake, self._systems = namesake, own | dict(others or {})
+        self.open_question: str | None = None
+        """A question to click on that one is asked back to."""
+        self._stems = Stemmer.Stemmer(namesake.describe()["bm25"]["stemmer"])
+
+    def first_open(self, questions: Iterable[str]) -> str | None:
+        """The first question that says too little, so that one is asked back."""
+        return next((q for q in questions if self._namesake.resolve(q).question), None)
 
     def answer(self, text: str, said: str = "") -> dict[str, Any]:
         """Who is meant and how likely, with reasons, and the first passages of each system."""
         self._namesake.refresh()
         believed = self._namesake.resolve(text, answer=said)
+        name, wider = believed.name or "", f"{text} {said}".strip()
+        found = {system: search(wider, HITS) for system, search in self._systems.items()}
+        words = self._by_stem([wider, *(h.passage.text for hits in found.values() for h in hits)])
         bearers = [
             {
                 "id": b.id, "title": b.title, "probability": b.probability,
                 "what": next((b.attributes[k] for k in ("is", "title") if b.attributes.get(k)), ""),
-                "reasons": [("for", r) for r in _readable(b.speaks_for, text)]
-                + [("against", r) for r in _readable(b.speaks_against, text)],
+                "reasons": [("for", r) for r in _readable(b.speaks_for, words)]
+                + [("against", r) for r in _readable(b.speaks_against, words)],
             }
             for b in believed.bearers[:8]
         ]  # fmt: skip
         nobody = max(0.0, 1 - sum(b.probability for b in believed.bearers)) if bearers else 0.0
-        name, wider = believed.name or "", f"{text} {said}".strip()
         places = {b.id: n for n, b in enumerate(believed.bearers)}
         systems = []
-        for system, search in self._systems.items():
-            passages = [hit.passage for hit in search(wider, HITS)]
+        for system, returned in found.items():
             hits = [
                 {"title": p.title, "text": marked(p.text, wider, name), "about": p.entity or p.page}
-                for p in passages
+                for p in (hit.passage for hit in returned)
             ]
             systems.append({"name": system, "hits": hits, **_against(hits, places)})
         return {
@@ -123,17 +147,33 @@ class Asker:
             "sure": believed.resolvable, "question": believed.question, "systems": systems,
         }  # fmt: skip
 
+    def _by_stem(self, texts: Iterable[str]) -> dict[str, str]:
+        """A word for each stem, the first one in the texts."""
+        words: dict[str, str] = {}
+        for word in (w for text in texts for w in _WORD.findall(text.lower())):
+            words.setdefault(self._stems.stemWord(fold(word)), word)
+        return words
 
-def _readable(reasons: Iterable[str], question: str) -> list[str]:
-    """Reasons with the question's own words in place of their stems."""
-    words = [fold(w) for w in _WORD.findall(question)]
+
+_KIND = re.compile(r"is an? .*?(?:; the question asks for|(, not what one asks for)) (.*)")
+
+
+def _readable(reasons: Iterable[str], words: Mapping[str, str]) -> list[str]:
+    """Reasons for readers: words in place of their stems, what is asked for in place of kinds of things."""
     readable = []
     for reason in reasons:
-        if reason.startswith("says ") and not reason.startswith("says nothing"):
-            stems = reason.removeprefix("says ").split(", ")
-            found = [next((w for w in words if w[:3] == fold(s)[:3]), s) for s in stems]
-            reason = "says " + ", ".join(f"“{word}”" for word in dict.fromkeys(found))
-        readable.append(re.sub(r" \(BM25 [\d.]+\)$", "", reason))
+        if kind := _KIND.fullmatch(reason):
+            reason = f"{'does not fit' if kind[1] else 'fits'} what is asked ({kind[2]})"
+        elif reason.startswith("says ") and not reason.startswith("says nothing"):
+            phrases = [phrase.split() for phrase in reason.removeprefix("says ").split(", ")]
+            known = [" ".join(words[s] for s in p) for p in phrases if all(s in words for s in p)]
+            shown = [w for w in known if not any(w != other and w in other for other in known)]
+            reason = (
+                "says " + ", ".join(f"“{w}”" for w in dict.fromkeys(shown))
+                if shown
+                else "says something of it"
+            )
+        readable.append(re.sub(r" \((?:BM25 )?[\d.]+\)", "", reason))
     return readable
 
 
@@ -165,8 +205,8 @@ class Askers:
         self._lock = threading.Lock()
         self._made: OrderedDict[str, Future[Asker]] = OrderedDict()
 
-    def of(self, site: Site, served: ServedBenchmark) -> Asker | None:
-        """None where the corpus is large and nobody has indexed it."""
+    def of(self, site: Site, served: ServedBenchmark, *, wait: bool = True) -> Asker | None:
+        """None where the corpus is large and nobody has indexed it, or where it is not to be waited for."""
         corpus = served.corpus
         with self._lock:
             known = self._made.get(corpus.hash)
@@ -174,16 +214,26 @@ class Askers:
                 indexes = dict(_indexes(site, corpus.hash))
                 if not indexes and len(corpus) > _LARGEST:
                     return None
-                known = self._made[corpus.hash] = self._worker.submit(self._open, served, indexes)
+                known = self._made[corpus.hash] = self._worker.submit(self._open, site, served, indexes)
             self._made.move_to_end(corpus.hash)
             while len(self._made) > _OPEN:
                 self._made.popitem(last=False)
         try:
-            return known.result(_PATIENCE)
+            return known.result(_PATIENCE if wait else 0)
         except NotYet:
+            if not wait:
+                return None
             raise NotReady(f"the passages of {served.name} are being indexed, once") from None
 
-    def _open(self, served: ServedBenchmark, indexes: Mapping[str, Path]) -> Asker:
+    def examples(self, site: Site, served: ServedBenchmark) -> list[str]:
+        """A few questions to click on; once the passages are indexed, one more that asks back."""
+        asker = self.of(site, served, wait=False)
+        return [
+            *explorer_views.example_questions(site, served),
+            *([asker.open_question] if asker and asker.open_question else []),
+        ]
+
+    def _open(self, site: Site, served: ServedBenchmark, indexes: Mapping[str, Path]) -> Asker:
         ours = [p for p in indexes.values() if _made_by(p) == "namesake"]
         if not ours:
             built = NamesakeRetriever.over(served.corpus, self._cache, encoder="none")
@@ -194,7 +244,10 @@ class Askers:
             name: functools.partial(_search, open_index_folder(indexes[name]), corpus)
             for name in others[:_MOST_OTHERS]
         }
-        return Asker(Namesake.open(ours[0]), searches)
+        asker = Asker(Namesake.open(ours[0]), searches)
+        with contextlib.suppress(NotReady):
+            asker.open_question = asker.first_open(explorer_views.short_questions(site, served))
+        return asker
 
     def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)
@@ -267,15 +320,13 @@ def ask(
     served = next((s for s in listed if s.key == b), None) if b else next(iter(listed), None)
     served = or_not_found(served, "benchmark to ask")
     text, answer, before = q.strip(), None, None
+    askers: Askers = request.app.state.askers
     if text:
-        key = person.id if person else f"host {request.client.host if request.client else ''}"
-        if not site.asks.take(key) or not site.asks.take("everybody"):
-            raise HTTPException(429, "too many questions; wait a moment", {"retry-after": "5"})
-        with a_turn():
-            asker = request.app.state.askers.of(site, served)
+        with request.app.state.turns.taken(request, person.id if person else ""):
+            asker = askers.of(site, served)
             answer = asker.answer(text, said.strip()) if asker else None
             before = asked_before(site, served, text) if answer else None
     return show(
         request, "ask.html", served=served, listed=listed, q=text, answer=answer, before=before,
-        examples=explorer_views.example_questions(site, served), action="/ask",
+        examples=askers.examples(site, served) if not answer else [], action="/ask",
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """An index of `namesake` as an HTTP service: search, updates, health and metrics, with tokens."""
 
 import json
+import re
 import threading
 import time
 from collections import Counter, deque
@@ -11,7 +12,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from fastapi import Depends, FastAPI, Query
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from pydantic import BaseModel, Field
+from markupsafe import Markup, escape
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
@@ -19,8 +21,8 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from whichone.errors import UsageError
 from whichone.namesake import Hit, Namesake
 from whichone.versions import versions
-from whichone.web.ask import LONGEST, Asker, a_turn
-from whichone.web.limits import REFUSED, Buckets, Guard, refused
+from whichone.web.ask import LONGEST, Asker, Turns
+from whichone.web.limits import REFUSED, Guard, refused
 from whichone.web.pages import asset_response, template_environment
 from whichone.web.web_site import LOOPBACK, Settings, Tokens, secret_in
 
@@ -33,40 +35,56 @@ LONGEST_QUESTION = 10_000
 MOST_QUESTIONS = 1_000
 
 
-class Asked(BaseModel):
+class _Body(BaseModel):
+    """What is sent as JSON; the page of the API says of each field what stands below it here."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class Asked(_Body):
     """A question, or several."""
 
     text: str | None = Field(None, max_length=LONGEST_QUESTION, examples=["Where is Ada Park?"])
+    """One question; send either this or `texts`."""
     texts: list[Annotated[str, Field(max_length=LONGEST_QUESTION)]] | None = Field(
         None, max_length=MOST_QUESTIONS
     )
+    """Several questions, each of which gets a list of its own."""
     k: int = Field(5, ge=1, le=1000)
+    """How many passages to return for a question."""
     filter: dict[str, Any] | None = Field(None, examples=[{"tenant": "acme"}])
-    """Applied before anything is ranked."""
+    """Values of fields that passages must have, applied before anything is ranked."""
 
 
-class Unsure(BaseModel):
+class Unsure(_Body):
     """A question whose name is to be resolved, and what was answered when it was asked back."""
 
     text: str = Field(max_length=LONGEST_QUESTION, examples=["Where was Ada Park born?"])
+    """The question."""
     answer: str = Field("", max_length=LONGEST_QUESTION)
+    """What somebody said to the question that came back."""
     filter: dict[str, Any] | None = None
+    """Values of fields that passages must have."""
 
 
-class Added(BaseModel):
-    """Passages with id, title, text, entity and any further fields; names with id, name, aliases."""
+class Added(_Body):
+    """Passages and names to add."""
 
     passages: list[dict[str, Any]] = Field(
         [], examples=[[{"id": "7", "title": "Ada Park", "text": "Ada Park works in Legal."}]]
     )
+    """Records with `id`, `title`, `text`, `entity` and any further fields."""
     names: list[dict[str, Any]] = []
+    """Records with `id`, `name` and `aliases`."""
 
 
-class Removed(BaseModel):
+class Removed(_Body):
     """Passages or pages by id, or all that is about an entity."""
 
     ids: list[str] = Field([], examples=[["7"]])
+    """Ids of passages, or of pages with all their passages."""
     entity: str | None = None
+    """The entity whose passages all go."""
 
 
 class Metrics:
@@ -128,7 +146,10 @@ class Doors:
 
     def may_look(self, cookie: str) -> bool:
         """Whether the page may be shown; a cookie opens nothing but that."""
-        return self._public or self._tokens.link(cookie) in _RIGHTS["search"]
+        return self._public or self.has_token(cookie)
+
+    def has_token(self, cookie: str) -> bool:
+        return self._tokens.link(cookie) in _RIGHTS["search"]
 
 
 def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
@@ -175,7 +196,8 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
 
     @app.get("/search", dependencies=searching)
     def search_by_address(
-        q: Annotated[str, Query(max_length=LONGEST_QUESTION)], k: Annotated[int, Query(ge=1, le=1000)] = 5
+        q: Annotated[str, Query(max_length=LONGEST_QUESTION, description="The question.")],
+        k: Annotated[int, Query(ge=1, le=1000, description="How many passages to return.")] = 5,
     ) -> dict[str, Any]:
         """The same for one question without a filter."""
         namesake.refresh()
@@ -214,7 +236,7 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
         """For Prometheus."""
         return metrics.text(len(namesake))
 
-    asker, asks = Asker(namesake), Buckets(1.0, 20)
+    asker, turns = Asker(namesake), Turns()
     shared = {
         "person": None, "contact": settings.contact, "form_token": "",
         "rooms": [("/", "Search"), ("/docs", "API")],
@@ -230,13 +252,12 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
         said: Annotated[str, Query(max_length=LONGEST)] = "",
     ) -> Response:  # fmt: skip
         """A question, typed: who is meant, and what is handed over."""
-        if not doors.may_look(request.cookies.get(_COOKIE, "")):
+        cookie = request.cookies.get(_COOKIE, "")
+        if not doors.may_look(cookie):
             return page("search.html", request, 401, open=False, q="", answer=None)
         answer = None
         if text := q.strip():
-            if not asks.take("everybody"):
-                raise HTTPException(429, "too many questions; wait a moment", {"retry-after": "5"})
-            with a_turn():
+            with turns.taken(request, "who has the token" if doors.has_token(cookie) else ""):
                 answer = asker.answer(text, said.strip())
         return page("search.html", request, open=True, q=text, answer=answer)
 
@@ -264,8 +285,17 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
         metrics.add(path, response.status_code, time.perf_counter() - began)
         return response
 
+    async def refusal(request: Request, error: Exception) -> Response:
+        """As a page for a browser; as JSON for programs."""
+        status, message, headers = refused(error)
+        if "text/html" not in request.headers.get("accept", ""):
+            return JSONResponse({"detail": message}, status, headers)
+        response = page("refusal.html", request, status, code=status, message=message)
+        response.headers.update(headers or {})
+        return response
+
     for kind in REFUSED:
-        app.add_exception_handler(kind, _refusal)
+        app.add_exception_handler(kind, refusal)
     app.add_middleware(
         Guard,
         hosts=(*LOOPBACK, *settings.hosts) if settings.loopback else settings.hosts,
@@ -284,10 +314,11 @@ def api_calls(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
             named = content.get("application/json", {}).get("schema", {}).get("$ref", "")
             schema = schemas.get(named.rpartition("/")[2], {})
             fields = [
-                (name, _kind(field), field.get("description", ""))
+                (name, _kind(field), _with_code(field.get("description", "")))
                 for name, field in schema.get("properties", {}).items()
             ] + [
-                (p["name"], _kind(p["schema"]), p.get("description", "")) for p in call.get("parameters", [])
+                (p["name"], _kind(p["schema"]), _with_code(p.get("description", "")))
+                for p in call.get("parameters", [])
             ]
             examples = {
                 name: field["examples"][0]
@@ -297,9 +328,14 @@ def api_calls(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
             body = f" --json '{json.dumps(examples)}'" if method == "post" else ""
             secret = " -H 'Authorization: Bearer TOKEN'" if call.get("security") else ""
             yield {
-                "method": method.upper(), "path": path, "about": call.get("description", ""),
+                "method": method.upper(), "path": path, "about": _with_code(call.get("description", "")),
                 "fields": fields, "example": f"curl{secret}{body} ADDRESS{path}",
             }  # fmt: skip
+
+
+def _with_code(text: str) -> Markup:
+    """What stands between backticks as code."""
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _kind(schema: dict[str, Any]) -> str:
@@ -317,11 +353,6 @@ def _shown(hit: Hit) -> dict[str, Any]:
         "entity": hit.passage.entity,
         "fields": dict(hit.fields),
     }
-
-
-async def _refusal(request: Request, error: Exception) -> Response:
-    status, message, headers = refused(error)
-    return JSONResponse({"detail": message}, status, headers)
 
 
 def serve_search(index: str | Path, settings: Settings) -> None:

@@ -349,8 +349,6 @@ class Site:
     writes: Buckets
     passages: PassageCache
     tries: Buckets = field(default_factory=lambda: Buckets(0.5, 20))
-    asks: Buckets = field(default_factory=lambda: Buckets(1.0, 20))
-    """Questions of visitors: a search costs more than a page."""
     campaigns: dict[str, tuple[Row, Plan]] = field(default_factory=dict)
     hidden: tuple[object, frozenset[str]] | None = None
     """The benchmarks that are not shown, with what they were computed from."""

@@ -90,7 +90,7 @@ def _box(request: Request) -> tuple[str, list[str]] | None:
     served = next(iter(open_to(request)), None)
     try:
         if served is not None:
-            return served.key, explorer_views.example_questions(site_of(request), served)
+            return served.key, request.app.state.askers.examples(site_of(request), served)
     except NotReady:
         pass
     return None

@@ -273,7 +273,7 @@ def example(site: Site, served: ServedBenchmark, best: ServedRun, worst: ServedR
 
 
 def example_questions(site: Site, served: ServedBenchmark) -> list[str]:
-    """A few questions to click on, the last of them too short to know who is meant."""
+    """A few questions to click on."""
     return _example_questions(site.folder.benchmark_index(served))
 
 
@@ -281,6 +281,13 @@ def example_questions(site: Site, served: ServedBenchmark) -> list[str]:
 def _example_questions(benchmark: Path) -> list[str]:
     with listing.opened(benchmark) as database:
         return listing.telling_questions(database)
+
+
+def short_questions(site: Site, served: ServedBenchmark) -> list[str]:
+    """Questions that say no more than a name: some of them cannot be answered without asking back."""
+    with listing.opened(site.folder.benchmark_index(served)) as database:
+        names = listing.shared_names(database)
+    return [f"Who is {name}?" for name in names] + names
 
 
 @functools.lru_cache(256)

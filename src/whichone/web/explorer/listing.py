@@ -361,16 +361,21 @@ def clearest_query(database: sqlite3.Connection) -> int | None:
 
 
 def telling_questions(database: sqlite3.Connection, most: int = 3) -> list[str]:
-    """Of the first names, a question about somebody who is not the best known; then a bare name."""
+    """Of the first names, a question about somebody who is not the best known."""
     rows = database.execute(
         "select input, max(length(input)) from queries where n between 1 and 500 and role <> 'head' "
         "and task = 'qa' and length(input) < 80 and instr(name, ' ') group by n order by n limit ?",
         (most,),
     ).fetchall()
-    name = database.execute(
-        "select name from sets where bearers > 2 order by instr(name, ' ') = 0, n desc limit 1"
-    ).fetchone()
-    return [row[0] for row in rows] + ([f"Who is {name[0]}?"] if name else [])
+    return [row[0] for row in rows]
+
+
+def shared_names(database: sqlite3.Connection, most: int = 20) -> list[str]:
+    """Names of several words, those of the least known first: fame decides none of them."""
+    rows = database.execute(
+        "select name from sets where length(name) < 80 order by instr(name, ' ') = 0, n desc limit ?", (most,)
+    ).fetchall()
+    return [row[0] for row in rows]
 
 
 def live_counts(
