@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 import whichone
 from whichone.cli import whichone as commands
+from whichone.report.show import export
+
+ROOT = Path(__file__).resolve().parent.parent
 
 HEAVY = (
     "torch",
@@ -76,19 +83,41 @@ def test_scoring_a_builtin_benchmark_reads_no_dumps(tmp_path: Path) -> None:
 
 
 def test_one_version_is_named_everywhere() -> None:
-    root = Path(__file__).resolve().parent.parent
     for file, words in {
         "pyproject.toml": 'version = "{}"',
         "CITATION.cff": "version: {}",
-        "docs/inside/github-action.md": "@v{}",
         "deploy/space/Dockerfile": "whichone[web]=={}",
     }.items():
-        assert words.format(whichone.__version__) in (root / file).read_text("utf-8"), file
+        assert words.format(whichone.__version__) in (ROOT / file).read_text("utf-8"), file
 
 
-def test_the_dataset_to_deposit_is_that_of_the_benchmark() -> None:
-    """`whichone export builtin/amber deploy/dataset --format hf` writes it again."""
-    folder = Path(__file__).resolve().parent.parent / "deploy" / "dataset"
-    assert whichone.Benchmark.open("builtin/amber").id.rpartition("-")[2] in (folder / "README.md").read_text(
-        "utf-8"
+def test_the_page_about_installing_has_every_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    rows = re.findall(r"^\| `(\w+)` \| ", (ROOT / "docs" / "install.md").read_text("utf-8"), re.M)
+    assert sorted([*rows, "all"]) == sorted(extras)
+
+
+def test_the_release_step_gives_the_readme_whole_addresses(tmp_path: Path) -> None:
+    (command,) = re.findall(r"^sed .*README\.md$", (ROOT / "RELEASING.md").read_text("utf-8"), re.M)
+    shutil.copy(ROOT / "README.md", tmp_path)
+    subprocess.run(
+        ["bash", "-c", command.replace("ADDRESS", "https://host.example/whichone")], cwd=tmp_path, check=True
     )
+    links = re.findall(r"\]\(([^)]+)\)", (tmp_path / "README.md").read_text("utf-8"))
+    places = [
+        re.fullmatch(r"https://host\.example/whichone/(raw|blob)/v0\.2\.0/(.+)", link) for link in links
+    ]
+    assert all(places) and len(links) > 10
+    for place in places:
+        assert place is not None and (ROOT / place[2]).exists()
+        assert (place[1] == "raw") == place[2].endswith(".png")
+
+
+@pytest.mark.slow
+def test_the_dataset_to_deposit_is_that_of_the_benchmark(tmp_path: Path) -> None:
+    """`whichone export builtin/amber deploy/dataset --format hf --overwrite` writes it again."""
+    export("builtin/amber", tmp_path / "dataset", "hf")
+    deposited, written = ROOT / "deploy" / "dataset", tmp_path / "dataset"
+    files = [sorted(f.relative_to(p) for f in p.rglob("*") if f.is_file()) for p in (deposited, written)]
+    assert files[0] == files[1]
+    assert [f for f in files[0] if (deposited / f).read_bytes() != (written / f).read_bytes()] == []

@@ -13,22 +13,24 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-from web_server import wait_for
+from web_server import free_port, wait_for
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "deploy" / "Dockerfile"
+SPACE = ROOT / "deploy" / "space"
 DEBIAN = os.environ.get("WHICHONE_DEBIAN", "")
 PASSED_ON = ("PIP_CERT", "PIP_INDEX_URL", "PIP_DEFAULT_TIMEOUT", "REQUESTS_CA_BUNDLE")
 
 
-def steps() -> list[tuple[str, str]]:
+def steps(file: Path = DOCKERFILE) -> list[tuple[str, str]]:
     """The instructions in order, each with what follows it."""
-    text = DOCKERFILE.read_text().replace("\\\n", " ")
+    text = file.read_text().replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
 
@@ -42,6 +44,29 @@ def test_everything_that_is_copied_is_there_and_no_step_is_unknown() -> None:
             assert all((ROOT / name).exists() for name in rest.split()[:-1]), rest
     command = json.loads(dict(steps())["CMD"])
     assert command[1] == "serve" and "--no-login" not in command
+
+
+@pytest.mark.slow
+def test_the_space_makes_its_index_and_answers_whoever_comes(tmp_path: Path) -> None:
+    """Its steps but the installation, and its header, which says where the hub finds the port."""
+    done = dict(steps(SPACE / "Dockerfile"))
+    header = dict(re.findall(r"^(\w+): (.+)$", (SPACE / "README.md").read_text("utf-8"), re.M))
+    assert (header["sdk"], header["app_port"], header["license"]) == ("docker", done["EXPOSE"], "apache-2.0")
+    whichone = [sys.executable, "-m", "whichone"]
+    words = shlex.split(done["RUN"])  # the last one
+    assert words[0] == "whichone" and words[1] == "index"
+    subprocess.run([*whichone, *words[1:]], cwd=tmp_path, check=True)
+    port, command = str(free_port()), json.loads(done["CMD"])
+    assert command[0] == "whichone" and command[-2:] == ["--port", done["EXPOSE"]]
+    server = subprocess.Popen([*whichone, *command[1:-1], port], cwd=tmp_path)
+    try:
+        place = f"http://127.0.0.1:{port}"
+        wait_for(lambda: httpx.get(place, trust_env=False), httpx.TransportError)
+        asked = httpx.get(place, params={"q": "What does Abe Lincoln play?"}, trust_env=False)
+        assert "Abe Lincoln (musician)" in asked.text
+    finally:
+        server.terminate()
+        server.wait(20)
 
 
 @pytest.fixture

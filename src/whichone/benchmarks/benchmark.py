@@ -55,16 +55,18 @@ BY_KIND = {
 
 
 def licence_text(sources: Sequence[Mapping[str, Any]]) -> str:
-    """One sentence for each kind of source; a source with a licence of its own says it."""
-    lines: dict[str, None] = {}
+    """One sentence for each kind of source; sources with a licence of their own are named with it."""
+    files: dict[str, list[str]] = {}
     for source in sources:
+        file = str(source.get("file"))
         if source.get("licence"):
             cited = f" {source['citation']}" if source.get("citation") else ""
-            lines[f"{source.get('file')}: {source['licence']}.{cited}"] = None
+            files.setdefault(f": {source['licence']}.{cited}", []).append(file)
         else:
-            unknown = f"Of {source.get('file')} no licence is recorded."
-            lines[BY_KIND.get(str(source.get("kind")), unknown)] = None
-    lines.pop("", None)
+            unknown = f"Of {file} no licence is recorded."
+            files.setdefault(BY_KIND.get(str(source.get("kind")), unknown), [])
+    files.pop("", None)
+    lines = [f"{', '.join(named)}{text}" for text, named in files.items()]
     return " ".join(lines) or "No source is recorded, and so no licence."
 
 

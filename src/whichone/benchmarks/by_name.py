@@ -289,6 +289,9 @@ def _copy(response: Any, part: _Part, total: int | None) -> None:
 # The benchmarks that come with whichone: built from the built-in world when first asked for.
 
 
+WORLD_LICENCE = "Apache-2.0, facts and pages of the built-in world, written for whichone"
+
+
 def builtin_benchmark(name: str) -> Path:
     """The folder of a built-in benchmark; made in the cache when it is not there yet."""
     known = registry.names("builtins")
@@ -330,6 +333,7 @@ def ingest_dumps(dumps: dict[str, Path], kb: Path) -> None:
     from whichone.knowledge.formats.wiki_dumps import ViewsFile
     from whichone.knowledge.formats.wikidata import WikidataDump, WikidataSelection
     from whichone.knowledge.ingest import ingest
+    from whichone.knowledge.options import Options
 
     ingest(
         kb,
@@ -338,6 +342,7 @@ def ingest_dumps(dumps: dict[str, Path], kb: Path) -> None:
             pages_source(dumps["kilt_knowledgesource.json.gz"]),
             ViewsFile(dumps["pagecounts-totals.bz2"]),
         ],
+        Options(licence=WORLD_LICENCE),
     )
 
 

@@ -53,7 +53,7 @@ def build_noise_command(
     strongest: Annotated[
         int, Option("Up to so many edits, words by initials, or words left out."), Meta(ge=1, le=5)
     ] = 3,
-    seed: Annotated[int, Option(""), Meta(ge=0)] = 0,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Write the names in the questions of BENCH as people do, and keep the clear ones beside, in OUT.

@@ -288,7 +288,7 @@ def serve_command(
     folder: Annotated[tuple[str, ...], Argument("folder")] = (),
     *,
     host: Annotated[str, Option("Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, Option(""), Meta(ge=1, le=65535)] = 8000,
+    port: Annotated[int, Option("The port it listens on."), Meta(ge=1, le=65535)] = 8000,
     database: Annotated[
         str | None,
         Option(

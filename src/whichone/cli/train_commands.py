@@ -183,7 +183,7 @@ def train_reader_command(
     settings: Settings,
     device: str | None,
     *,
-    kind: Annotated[Literal["extractive", "seq2seq", "claims", "dpr"], Option("")],
+    kind: Annotated[Literal["extractive", "seq2seq", "claims", "dpr"], Option("What it is to be.")],
     checkpoint: Annotated[
         str, Option("RoBERTa-large, BART-base and BERT-base in AmbER; any HuggingFace folder or name.")
     ],

@@ -117,6 +117,7 @@ def _take_in(
             talk(f"repacked as {target}")
         added = [
             {**entry, "positions": owner.counted("positions"), "counts": owner.counts()}
+            | ({"licence": options.licence} if options.licence else {})
             for owner, entry in zip(work, described, strict=True)
         ]
         return folder.commit(

@@ -99,3 +99,6 @@ class Options(Struct, frozen=True, kw_only=True):
         None
     )
     restart: Annotated[bool, Option("Drop unfinished work instead of going on with it.")] = False
+    licence: Annotated[
+        str, Option("Licence and authors of these files, for the cards and exports of what is made of them.")
+    ] = ""

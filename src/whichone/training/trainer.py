@@ -327,9 +327,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             kind="words",
         ),
     ] = ("bm25", "namesake")
-    epochs: Annotated[int, Option(), Meta(ge=1)] = 4
+    epochs: Annotated[int, Option("Times through all examples."), Meta(ge=1)] = 4
     batch: Annotated[int, Option("Examples of a step, whose others are wrong passages."), Meta(ge=2)] = 32
-    learning_rate: Annotated[float, Option(), Meta(gt=0, lt=1e38)] = 2e-5
+    learning_rate: Annotated[float, Option("The highest, after the warm-up."), Meta(gt=0, lt=1e38)] = 2e-5
     longest: Annotated[int, Option("Tokens a text may have."), Meta(ge=8)] = 256
     hard: Annotated[int, Option("Wrong passages of each kind an example brings."), Meta(ge=1)] = 1
     others: Annotated[

@@ -189,12 +189,12 @@ class World(msgspec.Struct, frozen=True):
     wiki: Wiki
 
 
-def compile_builtin(out: Path) -> dict[str, Path]:
+def compile_builtin(out: str | Path) -> dict[str, Path]:
     """Write the built-in world's dumps into a folder; the path of each by what it contains."""
     return compile_source(BUILTIN, out)
 
 
-def compile_source(source_folder: Path, out: Path) -> dict[str, Path]:
+def compile_source(source_folder: Path, out: str | Path) -> dict[str, Path]:
     """Write the dumps of the world whose source is in a folder."""
     source = read_source(source_folder)
     issues = problems(source)
@@ -203,7 +203,7 @@ def compile_source(source_folder: Path, out: Path) -> dict[str, Path]:
             f"the world's source breaks {len(issues)} rules:\n  " + "\n  ".join(issues[:20]),
             file=source_folder,
         )
-    return write_world(assemble(source), out)
+    return write_world(assemble(source), Path(out))
 
 
 def assemble(source: WorldSource) -> World:

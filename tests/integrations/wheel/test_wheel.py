@@ -7,9 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from whichone import __version__
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -43,6 +46,15 @@ def installed(wheel: Path, place: Path, python: str) -> Path:
     return place / "env" / "bin" / "whichone"
 
 
+def pythons(version: str) -> Iterator[str]:
+    """Of the path, where a version manager's shim may only say that another version is chosen, and beside this one."""
+    found = [shutil.which(f"python{version}")]
+    found += [str(p) for p in Path(sys.base_prefix).parent.glob(f"*{version}*/bin/python{version}")]
+    for python in found:
+        if python and not subprocess.run([python, "-c", "import venv"], capture_output=True).returncode:
+            yield python
+
+
 @pytest.mark.slow
 def test_the_demo_runs_in_an_empty_environment(wheel: Path, tmp_path: Path) -> None:
     whichone = installed(wheel, tmp_path, sys.executable)
@@ -51,6 +63,17 @@ def test_the_demo_runs_in_an_empty_environment(wheel: Path, tmp_path: Path) -> N
     document = json.loads(printed)
     assert document["retrievers"]["popular"]["human"]["qa"]["tail"]["value"] == 0
     assert (tmp_path / "whichone-demo" / "report.html").exists()
+    # an extra of what is installed, as docs/install.md and error messages say, comes without an index that has whichone
+    run(whichone.with_name("python"), "-m", "pip", "install", "-q", "whichone[llm]", cwd=tmp_path)
+    run(whichone.with_name("python"), "-c", "import httpx", cwd=tmp_path, PYTHONPATH="")
+
+
+@pytest.mark.slow
+def test_it_runs_from_a_clone_without_being_installed(tmp_path: Path) -> None:
+    """As docs/install.md says."""
+    uvx = Path(sys.executable).with_name("uvx")
+    printed = run(uvx, "--python", sys.executable, "--from", ROOT, "whichone", "--version", cwd=tmp_path)
+    assert printed.split()[-1] == __version__
 
 
 @pytest.mark.slow
@@ -58,8 +81,8 @@ def test_the_demo_runs_in_an_empty_environment(wheel: Path, tmp_path: Path) -> N
 def test_another_python_asks_and_scores(wheel: Path, tmp_path: Path, version: str) -> None:
     if version == f"{sys.version_info.major}.{sys.version_info.minor}":
         pytest.skip("the demo runs on this one")
-    python = shutil.which(f"python{version}")
-    if python is None or subprocess.run([python, "-c", "import venv"], capture_output=True).returncode:
+    python = next(pythons(version), None)
+    if python is None:
         pytest.skip(f"python{version} is not installed")
     whichone = installed(wheel, tmp_path, python)
     there = {"PYTHONPATH": "", "WHICHONE_CACHE": str(tmp_path / "cache")}

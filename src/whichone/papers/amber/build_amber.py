@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from whichone.benchmarks.benchmark import Benchmark, card_text, licence_text, save_benchmark
+from whichone.benchmarks.benchmark import Benchmark, card_text, save_benchmark
 from whichone.benchmarks.relations import Account
 from whichone.corpus.corpus import PASSAGES
 from whichone.corpus.cut import Cut, Way, cut_corpus
@@ -252,8 +252,6 @@ def _save(
             statistics=statistics,
             shares=shares,
             account=built.account,
-            sources=kb.manifest.sources,
-            licence=licence_text(kb.manifest.sources),
         ),
         parameters=parameters,
         sources=kb.manifest.sources,

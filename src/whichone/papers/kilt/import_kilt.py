@@ -110,7 +110,7 @@ class KiltPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     dataset: Annotated[str | None, Option("Of all files; else recognised by their names.")] = None
     task: Annotated[Task | None, Option("Of files that are none of the eleven datasets.")] = None
-    split: Annotated[Split | None, Option()] = None
+    split: Annotated[Split | None, Option("Where the file's name does not say it.")] = None
     knowledge: Annotated[str | None, Option("A knowledge base.", kind="exists")] = None
     passages: Annotated[str | None, Option("A file of your own passages.", kind="exists")] = None
     page_field: Annotated[str | None, Option("Field of the passages that contains the page id.")] = None

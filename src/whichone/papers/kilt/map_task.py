@@ -145,7 +145,7 @@ class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     dataset: Annotated[str | None, Option("One of KILT's eleven; else recognised by the file's name.")] = None
     task: Annotated[Task | None, Option("Entity linking (el) maps by page, the others by span.")] = None
-    split: Annotated[Split | None, Option()] = None
+    split: Annotated[Split | None, Option("Where the file's name does not say it.")] = None
     original: Annotated[
         str | None, Option("The tasks are the original files of this dataset: fever, nq, hotpotqa, ...")
     ] = None
@@ -162,7 +162,9 @@ class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     rules: Annotated[Rules, Option("What the paper says, or what the released program does.")] = "paper"
-    tokenizer: Annotated[Literal["words", "spacy"], Option()] = "words"
+    tokenizer: Annotated[Literal["words", "spacy"], Option("What BLEU counts; spacy is as published.")] = (
+        "words"
+    )
     threshold: Annotated[float, Option("Least BLEU in dev and test.")] = THRESHOLD
     on_error: OnError = "fail"
 
