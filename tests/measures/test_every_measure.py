@@ -15,14 +15,21 @@ from hypothesis import strategies as st
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.measures.budgets import Budgets
-from whichone.measures.comparison import against_best, better_systems, compare, names_needed, ranks_of
+from whichone.measures.comparison import (
+    against_best,
+    better_systems,
+    compare,
+    comparison_rows,
+    names_needed,
+    ranks_of,
+)
 from whichone.measures.gate import check_budgets
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import Measure, every_measure, parse_measure
 from whichone.measures.scores import Scores, estimate, score_run
 from whichone.records import Query
 from whichone.runs.run import Run
-from whichone.web.boards.board import definitions, make_board, one_board, ranked
+from whichone.web.boards.board import definitions, make_board, ranked
 from whichone.web.storage import Database, open_database
 
 MEASURES = every_measure(5)
@@ -64,9 +71,14 @@ def test_the_sides_of_a_comparison_are_the_scores(measure: Measure, pairs: list[
         system(name, measure, values) for name, values in zip("ab", zip(*pairs, strict=True), strict=True)
     )
     scored = whole(a, measure), whole(b, measure)
+    compared = compare([a, b], [measure])
+    assert bool(compared) == (scored != (None, None))
     if None in scored:
+        for found in compared:
+            assert (found.value_a, found.value_b) == scored and found.better is None
+            assert found.difference.value is None and comparison_rows(compared)[0]["b - a"] == "-"
         return
-    (found,) = compare([a, b], [measure])
+    (found,) = compared
     assert (found.value_a, found.value_b) == pytest.approx(scored, abs=1e-12)
     assert found.difference.value == pytest.approx(found.value_b - found.value_a, abs=1e-12)
     assert 0 < found.p <= 1
@@ -148,8 +160,7 @@ def test_a_board_puts_the_better_system_first(measure: Measure, database: Databa
                 row,
             )
         )
-    opened = one_board(database, board)
-    assert opened is not None
+    opened = {"board": board, "benchmarks": ["b-1"], "names": {"b-1": "b"}, "hidden": False}
     _, rows = ranked(database, opened, "rankings")
     tied = measure.direction == "neither"
     expected = [("aa", 1), ("zz", 1)] if tied else [("zz", 1), ("aa", 2)]

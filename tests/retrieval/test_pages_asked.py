@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import whichone
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.questions import QuestionFields, import_questions
 from whichone.cli import whichone as command
 from whichone.measures.measure import parse_measures
@@ -107,6 +109,12 @@ def test_a_figure_deeper_than_the_run_is_marked(bench: Benchmark, tmp_path: Path
     assert row["acc@5"]["shallow"] == 10
     assert "shallow" not in row["acc@2"]
     deep = retrieve(bench.folder.root, tmp_path / "deep", retriever="bm25", k=5)
+    compared = CliRunner().invoke(
+        command, ["compare", str(tmp_path / "run"), str(tmp_path / "deep"), "--measures", "acc@5,acc@2"]
+    )
+    rows = [line for line in compared.output.splitlines() if "│ acc@" in line]
+    assert ["°" in line for line in rows] == [True, False]
+    assert "10 of 12 questions end above that depth" in compared.output
     assert score_run(deep, bench, parse_measures(["acc@5"])).shallow == {}
     assert score_run(deep, bench, parse_measures(["acc@9"])).shallow["acc@9"] > 0
 
@@ -123,6 +131,17 @@ def test_summaries_and_the_reports_tables_mark_it_too(bench: Benchmark, tmp_path
     assert r"$^\circ$" in table.to_latex()
     deep = retrieve(bench.folder.root, tmp_path / "deep", retriever="bm25", k=5)
     assert "°" not in str(as_table(summarise_runs([deep], bench, k=5))[0]["all"])
+
+
+def test_only_questions_that_the_measure_applies_to_are_counted(bench: Benchmark, tmp_path: Path) -> None:
+    run = retrieve(bench.folder.root, tmp_path / "run", retriever="bm25", passages=10)
+    queries = [msgspec.structs.replace(q, outputs=()) if n % 2 else q for n, q in enumerate(bench.queries)]
+    half = save_benchmark(
+        tmp_path / "half", name="half", queries=queries, corpus=bench.corpus, by_hash=True, allow_no_gold=True
+    )
+    scores = score_run(run, half, parse_measures(["acc@5"]))
+    assert (scores.shallow["acc@5"], int(np.isnan(scores.values["acc@5"]).sum())) == (5, 6)
+    assert "5 of 6 questions end above" in " ".join(scores.cautions())
 
 
 def test_a_run_is_made_again_in_its_own_unit(bench: Benchmark, tmp_path: Path) -> None:

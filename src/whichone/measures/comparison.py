@@ -14,6 +14,7 @@ import numpy.typing as npt
 from whichone.errors import BadInput, UsageError
 from whichone.measures.intervals import (
     FEWEST,
+    SHALLOW,
     Estimate,
     cluster_sums,
     difference_of_means,
@@ -42,8 +43,8 @@ class Comparison(msgspec.Struct, frozen=True):
     measure: str
     a: str
     b: str
-    value_a: float
-    value_b: float
+    value_a: float | None
+    value_b: float | None
     difference: Estimate
     p: float
     p_holm: float
@@ -53,13 +54,17 @@ class Comparison(msgspec.Struct, frozen=True):
     losses: int
     where: dict[str, Any] = {}
     direction: Direction = "higher"
+    shallow_a: int = 0
+    """For how many queries a's rankings end above the measure's depth although there may be more."""
+    shallow_b: int = 0
 
     @property
     def better(self) -> str | None:
         """The system that the test finds better; None where it distinguishes none, or neither more nor less is better."""
-        if self.p_holm >= LEVEL or self.value_a == self.value_b or self.direction == "neither":
+        difference = self.difference.value
+        if self.p_holm >= LEVEL or not difference or self.direction == "neither":
             return None
-        return self.b if (self.value_b > self.value_a) == (self.direction == "higher") else self.a
+        return self.b if (difference > 0) == (self.direction == "higher") else self.a
 
 
 def compare(
@@ -73,7 +78,8 @@ def compare(
     """Every pair of systems (or each with the baseline) on every measure, Holm-corrected together.
 
     With `by` in every slice of the queries by these columns or attributes, all corrected together.
-    A measure that applies to no query of a slice is left out.
+    A measure that applies to no query of a slice is left out; one that applies to nothing that one of the two did
+    has no figure there, no difference, and is no test.
     """
     check_comparable(systems)
     if baseline is not None and baseline not in {s.system for s in systems}:
@@ -95,8 +101,11 @@ def compare(
         for a, b in pairs
     ]
     comparisons = [c for c in comparisons if c.difference.n]
-    corrected = holm([c.p for c in comparisons])
-    return [msgspec.structs.replace(c, p_holm=p) for c, p in zip(comparisons, corrected, strict=True)]
+    corrected = iter(holm([c.p for c in comparisons if c.difference.value is not None]))
+    return [
+        c if c.difference.value is None else msgspec.structs.replace(c, p_holm=next(corrected))
+        for c in comparisons
+    ]
 
 
 def comparison_rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
@@ -107,20 +116,24 @@ def comparison_rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
             "measure": c.measure,
             "a": c.a,
             "b": c.b,
-            "value a": f"{c.value_a:.3f}",
-            "value b": f"{c.value_b:.3f}",
-            "b - a": f"{c.difference.value:+.3f}" if c.difference.value is not None else "-",
+            "value a": _figure(c.value_a, c.shallow_a),
+            "value b": _figure(c.value_b, c.shallow_b),
+            "b - a": _figure(c.difference.value, c.difference.shallow, "+.3f"),
             "interval": f"[{c.difference.low:.3f}, {c.difference.high:.3f}]"
             if c.difference.low is not None and c.difference.high is not None
             else "-",
             "clusters": str(c.difference.clusters),
-            "p": f"{c.p:.4f}",
-            "p (Holm)": f"{c.p_holm:.4f}",
-            "effect": f"{c.effect:.3f}" if c.effect is not None else "-",
+            "p": f"{c.p:.4f}" if c.difference.value is not None else "-",
+            "p (Holm)": f"{c.p_holm:.4f}" if c.difference.value is not None else "-",
+            "effect": _figure(c.effect),
             "b better/equal/worse": f"{c.wins}/{c.ties}/{c.losses}" if c.direction != "neither" else "-",
         }
         for c in comparisons
     ]
+
+
+def _figure(value: float | None, shallow: int = 0, form: str = ".3f") -> str:
+    return "-" if value is None else f"{value:{form}}{SHALLOW if shallow else ''}"
 
 
 def _parts(
@@ -176,6 +189,7 @@ def _pair(a: Scores, b: Scores, measure: Measure, numbered: Scores, seed: int) -
         of_a, of_b = _sums(values_a, clusters), _sums(values_b, clusters)
         p = swapping_p(of_a, of_b, seed=seed)
         difference = difference_of_means(of_b, of_a, n=len(differences), bounds=bounds)
+    shallow = [scores.shallow.get(str(measure), 0) for scores in (a, b)]
     higher, lower = (int((sign * differences > 0).sum()) for sign in (1, -1))
     return Comparison(
         measure=str(measure),
@@ -183,7 +197,7 @@ def _pair(a: Scores, b: Scores, measure: Measure, numbered: Scores, seed: int) -
         b=b.system,
         value_a=_mean(values_a),
         value_b=_mean(values_b),
-        difference=difference,
+        difference=msgspec.structs.replace(difference, shallow=sum(shallow)),
         p=p,
         p_holm=p,
         effect=float(np.mean(sums / counts)) / spread if spread > 0 else None,
@@ -191,12 +205,14 @@ def _pair(a: Scores, b: Scores, measure: Measure, numbered: Scores, seed: int) -
         ties=int((differences == 0).sum()),
         losses=higher if measure.direction == "lower" else lower,
         direction=measure.direction,
+        shallow_a=shallow[0],
+        shallow_b=shallow[1],
     )
 
 
-def _mean(values: Floats) -> float:
+def _mean(values: Floats) -> float | None:
     known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else 0.0
+    return float(known.mean()) if len(known) else None
 
 
 def _paired_values(
@@ -480,7 +496,8 @@ def against_best(systems: Sequence[Scores], measure: Measure) -> dict[str, float
 
     def figure(scores: Scores) -> float:
         values, _ = of_population(measure, scores.values[str(measure)], scores.numbers_for(measure))
-        return measure.sign * _mean(values)
+        mean = _mean(values)
+        return -math.inf if mean is None else measure.sign * mean
 
     best = max(sorted(systems, key=lambda s: s.system), key=figure)
     tested = [s for s in systems if s is not best]

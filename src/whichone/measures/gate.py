@@ -312,6 +312,7 @@ def _against(scores: Scores, other: Scores, seed: int, called: str, margin: floa
     """
     known = [m for m in scores.measures if str(m) in other.values and m.sign]
     compared = compare([replace(other, system=f"{other.system} "), scores], known, seed=seed)
+    compared = [comparison for comparison in compared if comparison.difference.value is not None]
     if not compared:
         nothing = Estimate(None, None, None, 0)
         return [Check(called, "failed", nothing, None, f"{UNMEASURED}: {_RANKINGS}")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -146,8 +145,9 @@ class Scores:
         if more := more_than_corpus(self.sees):
             cautions.append(f"{self.marked} saw more than the corpus: {', '.join(more)}")
         cautions += [
-            f"{SHALLOW} {measure}: {count:,} of {len(self.queries):,} questions end above that depth in this run,"
-            f" and what they miss may be below; ask for more: retrieve -k {measure.rpartition('@')[2]} (pages)"
+            f"{SHALLOW} {measure}: {count:,} of {int((~np.isnan(self.values[measure])).sum()):,} questions end above"
+            " that depth in this run, and what they miss may be below; ask for more: retrieve -k"
+            f" {measure.rpartition('@')[2]} (pages)"
             for measure, count in self.shallow.items()
         ]
         cautions += self.left_out()
@@ -230,10 +230,10 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
     single = [(m.value, values[str(m)]) for m in measures if m.batch is None]
     place = ranked = 0
     empty: list[str] = []
-    ends = _Ends(run, measures)
+    ends = _Ends(run, measures, len(benchmark.queries))
     for block in blocks(benchmark.queries, BLOCK):
         lists = of_many(pages, [query.id for query in block])
-        ends.add(block, lists)
+        ends.add(place, block, lists)
         shown = lookup.going_through(block) if order else ((query, ()) for query in block)
         waiting: list[tuple[int, Retrieved]] = []
         for (query, passages), results, others in zip(shown, lists, benchmark.others_of(block), strict=True):
@@ -272,46 +272,50 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
         learned=int(run.folder.manifest.counts.get("learned_from", 0)),
         sees=sees(run.folder),
         popularity=benchmark.popularity_of,
-        shallow=ends.shallow(),
+        shallow=ends.shallow(values),
     )
 
 
 class _Ends:
     """Counts the queries whose rankings end above the depth of a measure although there may be more."""
 
-    def __init__(self, run: Run, measures: Sequence[Measure]) -> None:
+    def __init__(self, run: Run, measures: Sequence[Measure], queries: int) -> None:
         self._run = run
         self._measures = {str(m): m for m in measures if m.k is not None and m.of != "answers"}
         self._deepest = max((m.k or 0 for m in self._measures.values()), default=0)
-        self._ended: Counter[str] = Counter()
-        self._given_up: Counter[str] = Counter()
+        self._states = {name: numbers(queries, np.int8) for name in self._measures}
         self._full = functools.cache(run.full)
 
-    def add(self, queries: Sequence[Query], lists: Sequence[Sequence[str]]) -> None:
-        few = [(q, p) for q, p in zip(queries, lists, strict=True) if len(p) < self._deepest]
+    def add(self, first: int, queries: Sequence[Query], lists: Sequence[Sequence[str]]) -> None:
+        pairs = enumerate(zip(queries, lists, strict=True), first)
+        few = [(n, query, pages) for n, (query, pages) in pairs if len(pages) < self._deepest]
         if not few:
             return
         if self._run.counts_pages:
-            places = [len(pages) if len(pages) >= self._run.depth else None for _, pages in few]
+            full = [len(pages) if len(pages) >= self._run.depth else None for *_, pages in few]
         else:
-            places = self._full().numbers([query.id for query, _ in few])
-        for (query, pages), place in zip(few, places, strict=True):
-            counts = self._given_up if place is None else self._ended
+            full = self._full().numbers([query.id for _, query, _ in few])
+        for (n, query, pages), more in zip(few, full, strict=True):
             right = not query.gold_pages().isdisjoint(pages)
             for name, measure in self._measures.items():
                 held = self._run.depth if measure.needs_text else len(pages)
-                counts[name] += held < (measure.k or 0) and not (right and measure.name in _DECIDED)
+                if held < (measure.k or 0) and not (right and measure.name in _DECIDED):
+                    self._states[name][n] = _GIVEN_UP if more is None else _ENDED
 
-    def shallow(self) -> dict[str, int]:
-        """The measures with such queries.
+    def shallow(self, values: Mapping[str, Floats]) -> dict[str, int]:
+        """The measures with such queries, counted where they apply.
 
         Of a run that counts pages, queries with fewer are complete, but for as many as the run itself says.
         """
         most = int(self._run.folder.manifest.counts.get("shallow", 0))
-        counts = {n: self._ended[n] + min(most, self._given_up[n]) for n in self._measures}
+        counts = {}
+        for name, states in self._states.items():
+            _, ended, given_up = np.bincount(states[~np.isnan(values[name])], minlength=3).tolist()
+            counts[name] = ended + min(most, given_up)
         return {name: count for name, count in counts.items() if count}
 
 
+_ENDED, _GIVEN_UP = 1, 2
 _DECIDED = ("acc", "all_correct", "confused")  # Measures that nothing below the first gold page changes
 
 

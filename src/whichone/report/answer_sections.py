@@ -227,7 +227,7 @@ def confusion_cost_table(gold: Answers, other: Answers, benchmark: Benchmark) ->
         pair = [score_answers(a, benchmark, measures) for a in (other, gold)]
         for role in ("all", "head", "tail"):
             compared = compare([subset(s, _asked(task, role)) for s in pair], measures)
-            comparisons += [(task, role, c) for c in compared if c.difference.n]
+            comparisons += [(task, role, c) for c in compared if c.difference.value is not None]
     corrected = holm([c.p for _, _, c in comparisons])
     return Table(
         key=f"cost-of-confusion-{gold.folder.manifest.parents['reader'][:6]}",
@@ -238,8 +238,8 @@ def confusion_cost_table(gold: Answers, other: Answers, benchmark: Benchmark) ->
                 TASKS.get(task, task),
                 role,
                 MEASURE_NAMES.get(c.measure, c.measure),
-                100 * c.value_a,
-                100 * c.value_b,
+                100 * (c.value_a or 0.0),
+                100 * (c.value_b or 0.0),
                 c.difference,
                 f"{p:.4f}{'*' if p < 0.05 else ''}",
                 c.difference.n,

@@ -68,7 +68,7 @@ def _ordered(
     for key in dict.fromkeys(map(_key, rows)) if len(systems) > 1 else ():
         parts = [with_rows(s, rows_by_place(s.queries)[key]) for s in systems]
         comparisons = compare(parts, parse_measures([measure]), baseline=systems[0].system)
-        p_values = {c.b: c.p for c in comparisons if c.difference.n}
+        p_values = {c.b: c.p for c in comparisons if c.difference.value is not None}
         tested += [
             (i, p_values[r.system]) for i, r in enumerate(rows) if _key(r) == key and r.system in p_values
         ]

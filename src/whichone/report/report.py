@@ -233,8 +233,11 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
                 c.a,
                 c.b,
                 c.difference,
-                f"{c.p:.4f}",
-                f"{c.p_holm:.4f}{'*' if c.p_holm < 0.05 else ''}",
+                *(
+                    (f"{c.p:.4f}", f"{c.p_holm:.4f}{'*' * (c.p_holm < LEVEL)}")
+                    if c.value_a is not None and c.value_b is not None
+                    else (None, None)
+                ),
                 c.effect,
                 f"{c.wins}/{c.ties}/{c.losses}",
             )
