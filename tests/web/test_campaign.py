@@ -84,9 +84,9 @@ def test_three_people_each_and_a_majority_of_two_merges(client: Any, key: str, s
         assert f"in the served folder, as {name};" in told.text
         assert (settings.folder / name).is_dir()
     home = client.get("/").text
-    assert f"made of {Benchmark.open(settings.folder / 'small').id}" in home
+    assert "made of <bdi>small (small)</bdi>" in home
     refused = client.get(f"/annotate/{which}/results", params={"made": "somewhere else"})
-    assert refused.status_code == 404
+    assert refused.status_code == 422
     version = Benchmark.open(settings.folder / f"annotated-{which}")
     old = Benchmark.open(settings.folder / "small")
     assert version.folder.manifest.parents["benchmark"] == old.id

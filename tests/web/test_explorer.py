@@ -142,7 +142,7 @@ def test_bearers_of_unknown_popularity_have_no_figure(tmp_path: Path) -> None:
         page = client.get(f"/b/{key}/set/1").text
         assert "<svg" not in page
         assert "is not known" in page
-        # As a heading, as a page's title and in the page's id; not once more as the bearer's id.
+        # As a heading, as a page's title and in the tip with the page's id; not once more as the bearer's id.
         assert page.count("Ann LeeA (jockey)") == 3
 
 
@@ -220,7 +220,7 @@ def test_bearers_of_one_title_are_told_apart_on_every_page(staff: tuple[Any, str
     assert '<b>Ada Park, department Legal</b> <span class="tag">✗ namesake</span>' in query
     assert "about <b>Ada Park, department Payroll</b>" in query
     name_set = text_of(client, f"/b/{key}/set/1")
-    assert "<h2>Ada Park, department Payroll</h2>" in name_set
+    assert ">Ada Park, department Payroll</h2>" in name_set
     assert 'data-label="Ada Park, department Legal"' in name_set  # the matrix
     assert "about Ada Park, department Payroll · " in text_of(client, f"/b/{key}/compare")
     assert "Staff of the lab" in text_of(client, "/")

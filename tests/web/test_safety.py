@@ -16,6 +16,7 @@ from campaigns import form_token
 from starlette.testclient import TestClient
 from web_server import opened, text_of
 
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput
 from whichone.report.page import visible
 from whichone.web.ask import marked
@@ -253,6 +254,9 @@ def test_bodies_are_limited_in_size(settings: Settings) -> None:
 
         headers = {"content-type": "application/x-www-form-urlencoded"}
         assert client.post("/boards", content=endless(), headers=headers).status_code == 413
+        page = client.post(board, content=b"x" * 400_001).text
+        assert "more than the 400,000 bytes" in page and "Back to Explorer" in page
+        assert client.post(f"/api{board}", content=b"x" * 400_001).json()["detail"].startswith("more than")
 
 
 def test_uploads_are_limited_in_number(settings: Settings, key: str) -> None:
@@ -377,7 +381,7 @@ def test_the_database_is_its_owners(settings: Settings) -> None:
 
 def test_a_body_that_drips_ends_after_a_total_time(settings: Settings) -> None:
     """A byte before every pause is too long would have held a form for an hour."""
-    guard = Guard(_reads_all, hosts=(), upload_bytes=10**6, body_seconds=0.2)
+    guard = Guard(_reads_all, hosts=(), upload_bytes=10**6, refusal=_never, body_seconds=0.2)
     sent: list[Any] = []
 
     async def drip() -> dict[str, Any]:
@@ -392,6 +396,10 @@ def test_a_body_that_drips_ends_after_a_total_time(settings: Settings) -> None:
     with pytest.raises(TooSlow):
         asyncio.run(guard(scope, drip, send))
     assert 0.3 < time.monotonic() - began < 2
+
+
+async def _never(request: Any, error: Exception) -> Any:
+    raise error
 
 
 async def _reads_all(scope: Any, receive: Any, send: Any) -> None:
@@ -428,3 +436,70 @@ def test_an_export_counts_before_it_reads(client: Any, key: str, monkeypatch: py
     assert refused.status_code == 422
     assert [sql for sql in read if not sql.startswith("select 1 ")] == []
     assert len(read) == 1
+
+
+def rooms(page: str) -> list[str]:
+    nav = page[page.index("<nav") : page.index("</nav>")]
+    return re.findall(r'href="(/[^"]+)"', nav)
+
+
+def test_people_see_the_rooms_that_they_may_enter(away: Any, key: str) -> None:
+    study = "study:0123456789abcdef"
+    for role, scope, expected in (
+        ("reader", {}, ["/ask", "/boards"]),
+        ("admin", {}, ["/ask", "/boards", "/study", "/annotate", "/access"]),
+        ("annotator", {"scope": study}, ["/study/0123456789abcdef"]),
+    ):
+        who = bearer(away, role, **scope)
+        page = away.get("/nowhere", headers=who).text
+        assert rooms(page) == expected
+        for place in expected if role != "annotator" else ():
+            assert away.get(place, headers=who).status_code == 200, place
+    reader = bearer(away, "reader")
+    doors = away.get("/", headers=reader).text
+    assert "/study" not in doors and "/annotate" not in doors
+    for place in ("/study", "/annotate", "/api/studies", "/api/campaigns"):
+        assert away.get(place, headers=reader).status_code == 403
+    away.post("/boards", data={"benchmark": key, "hidden": "yes"}, headers=bearer(away, "admin"))
+    assert rooms(away.get("/", headers=reader).text) == ["/boards"]  # nothing is left to ask
+
+
+def test_a_refusal_without_a_link_has_a_way_in(away: Any) -> None:
+    page = away.get("/boards").text
+    assert 'action="/enter"' in page and "Your link, or the token in it" in page
+    token = token_of(away, "reader")
+    for pasted in (token, f"https://annotate.example.org/enter?token={token}"):
+        answer = away.get("/enter", params={"token": pasted}, follow_redirects=False)
+        assert answer.status_code == 303 and token in answer.headers["set-cookie"]
+        away.cookies.clear()
+
+
+def test_many_links_are_a_page_at_a_time(client: Any) -> None:
+    links = client.app.state.site.links
+    links.create_all("reader", [f"person {n}" for n in range(130)], "", 3600)
+    links.create("reader", label="Zoë " + "x" * 90)
+    page = client.get("/access").text
+    assert page.count("/enter?token=") // 2 == 25 and "131 links, the newest first" in page
+    assert "Zoë" in page  # the newest
+    rest = client.get("/access", params={"after": 125}).text
+    assert rest.count("/enter?token=") // 2 == 6 and "Older links" not in rest
+    found = client.get("/access", params={"q": "ZOE valid"}).text
+    assert "1 link of 131" in found and found.count("/enter?token=") // 2 == 1
+    assert "0 links of 131" in client.get("/access", params={"q": "revoked"}).text
+
+
+def test_benchmarks_of_one_name_are_told_apart_by_their_folders(client: Any, key: str, settings: Any) -> None:
+    old = Benchmark.open(settings.folder / "small")
+    for place in ("later/first", "later/second"):
+        save_benchmark(
+            settings.folder / place, name="small", queries=old.queries[: len(place) - 8], passages=old.passages[: len(place)],
+            sets=old.sets, parents={"benchmark": old.id},
+        )  # fmt: skip
+    client.app.state.site.folder.look_again()
+    page = text_of(client, "/")
+    asked = text_of(client, "/ask")
+    for name in ("small (small)", "small (later/first)", "small (later/second)"):
+        assert f">{name}</a>" in page and name in asked
+    assert "made of small (small)" in page
+    for shown in (page, asked, text_of(client, "/boards")):
+        assert not re.search(r">[^<]*[0-9a-f]{12}[^<]*<", shown), "no bare hash"

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from whichone.names import fold
 from whichone.web.annotation.task_queue import campaigns
 from whichone.web.boards.board import boards
 from whichone.web.boards.submissions import forget_submitter
@@ -29,7 +30,7 @@ from whichone.web.pages import (
 )
 from whichone.web.storage import Transaction
 from whichone.web.study.study import studies
-from whichone.web.web_site import DAY, Role, Site, clean, place_of_scope, same_secret, site_of
+from whichone.web.web_site import DAY, Link, Role, Site, clean, place_of_scope, same_secret, site_of
 
 
 def delete_person(site: Site, link: str) -> bool:
@@ -67,13 +68,14 @@ LinkKey = Annotated[str, Path(pattern="^[0-9a-zA-Z-]{1,100}$")]
 Scope = Annotated[str, Query(max_length=100)]
 # How platforms name the id of the participant that they send.
 EXTERNAL = ("PROLIFIC_PID", "workerId", "participant")
+_PAGE = 25  # Links that are shown at a time
 _EXTERNAL_ID = re.compile(r"[\w.@-]{1,100}")
 
 
 @router.get("/enter")
 async def enter(request: Request, token: Annotated[str, Query(max_length=1000)], to: str = "") -> Response:
     """A link: keeps its token in a cookie and goes on to the page that it is for."""
-    site = site_of(request)
+    site, token = site_of(request), token.rpartition("token=")[2]  # a whole link may be pasted
     if site.local is not None and site.take_once(token):
         return _entered(request, site.local.token, to or "/")
     person = await run_in_threadpool(site.links.person, token)
@@ -162,20 +164,32 @@ async def leave(request: Request) -> Response:
 
 
 @router.get("/access")
-def access(request: Request, scope: Scope = "") -> Response:
-    """Every link, or those of one study, campaign or board: the screen to invite people from."""
+def access(
+    request: Request, scope: Scope = "", q: Annotated[str, Query(max_length=200)] = "",
+    after: Annotated[int, Query(ge=0, le=2**40)] = 0,
+) -> Response:  # fmt: skip
+    """Every link, or those of one study, campaign or board, the newest first: the screen to invite people from."""
     may_read(request, "admin")
     site = site_of(request)
     places = _places(site)
     chosen = next((place for place in places if place[0] == scope), None)
+    titles = {place[0]: place[1] for place in places}
+
+    def said(link: Link) -> str:
+        shown = titles.get(link.scope, "everything" if link.role == "admin" else "reading")
+        return fold(" ".join((link.label, shown, link.role, link.person, link.external, link.state())))
+
+    every = site.links.listed(scope if chosen else None)
+    found = [link for link in every if all(word in said(link) for word in fold(q).split())]
+    found.sort(key=lambda link: -link.made)
     links = [
         (link, f"{_base(request)}/enter?token={site.links.token(link)}")
-        for link in site.links.listed(scope if chosen else None)
+        for link in found[after : after + _PAGE]
     ]
-    titles = {place[0]: place[1] for place in places}
     return show(
-        request, "access.html", links=links, places=places, scope=scope, chosen=chosen,
-        titles=titles,
+        request, "access.html", links=links, places=places, scope=scope, chosen=chosen, titles=titles,
+        q=q, found=len(found), every=len(every), before=max(0, after - _PAGE) if after else None,
+        following=after + _PAGE if after + _PAGE < len(found) else None,
     )  # fmt: skip
 
 

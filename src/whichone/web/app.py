@@ -114,8 +114,9 @@ def make_app(settings: Settings) -> FastAPI:
     for kind in (*REFUSED, NotReady, StorageUnavailable, OSError):
         app.add_exception_handler(kind, _refusal)
     app.add_middleware(
-        Guard, hosts=_hosts(site), upload_bytes=settings.upload_bytes, body_seconds=settings.body_seconds
-    )
+        Guard, hosts=_hosts(site), upload_bytes=settings.upload_bytes, body_seconds=settings.body_seconds,
+        refusal=_refusal,
+    )  # fmt: skip
     if settings.log:
         app.add_middleware(RequestLog)
     return app

@@ -29,11 +29,10 @@ from whichone.retrieval.indexes import KIND as INDEX
 from whichone.retrieval.indexes import open_index_folder
 from whichone.retrieval.namesake import NamesakeRetriever
 from whichone.text.normalisers import stop_words
-from whichone.web.boards.board import hidden_benchmarks
 from whichone.web.explorer import explorer_views, listing
 from whichone.web.explorer.explorer_index import NotReady
 from whichone.web.limits import Buckets
-from whichone.web.pages import may_read, or_not_found, show, visitor
+from whichone.web.pages import may_read, or_not_found, readable_benchmarks, show, visitor
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.web_site import Site, site_of
 
@@ -299,12 +298,9 @@ router = APIRouter(include_in_schema=False)
 
 def open_to(request: Request) -> list[ServedBenchmark]:
     """The benchmarks whose passages a visitor may ask: one of each corpus, none that is hidden."""
-    site, person = site_of(request), visitor(request)
-    hidden = frozenset[str]() if person and person.may("admin") else hidden_benchmarks(site)
     by_corpus: dict[str, ServedBenchmark] = {}
-    for served in site.folder.benchmarks().values():
-        if served.id not in hidden:
-            by_corpus.setdefault(served.corpus.hash, served)
+    for served in readable_benchmarks(site_of(request), visitor(request)):
+        by_corpus.setdefault(served.corpus.hash, served)
     return list(by_corpus.values())
 
 

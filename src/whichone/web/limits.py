@@ -1,17 +1,19 @@
 """Limits on requests: their number, their size, and the host they are meant for."""
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.responses import PlainTextResponse
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whichone.errors import WhichoneError
@@ -33,6 +35,8 @@ HEADERS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
 _MOST_KNOWN = 20_000
+_READ_ON = 4  # How many times as much as a page takes is read, and dropped, of what is too large
+Refusing = Callable[[Request, Exception], Awaitable[Response]]
 
 
 class Buckets:
@@ -68,9 +72,11 @@ class Guard:
     """Refuses foreign hosts and long bodies before any room sees them, and sets safe headers."""
 
     def __init__(
-        self, app: ASGIApp, *, hosts: Iterable[str], upload_bytes: int, body_seconds: float = 30.0
-    ) -> None:
+        self, app: ASGIApp, *, hosts: Iterable[str], upload_bytes: int, refusal: Refusing,
+        body_seconds: float = 30.0,
+    ) -> None:  # fmt: skip
         self._app = app
+        self._refusal = refusal
         self._body_seconds = body_seconds
         self._hosts = frozenset(hosts)
         self._upload_bytes = upload_bytes
@@ -102,10 +108,6 @@ class Guard:
         upload = _is_upload(scope)
         most = self._upload_bytes if upload else FORM_BYTES
         end = time.monotonic() + self._body_seconds * (UPLOAD_PAUSES if upload else FORM_PAUSES)
-        length = headers.get("content-length", "0")
-        if not length.isdigit() or int(length) > most:
-            await PlainTextResponse(_too_large(most), 413)(scope, receive, safe_send)
-            return
         counted, whole = 0, False
 
         async def counting_receive() -> Message:
@@ -120,14 +122,20 @@ class Guard:
             counted += len(message.get("body", b""))
             whole = not message.get("more_body", False)
             if counted > most:
-                raise TooLarge(_too_large(most))
+                raise TooLarge(f"more than the {most:,} bytes that this page takes")
             return message
 
-        await self._app(scope, counting_receive, safe_send)
-
-
-def _too_large(most: int) -> str:
-    return f"more than the {most:,} bytes that this page takes"
+        length = headers.get("content-length", "0")
+        if length.isdigit() and int(length) <= most:
+            await self._app(scope, counting_receive, safe_send)
+            return
+        most, refused = _READ_ON * most, most
+        with contextlib.suppress(TooLarge, TooSlow):  # a browser shows an answer once it has sent all
+            while not whole and length.isdigit() and int(length) <= most:
+                await counting_receive()
+        error = TooLarge(f"more than the {refused:,} bytes that this page takes")
+        response = await self._refusal(Request(scope), error)
+        await response(scope, receive, safe_send)
 
 
 def _is_upload(scope: Scope) -> bool:

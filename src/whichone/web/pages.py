@@ -27,7 +27,7 @@ from whichone.report.page import not_a_formula, visible
 from whichone.web.boards.board import hidden_benchmarks
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.storage import StorageUnavailable
-from whichone.web.web_site import DAY, Person, Role, clean, new_id, place_of_scope, site_of
+from whichone.web.web_site import DAY, Person, Role, Site, clean, new_id, place_of_scope, site_of
 
 # Who asks, and what they may do: by a bearer token, or by the cookie that a link left.
 
@@ -130,10 +130,8 @@ def set_cookie(request: Request, response: Response, token: str) -> None:
 # How a page is shown: its template, the visitor, and the way on after a form.
 
 
-_ROOMS_TO_READ = [
-    ("/", "Explorer"), ("/ask", "Ask"), ("/boards", "Leaderboard"), ("/study", "User study"),
-    ("/annotate", "Annotation"),
-]  # fmt: skip
+_FOR_READERS = [("/", "Explorer"), ("/ask", "Ask"), ("/boards", "Leaderboard")]
+_FOR_ADMINS = [("/study", "User study"), ("/annotate", "Annotation"), ("/access", "Access")]
 _ROOMS = ("explorer", "study", "annotation", "boards")
 _TEMPLATES = ("whichone.report", "whichone.web", *(f"whichone.web.{room}" for room in _ROOMS))
 
@@ -190,20 +188,31 @@ def show(request: Request, page: str, status: int = 200, **values: Any) -> Respo
         person=person,
         form_token=site.tokens.form_token(person) if person else "",
         here=request.url.path,
-        rooms=_rooms_of(person, site.settings.public),
+        rooms=_rooms_of(site, person),
         contact=site.settings.contact,
         **values,
     )
     return HTMLResponse(html, status)
 
 
-def _rooms_of(person: Person | None, public: bool) -> list[tuple[str, str]]:
+def _rooms_of(site: Site, person: Person | None) -> list[tuple[str, str]]:
     """The rooms that somebody may enter; whoever has a link for one page has that one."""
     if person is not None and person.scope:
         return [(place_of_scope(person.scope), "Your page")]
-    if person is None and not public:
+    if person is None and not site.settings.public:
         return []
-    return [*_ROOMS_TO_READ, *([("/access", "Access")] if person and person.may("admin") else [])]
+    try:
+        closed = () if readable_benchmarks(site, person) else ("/ask",)
+    except StorageUnavailable:
+        closed = ("/ask",)
+    rooms = [*_FOR_READERS, *(_FOR_ADMINS if person and person.may("admin") else [])]
+    return [room for room in rooms if room[0] not in closed]
+
+
+def readable_benchmarks(site: Site, person: Person | None) -> list[ServedBenchmark]:
+    """The benchmarks that somebody may see: those whose gold a board hides are there for admins alone."""
+    hidden = frozenset[str]() if person and person.may("admin") else hidden_benchmarks(site)
+    return [served for served in site.folder.benchmarks().values() if served.id not in hidden]
 
 
 def go(place: str) -> Response:

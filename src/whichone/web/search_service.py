@@ -301,6 +301,7 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
         hosts=(*LOOPBACK, *settings.hosts) if settings.loopback else settings.hosts,
         upload_bytes=settings.upload_bytes,
         body_seconds=settings.body_seconds,
+        refusal=refusal,
     )
     return app
 

@@ -9,9 +9,9 @@ import functools
 import hashlib
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +162,10 @@ class ServedFolder:
             benchmarks.setdefault(served.key, served)
         for served in self._several_together(runs, list(benchmarks.values())):
             benchmarks.setdefault(served.key, served)
+        names = Counter(served.name for served in benchmarks.values())
+        for key, served in benchmarks.items():
+            if names[served.name] > 1:  # what their folders are called tells versions apart
+                benchmarks[key] = replace(served, name=f"{served.name} ({self._called(served.folder.root)})")
         by_id = {served.id: served for served in benchmarks.values()}
         for folder in runs:
             asked = folder.manifest.parents.get("benchmark", "")
@@ -176,6 +180,11 @@ class ServedFolder:
             else:
                 _put(home, folder)
         self._benchmarks, self.strays, self._looked = benchmarks, strays, time.monotonic()
+
+    def _called(self, place: Path) -> str:
+        """A folder by its path below the one that is served."""
+        roots = [root for root in self._roots if place != root and place.is_relative_to(root)]
+        return str(place.relative_to(roots[0])) if roots else place.name
 
     def _several_together(
         self, runs: Sequence[Folder], known: Sequence[ServedBenchmark]

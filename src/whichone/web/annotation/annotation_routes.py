@@ -93,7 +93,7 @@ def _open(t: Readable, key: str) -> None:
 
 @router.get("/annotate", include_in_schema=False)
 def campaign_list(request: Request) -> Response:
-    may_read(request)
+    may_read(request, "admin")
     site = site_of(request)
     benchmarks = site.folder.benchmarks().values()
     return show(
@@ -373,8 +373,8 @@ def _make_version(site: Site, key: str, without_flagged: bool) -> list[Place]:
 
 @router.get("/api/campaigns", responses=REFUSALS)
 def list_campaigns(request: Request) -> list[dict[str, Any]]:
-    """Every campaign."""
-    may_read(request)
+    """Every campaign; for admins."""
+    may_read(request, "admin")
     return task_queue.campaigns(site_of(request).database)
 
 

@@ -41,10 +41,11 @@ const recount = (form, target) => {
   }
 };
 
-// The rows of a table that have what is typed beside it.
-for (const field of document.querySelectorAll("[data-filter]")) field.addEventListener("input", () => {
-  const wanted = field.value.toLowerCase();
-  for (const row of document.getElementById(field.dataset.filter).tBodies[0].rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+// A file that is too large is refused before it is sent, so that what was typed stays.
+for (const field of document.querySelectorAll("input[data-most]")) field.addEventListener("change", () => {
+  const size = [...field.files].reduce((sum, file) => sum + file.size, 0);
+  field.setCustomValidity(size > Number(field.dataset.most) ? `${Math.ceil(size / 1048576)} MiB are more than the ${Math.floor(field.dataset.most / 1048576)} MiB that are taken` : "");
+  field.reportValidity();
 });
 
 // Buttons that copy.

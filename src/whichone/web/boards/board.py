@@ -212,11 +212,14 @@ def boards(site: Site, board: str = "") -> list[Row]:
     One over a copy of gold that another board hides is hidden too, whichever appeared first.
     """
     rows = site.database.read("select * from boards where ? in ('', board) order by made, board", (board,))
+    if not rows:
+        return rows
     hidden = hidden_benchmarks(site)
+    called = {served.id: served.name for served in site.folder.benchmarks().values()}
     for row in rows:
         row["benchmarks"] = row["benchmark"].split(_BETWEEN)
         row["hidden"] = not hidden.isdisjoint(row["benchmarks"])
-        short = [identity.rpartition("-")[0] for identity in row["benchmarks"]]
+        short = [called.get(identity, identity.rpartition("-")[0]) for identity in row["benchmarks"]]
         row["names"] = {
             identity: name if short.count(name) == 1 else identity
             for identity, name in zip(row["benchmarks"], short, strict=True)

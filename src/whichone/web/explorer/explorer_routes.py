@@ -13,7 +13,7 @@ from whichone.web.boards.board import boards, hidden_benchmarks
 from whichone.web.explorer import explorer_views, listing
 from whichone.web.explorer.explorer_index import NotReady
 from whichone.web.limits import REFUSALS
-from whichone.web.pages import csv_response, go, may_read, show, visitor
+from whichone.web.pages import csv_response, go, may_read, readable_benchmarks, show, visitor
 from whichone.web.served_folder import ServedBenchmark, ServedRun
 from whichone.web.web_site import Site, clean, place_of_scope, site_of
 
@@ -32,8 +32,7 @@ def benchmark_of(request: Request, key: str) -> ServedBenchmark:
     person = may_read(request)
     site = site_of(request)
     served = site.folder.benchmark(key)
-    hidden = served is not None and served.id in hidden_benchmarks(site)
-    if served is None or (hidden and not (person and person.may("admin"))):
+    if served is None or served not in readable_benchmarks(site, person):
         raise HTTPException(404, "there is no such benchmark here")
     return served
 
@@ -74,9 +73,7 @@ def home(request: Request) -> Response:
         return go(place_of_scope(person.scope))
     may_read(request)
     site = site_of(request)
-    hidden = hidden_benchmarks(site)
-    admin = person is not None and person.may("admin")
-    served = [s for s in site.folder.benchmarks().values() if admin or s.id not in hidden]
+    hidden, served = hidden_benchmarks(site), readable_benchmarks(site, person)
     overviews = {s.key: _overview(site, s) for s in served}
     return show(
         request, "home.html", benchmarks=served, hidden=hidden, strays=site.folder.strays,
@@ -296,13 +293,10 @@ def compare(
 def list_benchmarks(request: Request) -> list[dict[str, Any]]:
     """Every benchmark with its runs."""
     person = may_read(request)
-    site = site_of(request)
-    hidden = hidden_benchmarks(site)
     return [
         {"key": s.key, "id": s.id, "name": s.name, "counts": s.folder.manifest.counts,
          "runs": [{"key": r.key, "name": r.name} for r in s.runs.values()]}
-        for s in site.folder.benchmarks().values()
-        if s.id not in hidden or (person and person.may("admin"))
+        for s in readable_benchmarks(site_of(request), person)
     ]  # fmt: skip
 
 
