@@ -39,3 +39,12 @@ def test_a_path_that_cannot_be_written_is_no_failed_gate(tmp_path: Path) -> None
     done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 3
     assert done.stderr == "whichone: no/such/folder.xml: No such file or directory\n"
+
+
+def test_numbers_of_things() -> None:
+    assert [errors.how_many(n, "shared name") for n in (0, 1, 2_000)] == [
+        "0 shared names",
+        "1 shared name",
+        "2,000 shared names",
+    ]
+    assert (errors.how_many(2, "query"), errors.how_many(2, "play")) == ("2 queries", "2 plays")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.gold import NOT_RELEVANT, RELEVANCE, gold_outside_accepted
 from whichone.cli import whichone
+from whichone.corpus.make import make_corpus
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.report.show import export
 
@@ -44,9 +46,10 @@ def mixed(tmp_path: Path) -> Benchmark:
         for key, gold in golds.items()
     ]  # fmt: skip
     passages = [
-        Passage(id=f"corpus:{key}#0", page=f"corpus:{key}", title=key, text=f"text of {key}",
-                source_id=f"own {key}", entity=f"Q{key}")
+        Passage(id=f"corpus:{key}#{n}", page=f"corpus:{key}", title=key if key in "AB" else "Same", text=f"{n} of {key}",
+                source_id=f"own {key}{n}", entity=f"Q{key}" if key != "D" else None)
         for key in "ABCD"
+        for n in range(3)
     ]  # fmt: skip
     bearers = (
         Bearer(entity="Q1", label="the first", role="head", popularity=3.0, types=("T",), pages=("corpus:A",)),
@@ -77,31 +80,61 @@ def test_hugging_face_keeps_every_record(mixed: Benchmark, tmp_path: Path) -> No
         assert again.folder.manifest.parameters[name] == value
 
 
-def test_beir_keeps_sets_of_gold_and_gold_outside_the_corpus(mixed: Benchmark, tmp_path: Path) -> None:
+def test_beir_keeps_every_record(mixed: Benchmark, tmp_path: Path) -> None:
     export(str(mixed.folder.root), tmp_path / "beir", "beir")
-    again = back(tmp_path / "beir", tmp_path / "back", "--gold-outside")
-    before = {q.id: q for q in mixed.queries}
-    for query in again.queries:
-        for sets in (gold_sets, grades):
-            assert sets(query) == sets(before[query.id]), query.id
-    assert before.keys() - {q.id for q in again.queries} <= {"q none"}  # BEIR keeps what is judged
+    again = back(tmp_path / "beir", tmp_path / "back")
+    assert [*again.queries] == [*mixed.queries]
+    assert [*again.sets] == [*mixed.sets]
+    assert [*again.passage_records()] == [*mixed.passage_records()]
+    assert again.folder.manifest.parameters == mixed.folder.manifest.parameters
     export(str(tmp_path / "back"), tmp_path / "again", "beir")
-    for name in ("queries.jsonl", "qrels/test.tsv"):
+    for name in ("queries.jsonl", "corpus.jsonl", "name_sets.jsonl", "qrels/test.tsv"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "beir" / name).read_bytes()
+
+
+def test_others_read_it_as_any_beir_folder(mixed: Benchmark, tmp_path: Path) -> None:
+    """Judgements say which passages are gold; pages and entities are those of the export."""
+    export(str(mixed.folder.root), tmp_path / "beir", "beir")
+    before = {q.id: q for q in mixed.queries}
+    lines = [json.loads(line) for line in (tmp_path / "beir/queries.jsonl").read_text().splitlines()]
+    assert {tuple(line) for line in lines} == {("_id", "text", "metadata")}
+    given = back(tmp_path / "beir", tmp_path / "back", "--gold-outside", "--language", "fr")
+    for query in given.queries:
+        assert gold_sets(query) == gold_sets(before[query.id]), query.id
+        assert (query.language, query.entity, "metadata" in query.attributes) == ("fr", None, False)
+    assert before.keys() - {q.id for q in given.queries} <= {"q none"}  # nothing was judged for it
     alternatives = back(tmp_path / "beir", tmp_path / "any", "--gold-outside", "--gold-rule", "any")
     both = next(q for q in alternatives.queries if q.id == "q both")
     assert gold_sets(both) == [["corpus:A"], ["corpus:B"]]
-    assert "metadata" not in both.attributes
+    grouped = back(tmp_path / "beir", tmp_path / "titles", "--gold-outside", "--page", "title")
+    assert {p.page for p in grouped.passage_records()} == {"corpus:A", "corpus:B", "corpus:Same"}
+
+
+def test_a_split_of_it_and_a_corpus_of_it(mixed: Benchmark, tmp_path: Path) -> None:
+    queries = [
+        msgspec.structs.replace(q, attributes={**q.attributes, "split": "dev" if n else "test"})
+        for n, q in enumerate(mixed.queries)
+    ]
+    with gold_outside_accepted():
+        split = save_benchmark(
+            tmp_path / "split",
+            name="s",
+            queries=queries,
+            corpus=mixed.corpus,
+            by_hash=True,
+            sets=mixed.sets,
+            allow_no_gold=True,
+        )
+    export(str(split.folder.root), tmp_path / "beir", "beir")
+    assert [q.id for q in back(tmp_path / "beir", tmp_path / "t", "--split", "test").queries] == ["q both"]
+    assert len(back(tmp_path / "beir", tmp_path / "all").queries) == len(queries)
+    corpus = make_corpus(tmp_path / "beir", tmp_path / "corpus")
+    assert [*corpus.passage_records()] == [*mixed.passage_records()]
 
 
 def gold_sets(query: Query) -> list[list[str]]:
     groups = (group for output in query.outputs for group in output.provenance)
     return [sorted({entry.page for entry in group}) for group in groups]
-
-
-def grades(query: Query) -> dict[str, int]:
-    entries = (e for output in query.outputs for group in output.provenance for e in group)
-    return {entry.page: entry.attributes.get(RELEVANCE, 1) for entry in entries}
 
 
 def test_struct_fields_are_all_in_the_columns(mixed: Benchmark, tmp_path: Path) -> None:

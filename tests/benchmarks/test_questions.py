@@ -206,6 +206,8 @@ def test_no_figure_without_gold(
     fields = QuestionFields(answers="answers")
     bench = import_questions(questions, two_gold[1], tmp_path / "without", fields=fields)
     assert "9 of 9 questions have no gold page" in capsys.readouterr().err
+    assert bench.folder.manifest.parameters["gold_is"] == "none"
+    assert "Gold is not known: no question has a gold page." in bench.card
     scores = _scored(bench, tmp_path / "run")
     ((_, estimates),) = slice_scores(scores)
     assert estimates["acc@1"].value is None

@@ -14,7 +14,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.measures.gate import Budgets, check_budgets, tail_gap
 from whichone.measures.intervals import cluster, cluster_rule, number_parts
 from whichone.measures.measure import parse_measures
-from whichone.measures.scores import Scores, score_run, slice_scores
+from whichone.measures.scores import Scores, score_run, slice_scores, subset
 from whichone.measures.summary import summarise
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Ranking
 from whichone.report.report import make_report
@@ -186,6 +186,8 @@ def test_the_gate(tmp_path: Path) -> None:
     run = run_retriever(AlwaysHead(), benchmark, tmp_path / "run", k=2, name="head")
     scores = score_run(run, benchmark, parse_measures(["acc@1", "confused@20"]))
     report = check_budgets(scores, Budgets(max_tail_gap=0.5, max_confusion=0.6, min_accuracy=0.9))
+    alone = subset(scores, lambda query: query.name_set == "s1")
+    assert "only 1 name set:" in check_budgets(alone, Budgets(max_confusion=0.6)).warnings[0]
     verdicts = {check.name: check.verdict for check in report.checks}
     assert verdicts == {"max_tail_gap": "failed", "max_confusion": "passed", "min_accuracy": "failed"}
     assert report.exit_code == 1

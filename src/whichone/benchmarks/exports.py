@@ -10,6 +10,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.gold import GOLD_SETS, NOT_RELEVANT, RELEVANCE
 from whichone.corpus.corpus import to_trec
+from whichone.corpus.passage_files import OURS
 from whichone.errors import UsageError
 from whichone.files.lines import write_atomic, write_lines
 from whichone.records import Provenance, Query, page_of
@@ -30,10 +31,16 @@ def export_dpr_questions(benchmark: Benchmark, out: str | Path) -> dict[str, int
 
 
 HEADER = b"query-id\tcorpus-id\tscore"
+NAME_SETS = "name_sets.jsonl"
+OWN_QUERY = "query"  # In a query's metadata: the record itself, without what BEIR has
 
 
 def export_beir(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    """Passages, questions with their sets of gold, and as relevant the gold passages, or every passage of a gold page."""
+    """Passages, questions, and as relevant the gold passages, or every passage of a gold page.
+
+    What else is known of a passage or a question is its metadata, and name sets are a file of their own, from which
+    `question_files.import_beir` makes the same benchmark again.
+    """
     if not benchmark.passages.num_rows:
         raise UsageError(
             f"{benchmark.name} has no passages",
@@ -44,14 +51,24 @@ def export_beir(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     encode = msgspec.json.encode
     ids = exported_ids(benchmark)
     corpus = (
-        encode({"_id": ids[p.id], "title": p.title, "text": p.text}) for p in benchmark.passage_records()
+        encode(
+            {
+                "_id": ids[p.id],
+                "title": p.title,
+                "text": p.text,
+                "metadata": {"page": p.page, "entity": p.entity},
+            }
+        )
+        for p in benchmark.passage_records()
     )
     placed = _Exported(benchmark)
     queries = (encode(placed.query(query)) for query in benchmark.queries)
     written = {
         "corpus.jsonl": write_lines(out / "corpus.jsonl", corpus),
         "queries.jsonl": write_lines(out / "queries.jsonl", queries),
+        NAME_SETS: write_lines(out / NAME_SETS, map(encode, benchmark.sets)),
     }
+    write_atomic(out / OURS, how_it_was_made(benchmark).encode())
     splits: dict[str, list[bytes]] = {split_of(query): [] for query in benchmark.queries}
     for query, passage, relevance in judgements(benchmark, outside=True):
         line = f"{to_trec(query.id)}\t{placed.key(passage)}\t{relevance}"
@@ -60,6 +77,21 @@ def export_beir(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
         file = Path("qrels") / f"{split}.tsv"
         written[str(file)] = write_lines(out / file, [HEADER, *lines]) - 1
     return written
+
+
+def how_it_was_made(benchmark: Benchmark) -> str:
+    """Everything that decides the benchmark: parameters, sources with their hashes, and the hashes of its files."""
+    manifest = benchmark.folder.manifest
+    document = {
+        "benchmark": benchmark.id,
+        "parameters": manifest.parameters,
+        "sources": manifest.sources,
+        "parents": manifest.parents,
+        "counts": manifest.counts,
+        "request": manifest.made.get("request", {}),
+    }
+    encoded = msgspec.json.encode(document, order="sorted")
+    return msgspec.json.format(encoded, indent=1).decode() + "\n"
 
 
 class _Exported:
@@ -83,8 +115,9 @@ class _Exported:
             for output in query.outputs
             for group in output.provenance
         ]
-        record: dict[str, Any] = {"_id": to_trec(query.id), "text": query.input}
-        return {**record, "metadata": {GOLD_SETS: groups}} if any(groups) else record
+        own = msgspec.to_builtins(query)
+        metadata = {GOLD_SETS: groups, OWN_QUERY: {k: v for k, v in own.items() if k not in ("id", "input")}}
+        return {"_id": to_trec(query.id), "text": query.input, "metadata": metadata}
 
 
 def exported_ids(benchmark: Benchmark) -> dict[str, str]:

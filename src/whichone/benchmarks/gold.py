@@ -40,6 +40,7 @@ GOLD_WORDS = {
     "entity": "a page about the right bearer, whether it states the answer (answer_in_top) or not",
     "both": "a page that was named as answering the question; where none was, a page about the right bearer,"
     " whether it states the answer (answer_in_top) or not",
+    "none": "not known: no question has a gold page",
 }
 
 

@@ -12,8 +12,11 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
 from whichone.benchmarks.benchmark_tables import UsedSets, main_language_of
+from whichone.benchmarks.exports import NAME_SETS, OWN_QUERY, split_of
 from whichone.benchmarks.gold import (
     GoldCheck,
+    check_gold_pages,
+    gold_outside_accepted,
     gold_titles,
     move_gold,
     read_beir_qrels,
@@ -24,6 +27,7 @@ from whichone.benchmarks.gold import (
 from whichone.corpus.corpus import Corpus, from_trec
 from whichone.corpus.make import corpus_beside
 from whichone.corpus.passage_files import (
+    OURS,
     PassageFields,
     field,
     pages_by_title,
@@ -146,6 +150,48 @@ def _judged(
                 fields.setdefault("question", record.fields.get("text"))
                 fields.pop("text", None)
                 yield SourceRecord(record.line, fields, record.file, gold)
+
+
+def import_beir(
+    folder: Path, out: str | Path, *, name: str | None = None, split: str | None = None
+) -> Benchmark:
+    """The benchmark that `export_beir` wrote, of all splits or of one, in which questions may have no gold."""
+    decode = msgspec.json.Decoder(NameSet).decode
+
+    def queries() -> Iterator[Query]:
+        for _, record in read_records(folder / "queries.jsonl"):
+            known = {"id": from_trec(record["_id"]), "input": record["text"], **record["metadata"][OWN_QUERY]}
+            query = msgspec.convert(known, Query)
+            if split in (None, "all", split_of(query)):
+                yield query
+
+    made = msgspec.json.decode((folder / OURS).read_bytes())
+    sets = (decode(line) for _, line in read_lines(folder / NAME_SETS) if line.strip())
+    card = folder / "CARD.md"
+    called = name or folder.resolve().name
+    languages = Counter(query.language for query in queries())
+    with (
+        corpus_beside(
+            out, folder, PassageFields(), "", name=called, language=main_language_of(languages) or "en"
+        ) as corpus,
+        gold_outside_accepted(),  # as much as there was when it was exported
+    ):
+        return save_benchmark(
+            out,
+            name=called,
+            queries=queries(),
+            passages=corpus,
+            sets=sets,
+            card=card.read_text("utf-8") if card.exists() else "",
+            parameters=made["parameters"],
+            counts={"passages": len(corpus), **check_gold_pages(queries(), corpus, folder)},
+            allow_no_gold=True,
+        )
+
+
+def is_own_beir(folder: Path) -> bool:
+    """Whether `export_beir` wrote the folder."""
+    return all((folder / file).is_file() for file in (OURS, NAME_SETS, "queries.jsonl", "corpus.jsonl"))
 
 
 # Published question files over a corpus of one's own, as a benchmark.

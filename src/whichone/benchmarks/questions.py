@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.benchmark_tables import UsedSets
+from whichone.benchmarks.exports import OWN_QUERY
 from whichone.benchmarks.gold import (
     GOLD_IS,
     GOLD_SETS,
@@ -23,11 +24,11 @@ from whichone.benchmarks.gold import (
     in_corpus,
 )
 from whichone.benchmarks.hugging_face import import_hugging_face
-from whichone.benchmarks.question_files import SourceRecord, kind_of, read_questions
+from whichone.benchmarks.question_files import SourceRecord, import_beir, is_own_beir, kind_of, read_questions
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.make import corpus_beside
 from whichone.corpus.passage_files import PassageFields, field
-from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.errors import BadInput, UsageError, did_you_mean, how_many
 from whichone.files.arrow_records import Seen, Spool, blocks, existing
 from whichone.files.folder import file_hash
 from whichone.files.tables import connect
@@ -261,6 +262,16 @@ def import_questions(
         raise UsageError(f"no gold rule {gold_rule!r}", hint=did_you_mean(gold_rule, RULES))
     if kind_of(Path(questions)) == "hf":
         return import_hugging_face(questions, out, name=name)
+    asked_for = (
+        fields or QuestionFields(),
+        passage_fields or PassageFields(),
+        gold_rule,
+        qrels,
+        language,
+        task,
+    )
+    if asked_for == _NOTHING and passages == str(questions) and is_own_beir(Path(questions)):
+        return import_beir(Path(questions), out, name=name, split=split)
     judged = qrels is not None or kind_of(Path(questions)) != "file"
     rule = gold_rule or ("all" if judged else "any")
     fields = fields or QuestionFields()
@@ -335,6 +346,10 @@ def import_questions(
         )
 
 
+# What is asked for of the import of a BEIR folder of our own, where it is to be as it was.
+_NOTHING = (QuestionFields(), PassageFields(), None, None, None, "qa")
+
+
 def _gold_sets(source: SourceRecord) -> Sequence[Sequence[str]] | None:
     """The sets of gold in a query's metadata, taken out of it, where judgements have a file of their own."""
     if source.gold is None:
@@ -343,6 +358,7 @@ def _gold_sets(source: SourceRecord) -> Sequence[Sequence[str]] | None:
     if not isinstance(metadata, dict) or GOLD_SETS not in metadata:
         return None
     sets: Sequence[Sequence[str]] = metadata.pop(GOLD_SETS)
+    metadata.pop(OWN_QUERY, None)
     if not metadata:
         del source.fields["metadata"]
     return sets
@@ -353,22 +369,28 @@ def _counted(queries: Sequence[Query], near: str | Path) -> tuple[int, int, str]
 
     What is not about a shared name is never confused, which is reported.
     """
-    several = shared = of_entity = 0
+    several = shared = of_entity = with_gold = 0
     names = Seen(near)
     for block in blocks(queries, BLOCK):
-        several += sum(len(q.gold_pages()) > 1 for q in block)
+        golds = [len(q.gold_pages()) for q in block]
+        several += sum(gold > 1 for gold in golds)
+        with_gold += sum(gold > 0 for gold in golds)
         shared += sum(bool(q.attributes["shared_name"]) for q in block)
         of_entity += sum(q.attributes.get(GOLD_IS) == "entity" for q in block)
         used = [q.name_set for q in block if q.name_set]
         names.add(used, [0] * len(used))
-    talk(f"{len(names):,} shared names, {shared:,} of {len(queries):,} questions are about one of them")
+    said = how_many(len(names), "shared name")
+    talk(
+        f"{said}, {shared:,} of {len(queries):,} questions are about {'it' if len(names) == 1 else 'one of them'}"
+    )
     if shared * 2 < len(queries):
         talk(
             f"confusion is not measured on the other {len(queries) - shared:,}: their names come from page "
             "titles; say whom a question and a passage are about with --entity, --name and --passage-entity"
         )
-    gold_is = "entity" if of_entity == len(queries) else "both" if of_entity else "documents"
-    return several, shared, gold_is
+    if not with_gold:
+        return several, shared, "none"
+    return several, shared, "entity" if of_entity == len(queries) else "both" if of_entity else "documents"
 
 
 def _query(

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from whichone import __version__
 from whichone.benchmarks.benchmark import Benchmark, licence_text
-from whichone.benchmarks.exports import split_of
+from whichone.benchmarks.exports import how_it_was_made, split_of
+from whichone.corpus.passage_files import OURS
 from whichone.files.folder import file_hash
 from whichone.files.lines import write_atomic
 from whichone.files.output import written_beside
@@ -61,7 +62,7 @@ def write_release(benchmark: Benchmark, out: Path, tables: Tables) -> dict[str, 
         "CITATION.cff": citation(benchmark),
         "eval.yaml": _yaml(inspect_tasks(benchmark)),
         "inspect_task.py": _INSPECT,
-        "made.json": _how_it_was_made(benchmark),
+        OURS: how_it_was_made(benchmark),
     }
     for name, text in files.items():
         write_atomic(out / name, text.encode())
@@ -72,21 +73,6 @@ def write_release(benchmark: Benchmark, out: Path, tables: Tables) -> dict[str, 
     lines = [f"{file_hash(out / name)}  {name}\n" for name in sorted(listed)]
     write_atomic(out / SUMS, "".join(lines).encode())
     return dict.fromkeys([*files, "croissant.json", SUMS], 1)
-
-
-def _how_it_was_made(benchmark: Benchmark) -> str:
-    """Everything that decides the benchmark: parameters, sources with their hashes, and the hashes of its files."""
-    manifest = benchmark.folder.manifest
-    document = {
-        "benchmark": benchmark.id,
-        "parameters": manifest.parameters,
-        "sources": manifest.sources,
-        "parents": manifest.parents,
-        "counts": manifest.counts,
-        "request": manifest.made.get("request", {}),
-    }
-    encoded = msgspec.json.encode(document, order="sorted")
-    return msgspec.json.format(encoded, indent=1).decode() + "\n"
 
 
 def card(benchmark: Benchmark, tables: Tables) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import html
 import itertools
+import operator
 import re
 import unicodedata
 from codecs import BOM_UTF8
@@ -90,10 +91,15 @@ def _read_json_lines(path: Path, bad: list[str] | None) -> Iterator[tuple[int, d
         yield line, record
 
 
+OURS = "made.json"  # In a BEIR folder that is an export of ours, whose passages say their pages and entities
+
+
 def field(record: dict[str, Any], name: str, path: str | Path, line: int) -> Any:
-    """A field that must be there."""
+    """A field that must be there; `metadata.page` is one inside another."""
     try:
-        return record[name]
+        if name in record:
+            return record[name]
+        return functools.reduce(operator.getitem, name.split("."), record)
     except KeyError:
         raise BadInput(
             f"the record has no field {name!r}",
@@ -140,6 +146,7 @@ class PassageLayout(msgspec.Struct, frozen=True):
     file: Path
     fields: PassageFields
     source: str = "corpus"
+    """What page ids begin with; where it is empty they are whole as they are."""
     exchanged: bool = False
     """Whether it belongs to a BEIR folder."""
 
@@ -150,6 +157,8 @@ class PassageLayout(msgspec.Struct, frozen=True):
         if not path.is_dir():
             return cls(path, fields, source)
         own = msgspec.structs.replace(fields, id="_id") if fields.id == "id" else fields
+        if fields.page is None and fields.entity is None and (path / OURS).exists():
+            own, source = msgspec.structs.replace(own, page="metadata.page", entity="metadata.entity"), ""
         return cls(_corpus_file(path), own, source, True)
 
     def passage(self, record: dict[str, Any], line: int) -> PassageRecord:
@@ -159,7 +168,7 @@ class PassageLayout(msgspec.Struct, frozen=True):
         title, text = _title_and_text(record, fields, path, line)
         entity = _entity(record, fields, path, line)
         key = str(field(record, fields.page, path, line)) if fields.page else entity or title or own
-        return PassageRecord(own, page_id(self.source, key), title, text, entity)
+        return PassageRecord(own, page_id(self.source, key) if self.source else key, title, text, entity)
 
 
 def is_documents(path: str | Path) -> bool:
@@ -384,10 +393,11 @@ class FilePassages:
         Runs that a killed reader completed are not made again.
         """
         runs = self._runs(folder)
-        if self._fields.entity is None and self._fields.page is None and not is_documents(self.path):
+        fields = self._layout.fields
+        if fields.entity is None and fields.page is None and not is_documents(self.path):
             say_several_bearers(self._layout)
-        if self._fields.entity:
-            _keep_entities_apart(runs, nobody_apart=self._fields.page is None)
+        if fields.entity:
+            _keep_entities_apart(runs, nobody_apart=fields.page is None)
         rows = mapped_rows(runs) if runs else UNNUMBERED.empty()
         if not len(rows):
             raise BadInput("there are no passages", file=self.path)

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark, Where
-from whichone.errors import UsageError, WhichoneError
+from whichone.errors import UsageError, WhichoneError, how_many
 from whichone.files.folder import Folder
 from whichone.files.output import cache_folder
 from whichone.measures.budgets import Budgets, GateOptions
@@ -138,7 +138,7 @@ def check_budgets(
             "and they count only for whether the system asked back"
         )
     if sets < FEW_SETS:
-        warnings.append(f"only {sets} name sets: intervals over fewer than {FEW_SETS} are rough")
+        warnings.append(f"only {how_many(sets, 'name set')}: intervals over fewer than {FEW_SETS} are rough")
     figures = {name: _measured(name, of_figure[name]) for name in _FIGURE_WORDS}
     return GateReport(
         scores.system,
