@@ -1,10 +1,19 @@
-"""The knowledge base of real pages that BLINK is trained and tried on (docs/linkers.md): pages, hyperlinks, linking sets.
+"""The knowledge base of real pages that BLINK can be trained and tried on: pages, hyperlinks, linking sets.
 
     python bench/linking.py SHARED WORK
 
 SHARED has `wikipedia-48k` (passages with titles), two cuts of Wikipedia's XML dump and Elevant's linking sets. Written into WORK:
 `source.jsonl`, the passages as pages in KILT's layout, with the Wikidata ids of pages that the linking sets name by their label, and
-`en.wiki.xml`, the second cut without the pages of the first. Both go into `whichone ingest`.
+`en.wiki.xml`, the second cut without the pages of the first. Then:
+
+    whichone ingest --pages WORK/source.jsonl --pages enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2 --pages WORK/en.wiki.xml KB
+    whichone corpus KB CORPUS
+    whichone export KB links --format kilt-el
+    whichone map kore50.benchmark.jsonl.gz KB kore50.jsonl --original elevant --task el
+    whichone import kilt kore50.jsonl KORE50 --task el --corpus CORPUS
+    whichone train linker links OUT --corpus CORPUS --checkpoint BERT --held-out links/blink-dev-kilt.jsonl --epochs 3 --cross-epochs 2 --cross-batch 8 --learning-rate 5e-5
+    whichone retrieve KORE50 RUN --retriever blink -o model=FOLDER -k 20
+    whichone score RUN --measures acc@1,acc@20
 """
 
 from __future__ import annotations
