@@ -13,8 +13,8 @@ from whichone.errors import BadInput
 from whichone.measures.scores import score_folder
 from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt
 from whichone.papers.kilt.kilt_files import export_kilt_answers as export_kilt
-from whichone.runs.predictions import import_answers
 from whichone.runs.read import read
+from whichone.runs.run_files import import_answers
 
 
 def write(path, *records):
@@ -80,8 +80,8 @@ def test_there_and_back_as_kilt(toy, tmp_path):
 @pytest.mark.parametrize(
     ("records", "told"),
     [
-        ([{"id": "lonely", "answer": "a"}] * 2, "answered twice"),
-        ([{"id": "stranger", "answer": "a"}], "does not have: stranger"),
+        ([{"id": "lonely", "answer": "a"}] * 2, r"x\.jsonl:2: this query came before: lonely"),
+        ([{"id": "stranger", "answer": "a"}], r"x\.jsonl:1: the benchmark has no such query: stranger"),
         ([], "contains no answers"),
         ([{"answer": "a"}], "an object with an id"),
         ([{"id": "lonely"}], "no output, answer or predicted_label"),

@@ -106,7 +106,7 @@ def test_predictions(bench: Benchmark, tmp_path: Path, form: str) -> None:
         ("trec", "q2 Q0 enwiki:1#0 1 high t\n", "theirs:1: the score is no finite number: 'high'"),
         ("trec", "q2 Q0 enwiki:1#0 1 nan t\n", "theirs:1: the score is no finite number: 'nan'"),
         ("trec", TREC + "q2 Q0 enwiki:1#0 9 0 v\n", "theirs:4: a line of 'v' in the run of 't'"),
-        ("kilt", prediction("q2", 1) * 2, r"theirs:2: .*answered on line 1 already \(q2\)"),
+        ("kilt", prediction("q2", 1) * 2, r"theirs:2: .*came before, on line 1 \(q2\)"),
         ("kilt", prediction("q2", 1).replace("}]", ', "score": "nan"}]', 1), "theirs:1: .* is nan"),
         ("kilt", '{"id": "q2"}\n', "theirs:1: not a prediction"),
         ("kilt", "{\n", "theirs:1: not the JSON"),

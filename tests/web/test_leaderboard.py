@@ -135,7 +135,7 @@ def test_answers_are_scored_as_answers(client: Any, key: str, settings: Any) -> 
         (b"q00 Q0 wiki:00 1 1.0 t", "trec", "11 of 12 queries have no ranking"),
         (b'{"id": "q00"}', "kilt", "line 1: not a prediction"),
         (b'{"question": "q00", "passages": ["wiki:00#0"]}\n{"question"', "whichone", "line 2"),
-        (b'{"question": "q00", "passages": ["x"]}', "whichone", "line 1: the corpus has no such"),
+        (b'{"question": "q00", "passages": ["x"]}', "whichone", "line 1: the corpus has no page or passage"),
         (b'{"qid": "q00"}', "ambigdocs", "line 1: not a prediction"),
         (b"\x1f\x8b broken", "trec", "damaged"),
     ],

@@ -6,7 +6,7 @@ from whichone.benchmarks.questions import QuestionFields, import_questions
 from whichone.cli.options import command, corpus_option, gold_outside_option
 from whichone.cli.printing import emit, emit_benchmark, in_words
 from whichone.errors import UsageError
-from whichone.options import Argument, Asked, Existing, Json, OnError, Option, Place
+from whichone.options import Asked, Existing, Json, OnError, Option, Place
 
 
 @command(makes="benchmark")
@@ -112,7 +112,7 @@ def import_answers_command(
     \b
     whichone import answers BENCH predictions.jsonl ANSWERS --name "my system"
     """
-    from whichone.runs.predictions import import_answers
+    from whichone.runs.run_files import import_answers
 
     answer_run = import_answers(benchmark, file, answers, name=name, on_error=on_error)
     counts = answer_run.folder.manifest.counts
@@ -161,7 +161,7 @@ def import_open_questions_command(
 
 @command(makes="run")
 def import_run_command(
-    file: Annotated[str, Argument("file")],
+    file: Existing,
     run: Place,
     *,
     benchmark: Annotated[str, Option("What was asked: a folder or builtin/NAME.")],
@@ -185,6 +185,8 @@ def import_run_command(
     as_json: Json = False,
 ) -> None:
     """Bring the rankings of FILE in as RUN, checked against its benchmark.
+
+    DPR's results may be a folder of one file a relation; questions of other relations are left out.
 
     \b
     whichone import run run.txt RUN --benchmark BENCH --format trec

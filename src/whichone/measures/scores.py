@@ -223,20 +223,23 @@ def with_rows(scores: Scores, rows: npt.NDArray[np.int64]) -> Scores:
 
 def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Scores:
     """Every measure of every query of one run; a failed or missing query scores as wrong."""
-    pages, failures = run.ranked_pages(), run.failures
+    pages, failures, left_out = run.ranked_pages(), run.failures, run.left_out
     order = run.ranked_passages() if any(m.needs_text for m in measures) else {}
     lookup = PassageBlocks(benchmark.corpus, order)
     values = {str(m): numbers(len(benchmark.queries), np.float64, np.nan) for m in measures}
     single = [(m.value, values[str(m)]) for m in measures if m.batch is None]
-    place = ranked = 0
+    place, ranked = -1, 0
     empty: list[str] = []
     ends = _Ends(run, measures, len(benchmark.queries))
     for block in blocks(benchmark.queries, BLOCK):
         lists = of_many(pages, [query.id for query in block])
-        ends.add(place, block, lists)
+        ends.add(place + 1, block, lists)
         shown = lookup.going_through(block) if order else ((query, ()) for query in block)
         waiting: list[tuple[int, Retrieved]] = []
         for (query, passages), results, others in zip(shown, lists, benchmark.others_of(block), strict=True):
+            place += 1
+            if query.id in left_out:
+                continue
             retrieved = Retrieved(
                 query=query,
                 pages=results,
@@ -256,7 +259,6 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
                 ranked += 1
             elif not retrieved.failed:
                 empty.append(query.id)
-            place += 1
         _score_together(measures, waiting, values)
     if ranked < len(pages):
         strangers = strange_ids(pages, benchmark.queries)
@@ -269,6 +271,7 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
         values,
         frozenset(failures),
         frozenset(empty),
+        frozenset(left_out),
         learned=int(run.folder.manifest.counts.get("learned_from", 0)),
         sees=sees(run.folder),
         popularity=benchmark.popularity_of,
@@ -288,7 +291,11 @@ class _Ends:
 
     def add(self, first: int, queries: Sequence[Query], lists: Sequence[Sequence[str]]) -> None:
         pairs = enumerate(zip(queries, lists, strict=True), first)
-        few = [(n, query, pages) for n, (query, pages) in pairs if len(pages) < self._deepest]
+        few = [
+            (n, query, pages)
+            for n, (query, pages) in pairs
+            if len(pages) < self._deepest and query.id not in self._run.left_out
+        ]
         if not few:
             return
         if self._run.counts_pages:

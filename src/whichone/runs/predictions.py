@@ -1,215 +1,297 @@
-"""Other systems' output files as answers, and answers as a KILT predictions file.
+"""Files of any system's rankings and answers, read as what each record says of one question."""
 
-Read are KILT's predictions, FEVER's (`predicted_label`, `predicted_evidence`: NSMN and its kin), and plain
-lines with `id`, `answer` and, where known, `passages`.
-"""
-
-import json
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark, Where
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.corpus import from_trec, trec_order
 from whichone.corpus.passage_files import pages_by_title
 from whichone.errors import BadInput, sample
-from whichone.files.folder import Folder, file_hash
 from whichone.files.json_records import array_records
-from whichone.files.lines import read_json_lines, read_lines, write_atomic
+from whichone.files.lines import read_json_lines, read_lines
 from whichone.names import name_key
 from whichone.progress import talk
-from whichone.records import Answer, Passage, Query, Ranking, ReadingTask, page_id, page_of
-from whichone.runs.read import run_reader
-from whichone.runs.run import ANSWERS, ANSWERS_KIND, ANSWERS_TIMING, FAILURES, LEFT_OUT, Answers, Run, beside
-from whichone.runs.shown import AMBIGDOCS, Setting
+from whichone.records import Answer, Query, Ranking, page_id
 
 NOT_ENOUGH = frozenset({"NOT ENOUGH INFO", "NEI", "NEUTRAL"})
 REFUTES = "REFUTES"
 
 
-class PageFinder:
-    """A page by its id, by the id its own source gives it, or by its title.
+class Result(NamedTuple):
+    """One ranked page or passage as a file names it, with the line where it is."""
 
-    An id of the source that the corpus does not hold is still a page: a benchmark may come without
-    a corpus, or with a part of one.
+    identity: str
+    score: float
+    line: int
+
+
+class Predicted(msgspec.Struct, frozen=True):
+    """What a record says of a question: results best first, or an answer and the passages that it rests on."""
+
+    line: int
+    question: str
+    """A query's id, or what the file calls it."""
+    text: str | None = None
+    passages: tuple[str, ...] = ()
+    shown: tuple[str, ...] | None = None
+    """None where the file does not say what was shown."""
+    results: tuple[Result, ...] = ()
+    notes: dict[str, Any] = {}
+
+
+class UploadFormat(msgspec.Struct, frozen=True):
+    """A format of answers that a paper brings: its name on the page, one record of it, its reader."""
+
+    title: str
+    example: str
+    read: Callable[[Path, Benchmark], Iterable[Predicted]]
+
+
+class BenchmarkNames:
+    """The queries, passages and pages of a benchmark by every name that a file may use for them.
+
+    A page of the benchmark's source that the corpus does not hold is still a page: a benchmark may come
+    without a corpus, or with a part of one. A knowledge base knows more titles and entities.
     """
 
-    def __init__(self, benchmark: Benchmark) -> None:
-        pages = frozenset(benchmark.pages).union(*(q.gold_pages() for q in benchmark.queries))
-        sources = Counter(page.partition(":")[0] for page in sorted(pages))
-        self._source = sources.most_common(1)[0][0] if sources else "enwiki"
-        self._known = _by_title(benchmark, lambda title: title.replace("_", " "))
-        self._known |= {page: page for page in pages}
-        self._known |= {passage: passage for passage in benchmark.passages["id"].to_pylist()}
+    def __init__(self, benchmark: Benchmark, knowledge: str | Path | None = None) -> None:
+        self.benchmark, self._knowledge = benchmark, knowledge
 
-    def find(self, identity: object = None, title: object = None) -> str | None:
-        """The page; None where only a title is given and nobody has it."""
-        if identity is not None:
-            known = self._known.get(str(identity))
-            return known or page_id(self._source, str(identity))
-        return self.named(title)
+    @functools.cached_property
+    def queries(self) -> dict[str, Query]:
+        """By their ids, and by those that they have in the files that they are from."""
+        known = {query.id: query for query in self.benchmark.queries}
+        for query in self.benchmark.queries:
+            kept = query.attributes.get("kilt")
+            own = kept.get("id") if isinstance(kept, dict) else query.attributes.get("qid")
+            if own is not None:
+                known.setdefault(str(own).strip(), query)
+        return known
+
+    @functools.cached_property
+    def by_text(self) -> dict[str, list[Query]]:
+        """The queries of each text, in their order."""
+        asked: dict[str, list[Query]] = {}
+        for query in self.benchmark.queries:
+            asked.setdefault(query.input, []).append(query)
+        return asked
+
+    @functools.cached_property
+    def _gold(self) -> frozenset[str]:
+        return frozenset().union(*(query.gold_pages() for query in self.benchmark.queries))
+
+    @functools.cached_property
+    def source(self) -> str:
+        """What ids of pages begin with."""
+        sources = Counter(page.partition(":")[0] for page in sorted({*self.benchmark.pages, *self._gold}))
+        return sources.most_common(1)[0][0] if sources else "enwiki"
+
+    @functools.cached_property
+    def _results(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Pages and passages by their ids, pages without their source too; and passages by their own corpus' ids."""
+        ours: dict[str, str] = {}
+        theirs: dict[str, str] = {}
+        columns = (self.benchmark.passages[name].to_pylist() for name in ("id", "page", "source_id"))
+        for passage, page, own in zip(*columns, strict=True):
+            ours.setdefault(page.partition(":")[2], page)
+            ours.setdefault(page, page)
+            ours[passage] = passage
+            if own:
+                theirs[own] = passage
+        return ours, theirs
+
+    def result(self, identity: str) -> str | None:
+        """A passage or page; DPR writes ids of its corpus with and without `wiki:`."""
+        ours, theirs = self._results
+        if not ours:  # a benchmark for scoring only: page ids are taken at their word
+            return identity if ":" in identity else page_id(self.source, identity)
+        for known, text in (
+            (theirs, identity),
+            (ours, identity),
+            (ours, from_trec(identity)),
+            (theirs, from_trec(identity)),
+            (theirs, identity.removeprefix("wiki:")),
+        ):
+            if text in known:
+                return known[text]
+        return None
+
+    def examples(self) -> str:
+        return sample(list(self._results[0])[:3])
+
+    def page(self, identity: object = None, title: object = None) -> str | None:
+        """A page by the id that its source gives it, or by its title; None where nobody has that title."""
+        if identity is None:
+            return self.named(title)
+        text = str(identity)
+        return text if self._has(text) else page_id(self.source, text.removeprefix(f"{self.source}:"))
 
     def named(self, name: object) -> str | None:
-        """A passage, page or title of the benchmark, as it is written there."""
-        written = str(name)
-        return self._known.get(written) or self._known.get(written.replace("_", " "))
+        """A passage, page or title of the benchmark, as it is written there; blanks may be underscores."""
+        text = str(name)
+        return text if self._has(text) else self._written_titles.get(text.replace("_", " "))
+
+    def _has(self, identity: str) -> bool:
+        benchmark = self.benchmark
+        return identity in benchmark.pages or identity in benchmark.corpus or identity in self._gold
+
+    @functools.cached_property
+    def _written_titles(self) -> dict[str, str]:
+        return self._by_title(lambda title: title.replace("_", " "))
+
+    @functools.cached_property
+    def _folded_titles(self) -> dict[str, str]:
+        return self._by_title(folded_title)
+
+    def _by_title(self, form: Callable[[str], str]) -> dict[str, str]:
+        """The pages that titles mean: those of the corpus, else those that gold gives its pages."""
+        known = [(page, form(title)) for page, title in self.benchmark.page_titles.items()]
+        taken = {title for _, title in known}
+        gold = (
+            (source.page, form(source.title))
+            for query in self.benchmark.queries
+            for output in query.outputs
+            for group in output.provenance
+            for source in group
+            if source.title
+        )
+        return pages_by_title([*known, *(pair for pair in gold if pair[1] not in taken)])
+
+    @functools.cached_property
+    def _entities(self) -> dict[str, str]:
+        bearers = (b for name_set in self.benchmark.sets for b in name_set.bearers if b.pages)
+        return {bearer.entity: bearer.pages[0] for bearer in reversed([*bearers])}
+
+    @functools.cached_property
+    def _lookup(self) -> Any:
+        from whichone.knowledge.lookup import Lookup
+
+        return Lookup.open(self._knowledge) if self._knowledge else None
+
+    def of_entity(self, entity: str) -> str | None:
+        """The page of a Wikidata id."""
+        page = self._entities.get(entity)
+        if page is None and self._lookup is not None:
+            here = self.benchmark.pages
+            known = (p.page for p in self._lookup.pages_of(entity))
+            page = next((p for p in known if p in here or not here), None)
+        return page
+
+    def titled(self, title: str) -> str | None:
+        """The page of a title, whatever its case and quotation marks."""
+        page = self._folded_titles.get(folded_title(title))
+        if page is None and self._lookup is not None:
+            known = self._lookup.page_of_title(title)
+            page = known.page if known else None
+        return page
 
 
-def _by_title(benchmark: Benchmark, form: Callable[[str], str]) -> dict[str, str]:
-    """The pages that titles mean: those of the corpus, else those that gold gives its pages."""
-    known = [(page, form(title)) for page, title in benchmark.page_titles.items()]
-    taken = {title for _, title in known}
-    gold = ((page, form(title)) for title, page in _gold_titles(benchmark))
-    return pages_by_title([*known, *(pair for pair in gold if pair[1] not in taken)])
+def folded_title(title: str) -> str:
+    """Titles are compared without quotation marks around them and with case folded."""
+    return name_key(title.strip().strip('"'))
 
 
-def _gold_titles(benchmark: Benchmark) -> Iterator[tuple[str, str]]:
-    """Titles that the gold gives its pages: all there is where a benchmark has no corpus."""
-    for query in benchmark.queries:
-        for output in query.outputs:
-            for group in output.provenance:
-                yield from ((source.title, source.page) for source in group if source.title)
+# Rankings.
 
 
-class FileReader:
-    """Gives what a file says; a question that the file does not answer is a failure."""
-
-    def __init__(self, path: Path, benchmark: Benchmark, name: str, on_error: str = "fail") -> None:
-        self.name = name
-        self._path = path
-        tasks = {q.id: q.task for q in benchmark.queries}
-        finder = PageFinder(benchmark)
-        self._answers: dict[str, Answer] = {}
-        strangers: list[str] = []
-        for line, record in read_json_lines(path):
-            answer = read_record(record, finder, path, line)
-            if answer.question in self._answers:
-                raise BadInput(f"{answer.question} is answered twice", file=path, line=line)
-            if answer.question not in tasks:
-                strangers.append(answer.question)
-                continue
-            known = _linked(answer, tasks[answer.question], finder)
-            self._answers[answer.question] = _label(known, tasks[answer.question])
-        if not self._answers and not strangers:
-            raise BadInput("the file contains no answers", file=path)
-        if strangers:
-            problem = (
-                f"{len(strangers)} answers are to questions that the benchmark does not have: "
-                f"{sample(strangers)}"
+def trec_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
+    """In trec_eval's order: by score, ties by id from the end of the alphabet; ranks do not count."""
+    rankings: dict[str, list[tuple[float, Result]]] = {}
+    tag: list[str] | None = None
+    for line, text in read_lines(file):
+        if not text.strip():
+            continue
+        parts = text.decode("utf-8", "replace").split()
+        if len(parts) < 5:
+            raise BadInput("six columns are expected: query Q0 id rank score tag", file=file, line=line)
+        question, _, identity, rank, score, *tags = parts
+        tag = tags if tag is None else tag
+        if tags != tag:
+            raise BadInput(
+                f"a line of {' '.join(tags)!r} in the run of {' '.join(tag)!r}",
+                file=file,
+                line=line,
+                hint="one file is one system: the last column of all lines is the same",
             )
-            if on_error == "fail" or not self._answers:
-                hint = "is this the right benchmark? --on-error skip passes over them"
-                raise BadInput(problem, file=path, hint=hint)
-            talk(f"passed over: {problem}")
-
-    def describe(self) -> dict[str, Any]:
-        return {"reader": "file", "file": self._path.name, "sha256": file_hash(self._path)}
-
-    def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
-        for task in tasks:
-            identity = task.question.id
-            missing = Answer(question=identity, error="the file has no answer to it")
-            yield self._answers.get(identity, missing)
-
-
-def read_record(record: Any, finder: PageFinder, path: Path, line: int) -> Answer:
-    """One line of any of the three kinds."""
-    if not isinstance(record, dict) or record.get("id") is None:
-        raise BadInput("a prediction is an object with an id", file=path, line=line)
-    text, pages = _said(record, finder, path, line)
-    lost = pages.count(None)
-    return Answer(
-        question=str(record["id"]),
-        text=None if text is None else str(text),
-        passages=tuple(dict.fromkeys(p for p in pages if p is not None)),
-        notes={"pages_not_in_the_corpus": lost} if lost else {},
-    )
+        result = Result(identity, _number(score, "score", file, line), line)
+        rankings.setdefault(question, []).append((int(_number(rank, "rank", file, line)), result))
+    contradicting = 0
+    for question, listed in rankings.items():
+        ordered = sorted(listed, key=lambda r: trec_order(r[1].score, r[1].identity))
+        contradicting += [place for place, _ in ordered] != sorted(place for place, _ in listed)
+        results = tuple(result for _, result in ordered)
+        yield Predicted(results[0].line, question, results=results)
+    if contradicting:
+        talk(
+            f"{file.name}: {contradicting} queries have ranks that contradict their scores; taken in trec_eval's"
+            " order: by score, equal scores by id from the end of the alphabet"
+        )
 
 
-def _said(
-    record: Mapping[str, Any], finder: PageFinder, path: Path, line: int
-) -> tuple[Any, list[str | None]]:
-    """The answer, and what it rests on; None for what nobody knows."""
-    if "predicted_label" in record:
-        evidence = record.get("predicted_evidence") or []
-        return record["predicted_label"], [finder.named(e[0]) for e in evidence if e]
-    if "output" in record:
-        given = record["output"] or []
-        given = [given] if isinstance(given, dict) else given
-        if not isinstance(given, list):
-            raise BadInput("its output is no list", file=path, line=line)
-        outputs = [o for o in given if isinstance(o, dict)]
-        answers = [o["answer"] for o in outputs if o.get("answer") is not None]
-        if len(answers) > 1:
-            raise BadInput(f"{len(answers)} answers where one is expected", file=path, line=line)
-        sources = [p for o in outputs for p in o.get("provenance") or []]
-        if not all(isinstance(p, dict) for p in sources):
-            raise BadInput("provenance is a list of objects", file=path, line=line)
-        pages = [finder.find(p.get("wikipedia_id"), p.get("title")) for p in sources]
-        return (answers[0] if answers else None), pages
-    if "answer" in record:
-        return record["answer"], [finder.named(p) for p in record.get("passages") or []]
-    raise BadInput("the line has no output, answer or predicted_label", file=path, line=line)
+def _number(text: str, what: str, file: Path, line: int) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadInput(
+            f"the {what} is no finite number: {text!r}",
+            file=file,
+            line=line,
+            hint="the columns are: query Q0 id rank score tag",
+        )
+    return number
 
 
-def _linked(answer: Answer, task: str, finder: PageFinder) -> Answer:
-    """In entity linking the answer is the title of a page: where no page is named, it is that one."""
-    page = finder.named(answer.text) if task == "el" and answer.text else None
-    if page is None or answer.passages:
-        return answer
-    return msgspec.structs.replace(answer, passages=(page,))
+def msmarco_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
+    """Query, id and rank between tabs, as Pyserini writes with --output-format msmarco."""
+    rankings: dict[str, list[Result]] = {}
+    for line, text in read_lines(file):
+        try:
+            question, identity, rank = text.decode("utf-8", "replace").split("\t")
+            rankings.setdefault(question, []).append(Result(identity, -float(rank), line))
+        except ValueError:
+            raise BadInput(
+                "three columns between tabs are expected: query id rank", file=file, line=line
+            ) from None
+    for question, listed in rankings.items():
+        yield Predicted(listed[0].line, question, results=tuple(sorted(listed, key=lambda r: -r.score)))
 
 
-def _label(answer: Answer, task: str) -> Answer:
-    """KILT has two labels: what other systems call not enough information counts as REFUTES."""
-    if task != "fc" or (answer.text or "").strip().upper() not in NOT_ENOUGH:
-        return answer
-    notes = {**answer.notes, "label": answer.text}
-    return Answer(question=answer.question, text=REFUTES, passages=answer.passages, notes=notes)
+def kilt_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
+    """The ranked pages of KILT's one output that has any, or of AmbER's output, which is an object."""
+    for line, record in read_json_lines(file):
+        try:
+            question, output = str(record["id"]).strip(), record["output"]
+            outputs = output if isinstance(output, list) else [output]
+            ranked = [o["provenance"] for o in outputs if "provenance" in o]
+        except (KeyError, TypeError):
+            raise BadInput("not a prediction: id or output is missing", file=file, line=line) from None
+        if len(ranked) > 1:
+            raise BadInput(
+                "several outputs have provenance, one is expected", file=file, line=line, ids=[question]
+            )
+        results = []
+        for rank, entry in enumerate(ranked[0] if ranked and isinstance(ranked[0], list) else ()):
+            identity = entry.get("wikipedia_id") if isinstance(entry, dict) else None
+            if identity is not None and str(identity) != "None":
+                score = as_score(entry.get("score"), rank, f"page {identity}", file, line)
+                results.append(Result(str(identity).strip(), score, line))
+        yield Predicted(line, question, results=tuple(results))
 
 
-def import_answers(
-    benchmark: Where,
-    file: str | Path,
-    answers: str | Path,
-    *,
-    name: str | None = None,
-    on_error: str = "fail",
-) -> Answers:
-    """A folder of answers from a file; what the file does not answer is a failure."""
-    opened, path = Benchmark.open(benchmark), Path(file)
-    called = name or path.name.partition(".")[0]
-    return run_reader(
-        FileReader(path, opened, called, on_error),
-        opened,
-        answers,
-        Setting(passages="none"),
-        name=called,
-        cites="anything",
-        stop_after=len(opened.queries) + 1,
-    )
-
-
-def kilt_predictions(answers: Answers, benchmark: Benchmark) -> Iterator[tuple[Query, dict[str, Any]]]:
-    """Each question with KILT's output of it: one answer, and the pages it rests on, else those shown."""
-    titles = benchmark.page_titles
-    finder = PageFinder(benchmark)
-    for query, answer, shown in beside(benchmark.queries, answers.answers, answers.shown):
-        if answer and query.task == "el":
-            answer = _linked(answer, query.task, finder)
-        rests = (answer.passages if answer else ()) or shown or ()
-        provenance = [
-            {"wikipedia_id": page.partition(":")[2], "title": titles.get(page, "")}
-            for page in dict.fromkeys(map(page_of, rests))
-        ]
-        said = answer.text if answer and answer.text is not None else ""
-        yield query, {"answer": said, "provenance": provenance}
-
-
-# DPR's results files: questions with their answers and ranked passages, read and written.
+def as_score(score: float | str | None, rank: int, what: str, file: str | Path, line: int) -> float:
+    """A score may be text; one that is missing follows from the rank."""
+    try:
+        return -float(rank) if score is None else float(score)
+    except (TypeError, ValueError):
+        raise BadInput(f"the score of {what} is no number: {score!r}", file=file, line=line) from None
 
 
 class DprPassage(msgspec.Struct, omit_defaults=True):
@@ -222,7 +304,7 @@ class DprPassage(msgspec.Struct, omit_defaults=True):
     has_answer: bool | None = None
 
 
-class DprResult(msgspec.Struct):
+class DprResult(msgspec.Struct, omit_defaults=True):
     question: str
     answers: list[str]
     ctxs: list[DprPassage]
@@ -230,224 +312,50 @@ class DprResult(msgspec.Struct):
     """Whichone's own field; DPR passes over it."""
 
 
-def read_dpr_results(path: str | Path) -> Iterator[DprResult]:
+def read_dpr_results(file: str | Path) -> Iterator[DprResult]:
     """Results one after another, best passage first; never more than a few megabytes are held."""
-    return array_records(path, DprResult)
+    return array_records(file, DprResult)
 
 
-def score_of(passage: DprPassage, rank: int, path: str | Path, record: int | None = None) -> float:
-    """The score as a number; one that is missing follows from the rank."""
-    if passage.score is None:
-        return -float(rank)
-    try:
-        return float(passage.score)
-    except ValueError:
-        raise BadInput(
-            f"the score of passage {passage.id} is no number: {passage.score!r}", file=path, line=record
-        ) from None
-
-
-def write_dpr_results(path: str | Path, results: Iterable[DprResult], *, scores_as_text: bool = True) -> int:
-    """A JSON list, scores as text as DPR writes them; how many results."""
-    rows = []
-    for result in results:
-        ctxs = []
-        for ctx in result.ctxs:
-            row: dict[str, Any] = {"id": str(ctx.id), "title": ctx.title or "", "text": ctx.text}
-            if ctx.score is not None:
-                row["score"] = str(ctx.score) if scores_as_text else float(ctx.score)
-            if ctx.has_answer is not None:
-                row["has_answer"] = ctx.has_answer
-            ctxs.append(row)
-        record = {"question": result.question, "answers": result.answers, "ctxs": ctxs}
-        rows.append({**record, "relation": result.relation} if result.relation else record)
-    write_atomic(path, json.dumps(rows, indent=4).encode())
-    return len(rows)
-
-
-def results_of_run(
-    run: Run, benchmark: Benchmark, has_answer: Callable[[Query, Passage], bool] | None = None
-) -> Iterator[DprResult]:
-    """A run as DPR results, in the order of the benchmark's queries."""
-    passages = {passage.id: passage for passage in benchmark.passage_records()}
-    own_ids = _source_ids(benchmark)
-    ranked: dict[str, list[tuple[str, float]]] = {}
-    for row in run.rankings.to_pylist():
-        ranked.setdefault(row["question"], []).append((row["passage"], row["score"]))
-    for query in benchmark.queries:
-        ctxs = []
-        for identity, score in ranked.get(query.id, ()):
-            if identity not in passages:
-                raise BadInput(
-                    f"{identity} is a page: DPR results hold passages with their text", file=run.path
-                )
-            passage = passages[identity]
-            flag = has_answer(query, passage) if has_answer else None
-            own = own_ids.get(identity) or identity
-            ctxs.append(DprPassage(own, passage.text, passage.title, score, flag))
-        yield DprResult(query.input, list(query.answers()), ctxs, query.relation)
-
-
-def rankings_of_results(path: str | Path, benchmark: Benchmark) -> Iterator[Ranking]:
-    """DPR results as rankings of a benchmark: questions by their text, passages by their id.
-
-    Questions asked twice with one text are matched in the order in which they come.
-    """
-    waiting: dict[str, list[str]] = {}
-    for query in benchmark.queries:
-        waiting.setdefault(query.input, []).append(query.id)
-    known = _passage_ids(benchmark)
-    for result in read_dpr_results(path):
-        queue = waiting.get(result.question)
-        if not queue:
-            raise BadInput(f"the benchmark does not ask {result.question!r}", file=path)
-        lost = [str(ctx.id) for ctx in result.ctxs if str(ctx.id) not in known]
-        if lost:
-            raise BadInput(
-                f"the corpus does not hold these passages of {result.question!r}: {sample(lost)}", file=path
+def dpr_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
+    """Questions by their text, each in its turn where several have one; files are called by their relation."""
+    relation = file.name.partition(".")[0]
+    for number, record in enumerate(read_dpr_results(file), 1):
+        waiting = names.by_text.get(record.question, [])
+        same = (query for query in waiting if query.relation == (record.relation or relation))
+        meant = next(same, waiting[0]) if waiting else None
+        if meant is not None:
+            waiting.remove(meant)
+        results = tuple(
+            Result(
+                str(passage.id), as_score(passage.score, rank, f"passage {passage.id}", file, number), number
             )
-        yield Ranking(
-            question=queue.pop(0),
-            passages=tuple(known[str(ctx.id)] for ctx in result.ctxs),
-            scores=tuple(score_of(ctx, rank, path) for rank, ctx in enumerate(result.ctxs)),
+            for rank, passage in enumerate(record.ctxs)
         )
+        yield Predicted(number, meant.id if meant else record.question, results=results)
 
 
-def _source_ids(benchmark: Benchmark) -> dict[str, str | None]:
-    """What their own corpus calls our passages."""
-    table = benchmark.passages
-    return dict(zip(table["id"].to_pylist(), table["source_id"].to_pylist(), strict=True))
+def own_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
+    """Our own rankings, a line each."""
+    for line, record in read_json_lines(file):
+        ranking: Ranking = converted(record, Ranking, line)
+        scores = ranking.scores or tuple(-float(n) for n in range(len(ranking.passages)))
+        if len(scores) != len(ranking.passages):
+            raise BadInput("as many scores as passages are expected", line=line)
+        pairs = zip(ranking.passages, scores, strict=True)
+        yield Predicted(line, ranking.question, results=tuple(Result(*pair, line) for pair in pairs))
 
 
-def _passage_ids(benchmark: Benchmark) -> dict[str, str]:
-    """Our passage ids by themselves and by what their own corpus calls them."""
-    own_ids = _source_ids(benchmark)
-    known = {own: identity for identity, own in own_ids.items() if own}
-    return {**known, **{identity: identity for identity in own_ids}}
-
-
-# Prediction files of Bootleg, BLINK, ELQ, GENRE, REALM and RAG: entities and titles as pages.
-#     bootleg   JSON lines as its annotator writes them: sent_idx_unq, cands with cand_probs (or qids
-#               with probs), one list a mention
-#     blink     JSON lines, one a mention: predictions (titles) and scores
-#     elq       JSON lines: pred_tuples_string ([title, mention] pairs) and scores
-#     genre     JSON lines: predictions, a list of {text, score}
-#     realm     JSON lines: blocks, a list of {title, score}
-#     rag       the text file of its evaluation program: one line a question, titles between tabs
-#
-# A line belongs to the question whose id it names (`id`), else to the one at the place it names (`id`
-# or `sent_idx_unq`, from 0), else to the one at its own place. Several lines of one question are merged
-# by score. Runs of BLINK, GENRE and RAG in KILT's own layout are read with --format kilt.
-
-
-FORMATS = ("bootleg", "blink", "elq", "genre", "realm", "rag")
-
-
-class Predicted(msgspec.Struct, frozen=True):
-    """One page for one question; `page` is empty where nothing was predicted."""
-
-    question: str
-    page: str
-    score: float
-    line: int
-
-
-class EntityPages:
-    """Pages of a benchmark by Wikidata id and by title; a knowledge base knows more of both."""
-
-    def __init__(self, benchmark: Benchmark, knowledge: str | Path | None = None) -> None:
-        self._pages: dict[str, str] = {}
-        self._titles = _by_title(benchmark, title_form)
-        for name_set in benchmark.sets:
-            for bearer in name_set.bearers:
-                if bearer.pages:
-                    self._pages.setdefault(bearer.entity, bearer.pages[0])
-        self._corpus = benchmark.pages
-        self._lookup = _lookup(knowledge) if knowledge else None
-
-    def of_entity(self, entity: str) -> str | None:
-        page = self._pages.get(entity)
-        if page is None and self._lookup is not None:
-            pages = [p.page for p in self._lookup.pages_of(entity)]
-            page = next((p for p in pages if p in self._corpus or not self._corpus), None)
-        return page
-
-    def of_title(self, title: str) -> str | None:
-        pages = self._titles.get(title_form(title))
-        if pages is None and self._lookup is not None:
-            page = self._lookup.page_of_title(title)
-            pages = page.page if page else None
-        return pages
-
-
-def title_form(title: str) -> str:
-    """Titles are compared without quotation marks around them and with case folded."""
-    return name_key(title.strip().strip('"'))
-
-
-def _lookup(knowledge: str | Path) -> Any:
-    from whichone.knowledge.lookup import Lookup
-
-    return Lookup.open(knowledge)
-
-
-def read_predictions(
-    file: Path, format: str, benchmark: Benchmark, *, knowledge: str | Path | None = None
-) -> Iterator[Predicted]:
-    """Best first for each question. What the corpus has no page for is "title X" or "entity X"."""
-    pages = EntityPages(benchmark, knowledge)
-    ids = [query.id for query in benchmark.queries]
-    known = frozenset(ids)
-    predictions: dict[str, list[Predicted]] = {}
-    for place, (line, record) in enumerate(_records(file, format)):
-        question = _question(record, place, ids, known, file, line)
-        listed = predictions.setdefault(question, [])
-        for name, score in _read(record, format, file, line):
-            page = pages.of_entity(name) if format == "bootleg" else pages.of_title(name)
-            unknown = f"{'entity' if format == 'bootleg' else 'title'} {name}"
-            listed.append(Predicted(question, page or unknown, score, line))
-        if not listed:
-            listed.append(Predicted(question, "", -math.inf, line))
-    for listed in predictions.values():
-        ordered = sorted(listed, key=lambda p: -p.score)
-        yield from (p for p in ordered if p.page or len(ordered) == 1)
-
-
-def _records(file: Path, format: str) -> Iterator[tuple[int, Any]]:
-    if format != "rag":
-        yield from read_json_lines(file)
-        return
-    for line, raw in read_lines(file):
-        titles = [t.strip() for t in raw.decode("utf-8", "replace").split("\t")]
-        yield line, {"titles": [t for t in titles if t]}
-
-
-def _question(
-    record: Any, place: int, ids: Sequence[str], known: frozenset[str], file: Path, line: int
-) -> str:
-    if not isinstance(record, dict):
-        raise BadInput("a JSON object is expected", file=file, line=line)
-    question = str(record.get("id", record.get("sent_idx_unq", place)))
-    if question in known:
-        return question
-    number = int(question) if question.isdecimal() else -1
-    if not 0 <= number < len(ids):
-        raise BadInput(
-            f"the benchmark has {len(ids)} questions and none that is {question!r}",
-            file=file,
-            line=line,
-            hint="id is a question's id, or its place from 0",
-        )
-    return ids[number]
-
-
-def _read(record: dict[str, Any], format: str, file: Path, line: int) -> list[tuple[str, float]]:
-    """(QID or title, score) pairs of one line."""
+def converted(record: Any, kind: type[Any], line: int) -> Any:
     try:
-        return _PAIRS[format](record)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
-        raise BadInput(f"not what {format} writes: {problem}", file=file, line=line) from error
+        return msgspec.convert(record, kind)
+    except msgspec.ValidationError as error:
+        raise BadInput(str(error), line=line) from None
+
+
+# Rankings of Bootleg, BLINK, ELQ, GENRE, REALM and RAG: entities and titles as pages. A line belongs to the
+# question whose id it names (`id`), else to the one at the place it names (`id` or `sent_idx_unq`, from 0),
+# else to the one at its own place. Several lines of one question, one a mention, are merged by score.
 
 
 def _bootleg(record: dict[str, Any]) -> list[tuple[str, float]]:
@@ -466,28 +374,10 @@ def _bootleg(record: dict[str, Any]) -> list[tuple[str, float]]:
     return [(entity, score) for entity, score in pairs if entity.startswith("Q") and score >= 0]
 
 
-def _blink(record: dict[str, Any]) -> list[tuple[str, float]]:
-    return _together(record["predictions"], record.get("scores"))
-
-
-def _elq(record: dict[str, Any]) -> list[tuple[str, float]]:
-    titles = [title for title, _ in record["pred_tuples_string"]]
-    return _together(titles, record.get("scores"))
-
-
-def _genre(record: dict[str, Any]) -> list[tuple[str, float]]:
-    listed = record["predictions"]
-    return _together([p["text"] for p in listed], [p["score"] for p in listed])
-
-
 def _realm(record: dict[str, Any]) -> list[tuple[str, float]]:
     listed = record["blocks"]
     scores = [b["score"] for b in listed] if all("score" in b for b in listed) else None
     return _together([b["title"] for b in listed], scores)
-
-
-def _rag(record: dict[str, Any]) -> list[tuple[str, float]]:
-    return _together(record["titles"], None)
 
 
 def _together(names: Sequence[str], scores: Sequence[float] | None) -> list[tuple[str, float]]:
@@ -500,116 +390,138 @@ def _together(names: Sequence[str], scores: Sequence[float] | None) -> list[tupl
     return [(str(name).strip(), score) for name, score in zip(names, values, strict=True)]
 
 
-_PAIRS = {"bootleg": _bootleg, "blink": _blink, "elq": _elq, "genre": _genre, "realm": _realm, "rag": _rag}
+_PAIRS: dict[str, Callable[[dict[str, Any]], list[tuple[str, float]]]] = {
+    "bootleg": _bootleg,
+    "blink": lambda record: _together(record["predictions"], record.get("scores")),
+    "elq": lambda record: _together([t for t, _ in record["pred_tuples_string"]], record.get("scores")),
+    "genre": lambda record: _together(
+        *([p[key] for p in record["predictions"]] for key in ("text", "score"))
+    ),
+    "realm": _realm,
+    "rag": lambda record: _together(record["titles"], None),
+}
+LINKERS = tuple(_PAIRS)
 
 
-# Uploaded answers, in any of their formats, as a folder of answers with what they rest on.
+def linked_results(format: str, file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
+    """What nobody has a page for stays "title X" or "entity X"."""
+    ids = [query.id for query in names.benchmark.queries]
+    merged: dict[str, list[Result]] = {}
+    for place, (line, record) in enumerate(_linked_records(file, format)):
+        listed = merged.setdefault(_linked_question(record, place, ids, names, file, line), [])
+        try:
+            pairs = _PAIRS[format](record)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
+            raise BadInput(f"not what {format} writes: {problem}", file=file, line=line) from error
+        find, kind = (names.of_entity, "entity") if format == "bootleg" else (names.titled, "title")
+        listed += [Result(find(name) or f"{kind} {name}", score, line) for name, score in pairs]
+    for question, listed in merged.items():
+        yield Predicted(0, question, results=tuple(sorted(listed, key=lambda result: -result.score)))
 
 
-class Said(msgspec.Struct, frozen=True):
-    """One answer of a file: its line, the question as the file names it, the passages it rests on."""
-
-    line: int
-    question: str
-    text: str | None
-    passages: tuple[str, ...] = ()
-    shown: tuple[str, ...] | None = None
-    """None where the file does not say what was shown."""
+def _linked_records(file: Path, format: str) -> Iterator[tuple[int, Any]]:
+    if format != "rag":
+        yield from read_json_lines(file)
+        return
+    for line, raw in read_lines(file):
+        titles = [t.strip() for t in raw.decode("utf-8", "replace").split("\t")]
+        yield line, {"titles": [t for t in titles if t]}
 
 
-Reader = Callable[[Path, Benchmark], Iterator[Said]]
+def _linked_question(
+    record: Any, place: int, ids: Sequence[str], names: BenchmarkNames, file: Path, line: int
+) -> str:
+    if not isinstance(record, dict):
+        raise BadInput("a JSON object is expected", file=file, line=line)
+    question = str(record.get("id", record.get("sent_idx_unq", place)))
+    if question in names.queries:
+        return question
+    number = int(question) if question.isdecimal() else -1
+    if not 0 <= number < len(ids):
+        raise BadInput(
+            f"the benchmark has {len(ids)} questions and none that is {question!r}",
+            file=file,
+            line=line,
+            hint="id is a question's id, or its place from 0",
+        )
+    return ids[number]
 
 
-class UploadFormat(msgspec.Struct, frozen=True):
-    """A format of answers that a paper brings: its name on the page, one record of it, its reader."""
+READERS: dict[str, Callable[[Path, BenchmarkNames], Iterator[Predicted]]] = {
+    "trec": trec_results,
+    "msmarco": msmarco_results,
+    "kilt": kilt_results,
+    "amber": kilt_results,
+    "dpr": dpr_results,
+    "whichone": own_results,
+    **{name: functools.partial(linked_results, name) for name in LINKERS},
+}
 
-    title: str
-    example: str
-    read: Reader
+
+# Answers.
 
 
-def kilt_answers(file: Path, benchmark: Benchmark) -> Iterator[Said]:
-    """KILT's predictions with the pages they rest on; FEVER's and plain lines are read as well."""
-    finder = PageFinder(benchmark)
+def kilt_answers(file: Path, benchmark: Benchmark) -> Iterator[Predicted]:
+    """KILT's predictions, FEVER's (`predicted_label`, `predicted_evidence`: NSMN and its kin), and plain lines."""
+    names = BenchmarkNames(benchmark)
     for line, record in read_json_lines(file):
-        answer = read_record(record, finder, file, line)
-        yield Said(line, answer.question, answer.text, answer.passages)
+        if not isinstance(record, dict) or record.get("id") is None:
+            raise BadInput("a prediction is an object with an id", file=file, line=line)
+        given, pages = _answer(record, names, file, line)
+        lost = pages.count(None)
+        known = tuple(dict.fromkeys(page for page in pages if page is not None))
+        question, text = str(record["id"]).strip(), None if given is None else str(given)
+        said = Predicted(line, question, text, known, notes={"pages_not_in_the_corpus": lost} if lost else {})
+        query = names.queries.get(question)
+        yield as_task(said, query.task, names) if query is not None else said
 
 
-def own_answers(file: Path, benchmark: Benchmark) -> Iterator[Said]:
+def _answer(
+    record: Mapping[str, Any], names: BenchmarkNames, file: Path, line: int
+) -> tuple[Any, list[str | None]]:
+    """The answer, and what it rests on; None for what nobody knows."""
+    if "predicted_label" in record:
+        evidence = record.get("predicted_evidence") or []
+        return record["predicted_label"], [names.named(e[0]) for e in evidence if e]
+    if "output" in record:
+        given = record["output"] or []
+        given = [given] if isinstance(given, dict) else given
+        if not isinstance(given, list):
+            raise BadInput("its output is no list", file=file, line=line)
+        outputs = [o for o in given if isinstance(o, dict)]
+        answers = [o["answer"] for o in outputs if o.get("answer") is not None]
+        if len(answers) > 1:
+            raise BadInput(f"{len(answers)} answers where one is expected", file=file, line=line)
+        sources = [p for o in outputs for p in o.get("provenance") or []]
+        if not all(isinstance(p, dict) for p in sources):
+            raise BadInput("provenance is a list of objects", file=file, line=line)
+        pages = [names.page(p.get("wikipedia_id"), p.get("title")) for p in sources]
+        return (answers[0] if answers else None), pages
+    if "answer" in record:
+        return record["answer"], [names.named(p) for p in record.get("passages") or []]
+    raise BadInput("the line has no output, answer or predicted_label", file=file, line=line)
+
+
+def as_task(said: Predicted, task: str, names: BenchmarkNames) -> Predicted:
+    """In entity linking an answer is the title of a page, which it rests on where it names none.
+
+    KILT has two labels of claims: what others call not enough information counts as REFUTES.
+    """
+    if task == "el" and said.text and not said.passages and (page := names.named(said.text)):
+        return msgspec.structs.replace(said, passages=(page,))
+    if task == "fc" and (said.text or "").strip().upper() in NOT_ENOUGH:
+        return msgspec.structs.replace(said, text=REFUTES, notes={**said.notes, "label": said.text})
+    return said
+
+
+def own_answers(file: Path, benchmark: Benchmark) -> Iterator[Predicted]:
     for line, record in read_json_lines(file):
         answer: Answer = converted(record, Answer, line)
-        yield Said(line, answer.question, answer.text, answer.passages)
+        yield Predicted(line, answer.question, answer.text, answer.passages)
 
 
-def converted(record: Any, kind: type[Any], line: int) -> Any:
-    try:
-        return msgspec.convert(record, kind)
-    except msgspec.ValidationError as error:
-        raise BadInput(str(error), line=line) from None
-
-
-def read_answers(
-    file: Path, work: Path, benchmark: Benchmark, name: str, read: Reader, missing_is_wrong: bool
-) -> Answers:
-    """A folder of answers; every query once, and none that the benchmark does not ask."""
-    queries = {q.id: q for q in benchmark.queries}
-    by_source = source_ids(benchmark)
-    rows: dict[str, dict[str, Any]] = {}
-    for said in read(file, benchmark):
-        question = by_source.get(said.question, said.question)
-        check(question, queries, rows, said.line)
-        rows[question] = {
-            "question": question, "text": said.text, "passages": list(said.passages),
-            "shown": _shown(queries[question], said), "score": None, "notes": None,
-        }  # fmt: skip
-    missing = missing_rows(queries, rows, missing_is_wrong)
-    with Folder.create(work, ANSWERS_KIND) as folder:
-        folder.write(ANSWERS, ANSWERS.from_rows(list(rows.values())))
-        folder.write(FAILURES, FAILURES.from_rows(missing))
-        folder.write(LEFT_OUT, LEFT_OUT.from_rows([]))
-        folder.write(ANSWERS_TIMING, ANSWERS_TIMING.from_rows([]))
-        folder.commit(name=name, parents={"benchmark": benchmark.id})
-    return Answers.open(work)
-
-
-def source_ids(benchmark: Benchmark) -> dict[str, str]:
-    """Queries by what their source file calls them."""
-    return {str(q.attributes["qid"]): q.id for q in benchmark.queries if "qid" in q.attributes}
-
-
-def gold_passages(query: Query) -> list[str]:
+def named_passages(query: Query) -> list[str]:
     """The passages that a query's own gold names, each once."""
     named = (p.passage for o in query.outputs for group in o.provenance for p in group)
     return list(dict.fromkeys(passage for passage in named if passage))
-
-
-def _shown(query: Query, said: Said) -> list[str]:
-    """The passages that were shown; where a file does not say, all of a question's own.
-
-    Only questions about several bearers are scored by what was shown.
-    """
-    if query.task != AMBIGDOCS:
-        return []
-    return gold_passages(query) if said.shown is None else list(said.shown)
-
-
-def check(question: str, known: Mapping[str, Any], seen: Mapping[str, Any], line: int) -> None:
-    if question not in known:
-        raise BadInput(f"the benchmark has no such query: {question[:100]}", line=line)
-    if question in seen:
-        raise BadInput(f"this query came before: {question[:100]}", line=line)
-
-
-def missing_rows(
-    known: Mapping[str, Any], seen: Mapping[str, Any], missing_is_wrong: bool
-) -> list[dict[str, Any]]:
-    """Failures for the queries that a file says nothing of, or the reason to refuse it."""
-    missing = sorted(known.keys() - seen.keys())
-    if missing and not missing_is_wrong:
-        raise BadInput(
-            f"{len(missing)} of {len(known)} queries are missing",
-            ids=missing,
-            hint="say that missing queries count as wrong, or answer every query",
-        )
-    return [{"question": q, "error": "the file has nothing for it"} for q in missing]

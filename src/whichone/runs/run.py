@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -28,26 +28,27 @@ from whichone.records import Answer, Query, Trace
 # What a system returned for each question, looked up many at once.
 
 
-def _results(folder: Folder, column: str) -> Iterator[pa.RecordBatch]:
+def _results(column: str) -> pa.Schema:
+    return pa.schema([("question", pa.string()), (column, pa.list_(RANKINGS.schema.field(column).type))])
+
+
+def _each_question(folder: Folder, column: str) -> Iterator[pa.RecordBatch]:
     """Each question of the rankings with the values of a column in their order."""
     rows = RANKINGS.empty().select(["question", column])
     for batch in folder.batches(RANKINGS.name, ["question", column], ROW_GROUP):
         rows = pa.concat_tables([rows, pa.Table.from_batches([batch])]).combine_chunks()
         last = int(run_starts(rows["question"].chunk(0))[-1])  # which may go on in the next batch
-        yield _by_question(rows.slice(0, last))
+        yield _by_question(rows.slice(0, last), column)
         rows = rows.slice(last)
-    yield _by_question(rows)
+    yield _by_question(rows, column)
 
 
-def _by_question(rows: pa.Table) -> pa.RecordBatch:
+def _by_question(rows: pa.Table, column: str) -> pa.RecordBatch:
     questions, values = (column.combine_chunks() for column in rows.columns)
     starts = run_starts(questions)
     bounds = pa.array([*starts.tolist(), len(questions)], pa.int32())
     lists = pa.ListArray.from_arrays(bounds, values)
-    return pa.record_batch([questions.take(pa.array(starts)), lists], schema=_RESULTS)
-
-
-_RESULTS = pa.schema([("question", pa.string()), ("results", pa.list_(pa.string()))])
+    return pa.record_batch([questions.take(pa.array(starts)), lists], schema=_results(column))
 
 
 def beside(queries: Iterable[Query], *records: Mapping[str, Any]) -> Iterator[tuple[Query, *tuple[Any, ...]]]:
@@ -97,6 +98,9 @@ def more_than_corpus(seen: tuple[str, ...]) -> tuple[str, ...]:
 FAILURES = TableSchema(
     "failures", pa.schema([("question", pa.string()), ("error", pa.string())]), ("question",)
 )
+LEFT_OUT = TableSchema(
+    "left_out", pa.schema([("question", pa.string()), ("reason", pa.string())]), ("question",)
+)
 
 
 class Results:
@@ -133,6 +137,13 @@ class Results:
         """Questions that could not be answered, with the error."""
         table = self.folder.table(FAILURES.name)
         return dict(zip(table["question"].to_pylist(), table["error"].to_pylist(), strict=True))
+
+    @functools.cached_property
+    def left_out(self) -> dict[str, str]:
+        """Questions that were not asked, with the reason."""
+        if not self.folder.has(LEFT_OUT.file):
+            return {}
+        return {r["question"]: r["reason"] for r in self.folder.rows_of(LEFT_OUT.name)}
 
     def benchmark(self, where: Where | None = None) -> Benchmark:
         """The benchmark these are over: where it was when they were made, or where it is said.
@@ -215,21 +226,24 @@ class Run(Results):
     def rankings(self) -> pa.Table:
         return self.folder.table("rankings")
 
+    @functools.cached_property
+    def _ranked(self) -> Callable[[str], KeyedTable[list[Any]]]:
+        def table(column: str) -> KeyedTable[list[Any]]:
+            return KeyedTable(_each_question(self.folder, column), _results(column), _LISTS[column])
+
+        return functools.cache(table)
+
     def ranked_pages(self) -> Mapping[str, Sequence[str]]:
         """For each question the pages in order of their best passage, each once."""
-        return self._ranked_pages
+        return self._ranked("page")
 
     def ranked_passages(self) -> Mapping[str, Sequence[str]]:
         """For each question what the system returned, best first."""
-        return self._ranked_passages
+        return self._ranked("passage")
 
-    @functools.cached_property
-    def _ranked_pages(self) -> KeyedTable[list[str]]:
-        return KeyedTable(_results(self.folder, "page"), _RESULTS, _each_once)
-
-    @functools.cached_property
-    def _ranked_passages(self) -> KeyedTable[list[str]]:
-        return KeyedTable(_results(self.folder, "passage"), _RESULTS, _lists)
+    def ranked_scores(self) -> Mapping[str, Sequence[float]]:
+        """For each question the scores of what the system returned."""
+        return self._ranked("score")
 
     def firsts(self, questions: Sequence[str]) -> dict[str, tuple[str, str]]:
         """What came first for each of a few questions, and its page; only their part of the table is read."""
@@ -244,12 +258,11 @@ class Run(Results):
         return pq.read_table(self.folder.path(RANKINGS.file), filters=wanted, pre_buffer=False)
 
 
-def _lists(table: pa.Table) -> list[list[str]]:
-    return lists_of(table["results"])
-
-
-def _each_once(table: pa.Table) -> Iterator[list[str]]:
-    return (list(dict.fromkeys(pages)) for pages in _lists(table))
+_LISTS: dict[str, Callable[[pa.Table], Iterable[list[Any]]]] = {
+    "page": lambda table: (list(dict.fromkeys(pages)) for pages in lists_of(table["page"])),
+    "passage": lambda table: lists_of(table["passage"]),
+    "score": lambda table: lists_of(table["score"]),
+}
 
 
 # Answers on disk: what a reader said to every question, naming its run, reader and setting.
@@ -271,9 +284,6 @@ ANSWERS = TableSchema(
         ]
     ),
     ("question",),
-)
-LEFT_OUT = TableSchema(
-    "left_out", pa.schema([("question", pa.string()), ("reason", pa.string())]), ("question",)
 )
 ANSWERS_TIMING = TableSchema(
     "timing",
@@ -310,11 +320,6 @@ class Answers(Results):
     def _rows(self) -> KeyedTable[Any]:
         batches = self.folder.batches(ANSWERS.name)
         return KeyedTable(batches, ANSWERS.schema, pa.Table.to_pylist)
-
-    @functools.cached_property
-    def left_out(self) -> dict[str, str]:
-        """Questions that the setting does not fit, with the reason."""
-        return {r["question"]: r["reason"] for r in self.folder.rows_of(LEFT_OUT.name)}
 
 
 def _answer(row: Mapping[str, Any]) -> Answer:

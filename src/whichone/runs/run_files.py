@@ -1,8 +1,9 @@
-"""Anybody's rankings as a run: TREC runs, KILT and AmbER predictions, DPR results, linkers' files."""
+"""Anybody's rankings and answers as runs and folders of answers, and runs as the files that others read."""
 
+import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -10,35 +11,32 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.benchmarks.exports import Unit, exported_ids, write_trec_qrels
-from whichone.corpus.corpus import from_trec, to_trec, trec_order
-from whichone.errors import BadInput, UsageError, did_you_mean, sample
+from whichone.benchmarks.several import parts_of
+from whichone.corpus.corpus import from_trec, to_trec
+from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder, file_hash
-from whichone.files.lines import read_json_lines, read_lines, write_lines
+from whichone.files.lines import write_atomic, write_lines
 from whichone.progress import talk
-from whichone.records import Query, page_of
-from whichone.runs.predictions import FORMATS as LINKERS
+from whichone.records import Answer, Passage, Query, page_of
 from whichone.runs.predictions import (
-    read_dpr_results,
-    read_predictions,
-    results_of_run,
-    score_of,
-    write_dpr_results,
+    LINKERS,
+    READERS,
+    BenchmarkNames,
+    DprPassage,
+    DprResult,
+    Predicted,
+    as_task,
+    kilt_answers,
+    named_passages,
 )
-from whichone.runs.run import FAILURES, KIND, RANKINGS, TIMING, Run
+from whichone.runs.run import ANSWERS_KIND, FAILURES, KIND, LEFT_OUT, RANKINGS, TIMING, Answers, Run, beside
+from whichone.runs.shown import AMBIGDOCS, Entry, write_tables
+from whichone.versions import environment
 
 # Those that runs are written in as well; linkers' files are only read.
 FORMATS = ("trec", "kilt", "amber", "dpr")
-
-
-class Found(msgspec.Struct):
-    """One result as a file has it; `line` is where."""
-
-    question: str
-    identity: str
-    score: float
-    line: int
 
 
 def import_run(
@@ -51,63 +49,85 @@ def import_run(
     name: str | None = None,
     on_error: str = "fail",
     knowledge: str | Path | None = None,
+    whole: bool = False,
 ) -> Run:
     """Check the rankings against the benchmark and write them as a run.
 
-    `knowledge` is a knowledge base for titles and Wikidata ids that the benchmark does not know.
+    `knowledge` is a knowledge base for titles and Wikidata ids that the benchmark does not know. DPR's results
+    may be a folder of one file a relation; questions of relations that are in none of them are left out, unless
+    the `whole` benchmark is to be answered.
     """
-    known = (*FORMATS, "msmarco", *LINKERS)
-    if format not in known:
+    if format not in READERS:
+        known = (*FORMATS, "msmarco", *LINKERS)
         raise UsageError(f"no such format: {format!r}", hint=did_you_mean(format, known))
-    ids = _Ids(benchmark, file)
-    rankings: dict[str, list[tuple[str, float]]] = {}
-    skipped: list[BadInput] = []
+    files, names = _files(Path(file), format), BenchmarkNames(benchmark, knowledge)
+    rankings: dict[str, dict[str, float]] = {}
     lines: dict[str, int] = {}
-    for result in _results(Path(file), format, benchmark, knowledge):
-        try:
-            _check_score(result, file)
-            question, identity = ids.question(result), ids.result(result)
-            if format in ("kilt", "amber") and lines.setdefault(question, result.line) != result.line:
-                raise BadInput(
-                    f"the query was answered on line {lines[question]} already",
-                    file=file,
-                    line=result.line,
-                    ids=[result.question],
-                )
-        except BadInput as error:
-            if on_error == "fail":
-                raise
-            skipped.append(error)
-            continue
-        listed = rankings.setdefault(question, [])
-        if identity is not None:
-            listed.append((identity, result.score))
-    missing = [query.id for query in benchmark.queries if query.id not in rankings]
+    skipped: list[BadInput] = []
+    repeated = 0
+
+    def refuse(problem: str, path: Path, line: int, identity: str, hint: str | None = None) -> None:
+        skipped.append(BadInput(problem, file=path, line=line, ids=[identity], hint=hint))
+        if on_error == "fail":
+            raise skipped[-1]
+
+    for path in files:
+        for said in READERS[format](path, names):
+            query = names.queries.get(said.question) or names.queries.get(from_trec(said.question))
+            if query is None:
+                refuse("the benchmark has no such query", path, said.line, said.question)
+                continue
+            if format in ("kilt", "amber", "whichone") and query.id in lines:
+                problem = f"this query came before, on line {lines[query.id]}"
+                refuse(problem, path, said.line, said.question)
+                continue
+            lines[query.id] = said.line
+            ranked = rankings.setdefault(query.id, {})
+            for identity, score, line in said.results:
+                ours = names.result(identity)
+                if not math.isfinite(score):
+                    problem = f"the score of {identity} is {score}, not a finite number"
+                    refuse(problem, path, line, said.question)
+                elif ours is None:
+                    problem = f"the corpus has no page or passage {identity!r}, returned for {said.question}"
+                    refuse(problem, path, line, identity, f"ids of this corpus look like {names.examples()}")
+                else:
+                    repeated += ours in ranked
+                    ranked.setdefault(ours, score)
+    missing = [query for query in benchmark.queries if query.id not in rankings]
+    relations = {names.queries[q].relation for q in rankings} - {None} if format == "dpr" else set()
+    unasked = [q.id for q in missing if relations and not whole and q.relation not in relations]
+    missing = [q for q in missing if q.id not in set(unasked)]
     if missing and on_error == "fail":
         raise BadInput(
             f"{len(missing)} of {len(benchmark.queries)} queries have no ranking",
             file=file,
-            ids=missing,
+            ids=[query.id for query in missing],
             hint="--on-error skip takes them as failures, which score as wrong",
         )
     if skipped:
         talk(f"{len(skipped)} results were left out, the first: {skipped[0]}")
-    rows, repeated = _rows(rankings)
+    if unasked:
+        talk(f"{len(unasked):,} questions of relations that are not in {file} are left out")
     with Folder.create(out, KIND) as folder:
-        folder.write(RANKINGS, RANKINGS.from_rows(rows))
-        failures = [{"question": q, "error": "the file has no ranking for it"} for q in missing]
+        folder.write(RANKINGS, RANKINGS.from_rows([*_ranking_rows(rankings)]))
+        failures = [{"question": q.id, "error": "the file has no ranking for it"} for q in missing]
         folder.write(FAILURES, FAILURES.from_rows(failures))
         folder.write(TIMING, TIMING.from_rows([]))
+        if unasked:
+            reason = "its relation is not in the file"
+            folder.write(LEFT_OUT, LEFT_OUT.from_rows([{"question": q, "reason": reason} for q in unasked]))
         folder.commit(
             name=name or Path(file).name.split(".")[0],
             parameters={"retriever": "imported", "format": format, "file": Path(file).name},
-            sources=[{"file": Path(file).name, "sha256": file_hash(Path(file))}],
+            sources=[{"file": path.name, "sha256": file_hash(path)} for path in files],
             parents={"benchmark": benchmark.id},
             counts={
                 "questions": len(benchmark.queries),
                 "failures": len(missing),
                 "skipped": len(skipped),
                 "repeated_results": repeated,
+                **({"left_out": len(unasked)} if unasked else {}),
             },
             made={
                 "benchmark": place,
@@ -117,220 +137,129 @@ def import_run(
     return Run.open(out)
 
 
-def _check_score(result: Found, file: str | Path) -> None:
-    if result.identity and not math.isfinite(result.score):  # without an id: nothing was found
-        raise BadInput(
-            f"the score of {result.identity} is {result.score}, not a finite number",
-            file=file,
-            line=result.line,
-            ids=[result.question],
+def _files(given: Path, format: str) -> list[Path]:
+    if not given.is_dir():
+        return [given]
+    if format != "dpr":
+        raise UsageError(
+            "a folder has DPR's results, one file a relation", where=str(given), hint="--format dpr"
         )
+    files = sorted(given.glob("*.json*"))
+    if not files:
+        raise BadInput("there are no .json files in it", file=given)
+    return files
 
 
-class _Ids:
-    """The ids of a benchmark by every name that a file may use for them."""
-
-    def __init__(self, benchmark: Benchmark, file: str | Path) -> None:
-        self._file = file
-        self._questions: dict[str, str] = {}
-        for query in benchmark.queries:
-            kept = query.attributes.get("kilt")
-            own = str(kept["id"]).strip() if isinstance(kept, dict) and "id" in kept else query.id
-            self._questions.setdefault(own, query.id)
-            self._questions[query.id] = query.id
-        self._results: dict[str, str] = {}
-        table = benchmark.passages
-        columns = (table[name].to_pylist() for name in ("id", "page", "source_id"))
-        for passage, page, theirs in zip(*columns, strict=True):
-            for known in (page.partition(":")[2], page):
-                self._results.setdefault(known, page)
-            self._results[passage] = passage
-            if theirs:
-                self._results[theirs] = passage
-        self._source = _source(benchmark)
-
-    def question(self, result: Found) -> str:
-        text = result.question
-        question = self._questions.get(text) or self._questions.get(from_trec(text))
-        if question is None:
-            raise BadInput("the benchmark has no such query", file=self._file, line=result.line, ids=[text])
-        return question
-
-    def result(self, result: Found) -> str | None:
-        text = result.identity
-        if not text:
-            return None
-        if not self._results:  # a benchmark for scoring only: page ids are taken at their word
-            return text if ":" in text else f"{self._source}:{text}"
-        results = self._results.get(text) or self._results.get(from_trec(text))
-        if results is None:
-            raise BadInput(
-                f"the corpus has no page or passage {text!r}, returned for {result.question}",
-                file=self._file,
-                line=result.line,
-                ids=[text],
-                hint=f"ids of this corpus look like {sample(list(self._results)[:3])}",
-            )
-        return results
+def _ranking_rows(rankings: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, Any]]:
+    for question, ranked in rankings.items():
+        for rank, (identity, score) in enumerate(ranked.items(), 1):
+            page = page_of(identity)
+            yield {"question": question, "rank": rank, "passage": identity, "page": page, "score": score}
 
 
-def _source(benchmark: Benchmark) -> str:
-    gold = (page for query in benchmark.queries for page in query.gold_pages())
-    return next(gold, "enwiki:").partition(":")[0]
+# Answers.
 
 
-def _rows(rankings: dict[str, list[tuple[str, float]]]) -> tuple[list[dict[str, Any]], int]:
-    """Ranks from 1; an id that comes again is dropped and counted."""
-    rows: list[dict[str, Any]] = []
-    repeated = 0
-    for question, listed in rankings.items():
-        seen: dict[str, float] = {}
-        for identity, score in listed:
-            repeated += identity in seen
-            seen.setdefault(identity, score)
-        for rank, (identity, score) in enumerate(seen.items(), 1):
-            row = {"question": question, "rank": rank, "passage": identity, "score": score}
-            rows.append({**row, "page": page_of(identity)})
-    return rows, repeated
+def import_answers(
+    benchmark: Where,
+    file: str | Path,
+    answers: str | Path,
+    *,
+    name: str | None = None,
+    on_error: str = "fail",
+) -> Answers:
+    """A folder of answers from a file; what the file does not answer is a failure."""
+    opened, path = Benchmark.open(benchmark), Path(file)
+    return write_answers(
+        answers,
+        opened,
+        kilt_answers(path, opened),
+        name=name or path.name.partition(".")[0],
+        file=path,
+        on_error=on_error,
+        missing_is_wrong=True,
+    )
 
 
-def _results(file: Path, format: str, benchmark: Benchmark, knowledge: str | Path | None) -> Iterator[Found]:
-    if format == "trec":
-        yield from _trec(file)
-    elif format == "msmarco":
-        yield from _msmarco(file)
-    elif format == "dpr":
-        yield from _dpr(file, benchmark)
-    elif format in LINKERS:
-        for ranking in read_predictions(file, format, benchmark, knowledge=knowledge):
-            yield Found(ranking.question, ranking.page, ranking.score, ranking.line)
-    else:
-        yield from _predictions(file)
-
-
-def _trec(file: Path) -> Iterator[Found]:
-    """In trec_eval's order: by score, ties by id from the end of the alphabet; ranks do not count."""
-    rankings: dict[str, list[tuple[int, Found]]] = {}
-    tag: str | None = None
-    for line, text in read_lines(file):
-        if not text.strip():
+def write_answers(
+    out: str | Path,
+    benchmark: Benchmark,
+    given: Iterable[Predicted],
+    *,
+    name: str,
+    file: Path | None = None,
+    on_error: str = "fail",
+    missing_is_wrong: bool = False,
+) -> Answers:
+    """A folder of answers: every query once, and none that the benchmark does not ask, unless those are skipped."""
+    known = BenchmarkNames(benchmark).queries
+    entries: dict[str, Entry] = {}
+    strangers = 0
+    for said in given:
+        query = known.get(said.question)
+        if query is None:
+            strangers += 1
+            if on_error == "fail":
+                raise BadInput(
+                    f"the benchmark has no such query: {said.question[:100]}",
+                    file=file,
+                    line=said.line,
+                    hint="is this the right benchmark? --on-error skip passes over them" if file else None,
+                )
             continue
-        parts = text.decode("utf-8", "replace").split()
-        if len(parts) < 5:
-            raise BadInput("six columns are expected: query Q0 id rank score tag", file=file, line=line)
-        question, _, identity, rank, score, *tags = parts
-        tag = tag if tag is not None else " ".join(tags)
-        if " ".join(tags) != tag:
-            raise BadInput(
-                f"a line of {' '.join(tags)!r} in the run of {tag!r}",
-                file=file,
-                line=line,
-                hint="one file is one system: the last column of all lines is the same",
-            )
-        result = Found(question, identity, _number(score, "score", file, line), line)
-        place = int(_number(rank, "rank", file, line))
-        rankings.setdefault(question, []).append((place, result))
-    contradicting = 0
-    for listed in rankings.values():
-        ordered = sorted(listed, key=lambda r: trec_order(r[1].score, r[1].identity))
-        contradicting += [place for place, _ in ordered] != sorted(place for place, _ in listed)
-        yield from (result for _, result in ordered)
-    if contradicting:
-        talk(
-            f"{file.name}: {contradicting} queries have ranks that contradict their scores; taken in trec_eval's"
-            " order: by score, equal scores by id from the end of the alphabet"
-        )
-
-
-def _number(text: str, what: str, file: Path, line: int) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
+        if query.id in entries:
+            raise BadInput(f"this query came before: {said.question[:100]}", file=file, line=said.line)
+        answer = Answer(question=query.id, text=said.text, passages=said.passages, notes=said.notes)
+        entries[query.id] = Entry(answer, _shown(query, said))
+    if not entries:
+        raise BadInput("the file contains no answers to these questions", file=file)
+    if strangers:
+        talk(f"passed over: {strangers:,} answers to questions that the benchmark does not have")
+    missing = [query.id for query in benchmark.queries if query.id not in entries]
+    if missing and not missing_is_wrong:
         raise BadInput(
-            f"the {what} is no finite number: {text!r}",
-            file=file,
-            line=line,
-            hint="the columns are: query Q0 id rank score tag",
+            f"{len(missing)} of {len(benchmark.queries)} queries are missing",
+            ids=missing,
+            hint="say that missing queries count as wrong, or answer every query",
         )
-    return number
+    entries |= {q: Entry(Answer(question=q, error="the file has nothing for it")) for q in missing}
+    with Folder.create(out, ANSWERS_KIND) as folder:
+        source = {"file": file.name, "sha256": file_hash(file)} if file is not None else {}
+        folder.commit(
+            name=name,
+            parameters={"reader": {"reader": "file", **source}} if source else {},
+            parents={"benchmark": benchmark.id, **parts_of(benchmark)},
+            counts=write_tables(folder, benchmark.queries, entries, {}),
+            made={**environment(), "benchmark": benchmark.place} if source else {},
+        )
+    return Answers.open(out)
 
 
-def _msmarco(file: Path) -> Iterator[Found]:
-    """Query, id and rank between tabs, as Pyserini writes with --output-format msmarco."""
-    rankings: dict[str, list[Found]] = {}
-    for line, text in read_lines(file):
-        try:
-            question, identity, rank = text.decode("utf-8", "replace").split("\t")
-            rankings.setdefault(question, []).append(Found(question, identity, -float(rank), line))
-        except ValueError:
-            raise BadInput(
-                "three columns between tabs are expected: query id rank", file=file, line=line
-            ) from None
-    for listed in rankings.values():
-        yield from sorted(listed, key=lambda result: -result.score)
+def _shown(query: Query, said: Predicted) -> tuple[str, ...]:
+    """The passages that were shown; where a file does not say, all of a question's own.
+
+    Only questions about several bearers are scored by what was shown.
+    """
+    if query.task != AMBIGDOCS:
+        return ()
+    return tuple(named_passages(query)) if said.shown is None else said.shown
 
 
-def _predictions(file: Path) -> Iterator[Found]:
-    for line, record in read_json_lines(file):
-        entries = _entries(record, file, line)
-        question = str(record["id"]).strip()
-        if not entries:
-            yield Found(question, "", 0.0, line)
-        for rank, entry in enumerate(entries):
-            identity = entry.get("wikipedia_id") if isinstance(entry, dict) else None
-            if identity is None or str(identity) == "None":
-                continue
-            score = entry.get("score")
-            yield Found(question, str(identity).strip(), _score(score, rank, file, line), line)
-
-
-def _entries(record: Any, file: Path, line: int) -> list[Any]:
-    """The ranked pages: of KILT's one output that has any, or of AmbER's output."""
-    try:
-        record["id"]
-        output = record["output"]
-        outputs = output if isinstance(output, list) else [output]
-        ranked = [o["provenance"] for o in outputs if "provenance" in o]
-    except (KeyError, TypeError):
-        raise BadInput("not a prediction: id or output is missing", file=file, line=line) from None
-    if len(ranked) > 1:
-        raise BadInput(
-            "several outputs have provenance, one is expected", file=file, line=line,
-            ids=[record["id"]],
-        )  # fmt: skip
-    return list(ranked[0]) if ranked and isinstance(ranked[0], list) else []
-
-
-def _score(value: Any, rank: int, file: Path, line: int) -> float:
-    """A score may be text; one that is missing follows from the rank."""
-    try:
-        return -float(rank) if value is None else float(value)
-    except (TypeError, ValueError):
-        raise BadInput(f"a score is no number: {value!r}", file=file, line=line) from None
-
-
-def _dpr(file: Path, benchmark: Benchmark) -> Iterator[Found]:
-    """Questions by their text, each in its turn where several have one text."""
-    waiting: dict[str, list[str]] = {}
-    for query in benchmark.queries:
-        waiting.setdefault(query.input, []).append(query.id)
-    for number, result in enumerate(read_dpr_results(file), 1):
-        queue: Sequence[str] = waiting.get(result.question, ())
-        question = queue[0] if queue else result.question
-        waiting[result.question] = list(queue[1:])
-        if not result.ctxs:
-            yield Found(question, "", 0.0, number)
-        for rank, passage in enumerate(result.ctxs):
-            score = score_of(passage, rank, file, number)
-            yield Found(question, str(passage.id), score, number)
+def kilt_predictions(answers: Answers, benchmark: Benchmark) -> Iterator[tuple[Query, dict[str, Any]]]:
+    """Each question with KILT's output of it: one answer, and the pages it rests on, else those shown."""
+    titles, names = benchmark.page_titles, BenchmarkNames(benchmark)
+    for query, answer, shown in beside(benchmark.queries, answers.answers, answers.shown):
+        text = answer.text if answer and answer.text is not None else ""
+        said = Predicted(0, query.id, text, answer.passages if answer else ())
+        rests = as_task(said, query.task, names).passages if query.task == "el" else said.passages
+        provenance = [
+            {"wikipedia_id": page.partition(":")[2], "title": titles.get(page, "")}
+            for page in dict.fromkeys(map(page_of, rests or shown or ()))
+        ]
+        yield query, {"answer": text, "provenance": provenance}
 
 
 # Runs as the files that others read: TREC runs, KILT and AmbER predictions, DPR results.
-
-
-Ranked = dict[str, list[dict[str, Any]]]
 
 
 def export_trec_run(
@@ -352,9 +281,10 @@ def export_trec_run(
 
 
 def _trec_lines(run: Run, ids: Mapping[str, str], tag: str, unit: Unit) -> Iterator[bytes]:
-    for question, rows in groupby(run.rankings.to_pylist(), itemgetter("question")):
+    rows = chain.from_iterable(batch.to_pylist() for batch in run.folder.batches(RANKINGS.name))
+    for question, ranked in groupby(rows, itemgetter("question")):
         best: dict[str, float] = {}
-        for row in rows:
+        for row in ranked:
             best.setdefault(row[unit], row["score"])
         before = np.float32(np.inf)
         for rank, (identity, score) in enumerate(best.items(), 1):
@@ -368,13 +298,28 @@ def _trec_lines(run: Run, ids: Mapping[str, str], tag: str, unit: Unit) -> Itera
 def export_kilt_run(run: Run, out: str | Path, where: str | None = None) -> dict[str, int]:
     """KILT predictions: one output with the ranked pages, each entry with its score and title."""
     path = _file(out, "predictions.jsonl")
-    return {path.name: write_lines(path, _export_run_predictions(run, where, listed=True))}
+    return {path.name: write_lines(path, _predictions(run, where, listed=True))}
 
 
 def export_amber_run(run: Run, out: str | Path, where: str | None = None) -> dict[str, int]:
     """AmbER predictions: `output` is one object, not a list."""
     path = _file(out, "predictions.jsonl")
-    return {path.name: write_lines(path, _export_run_predictions(run, where, listed=False))}
+    return {path.name: write_lines(path, _predictions(run, where, listed=False))}
+
+
+def _predictions(run: Run, where: str | None, *, listed: bool) -> Iterator[bytes]:
+    benchmark = run.benchmark(where)
+    titles = benchmark.page_titles
+    for query, ids, scores in beside(benchmark.queries, run.ranked_passages(), run.ranked_scores()):
+        entries = []
+        for page, score in zip(map(page_of, ids or ()), scores or (), strict=True):
+            title = titles.get(page)
+            named = {"wikipedia_title": title} if title is not None else {}
+            entries.append({"wikipedia_id": page.partition(":")[2] or page, "score": score, **named})
+        output: Any = {"provenance": entries}
+        kept = query.attributes.get("kilt")
+        own = kept.get("id", query.id) if isinstance(kept, dict) else query.id
+        yield msgspec.json.encode({"id": own, "output": [output] if listed else output})
 
 
 def export_dpr_run(run: Run, out: str | Path, where: str | None = None) -> dict[str, int]:
@@ -383,29 +328,40 @@ def export_dpr_run(run: Run, out: str | Path, where: str | None = None) -> dict[
     return {path.name: write_dpr_results(path, results_of_run(run, run.benchmark(where)))}
 
 
-def _export_run_predictions(run: Run, where: str | None, *, listed: bool) -> Iterator[bytes]:
-    benchmark = run.benchmark(where)
-    titles = benchmark.page_titles
-    ranked: Ranked = {}
-    for row in run.rankings.to_pylist():
-        ranked.setdefault(row["question"], []).append(row)
-    for query in benchmark.queries:
-        pages = [_entry(row, titles) for row in ranked.get(query.id, ())]
-        output: Any = {"provenance": pages}
-        record = {"id": _own_id(query), "output": [output] if listed else output}
-        yield msgspec.json.encode(record)
+def results_of_run(
+    run: Run, benchmark: Benchmark, has_answer: Callable[[Query, Passage], bool] | None = None
+) -> Iterator[DprResult]:
+    """A run as DPR results, in the order of the benchmark's queries."""
+    corpus = benchmark.corpus
+    for query, ids, scores in beside(benchmark.queries, run.ranked_passages(), run.ranked_scores()):
+        passages = corpus.get(ids or ())
+        if pages := [identity for identity in ids or () if identity not in passages]:
+            raise BadInput(f"{pages[0]} is a page: DPR results hold passages with their text", file=run.path)
+        ctxs = [
+            DprPassage(
+                passages[identity].source_id or identity,
+                passages[identity].text,
+                passages[identity].title,
+                score,
+                has_answer(query, passages[identity]) if has_answer else None,
+            )
+            for identity, score in zip(ids or (), scores or (), strict=True)
+        ]
+        yield DprResult(query.input, list(query.answers()), ctxs, query.relation)
 
 
-def _own_id(query: Query) -> Any:
-    """What its published file calls the query."""
-    kept = query.attributes.get("kilt")
-    return kept.get("id", query.id) if isinstance(kept, dict) else query.id
-
-
-def _entry(row: dict[str, Any], titles: Mapping[str, str]) -> dict[str, Any]:
-    entry = {"wikipedia_id": row["page"].partition(":")[2] or row["page"], "score": row["score"]}
-    title = titles.get(row["page"])
-    return {**entry, "wikipedia_title": title} if title is not None else entry
+def write_dpr_results(path: str | Path, results: Iterable[DprResult], *, scores_as_text: bool = True) -> int:
+    """A JSON list, scores as text as DPR writes them; how many results."""
+    rows = []
+    for result in results:
+        row = msgspec.to_builtins(result)
+        for place, ctx in enumerate(row["ctxs"]):
+            if "score" in ctx:
+                ctx["score"] = str(ctx["score"]) if scores_as_text else float(ctx["score"])
+            row["ctxs"][place] = {"id": str(ctx.pop("id")), "title": ctx.pop("title", ""), **ctx}
+        rows.append(row)
+    write_atomic(path, json.dumps(rows, indent=4).encode())
+    return len(rows)
 
 
 def _file(out: str | Path, name: str) -> Path:

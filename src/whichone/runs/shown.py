@@ -309,12 +309,13 @@ def write_tables(
         for e in good
     ]
     failures = [{"question": e.answer.question, "error": e.answer.error} for e in read if e.answer.error]
-    left_out = [{"question": q.id, "reason": s} for q in queries if (s := shown[q.id].left_out)]
+    left_out = [{"question": q, "reason": s.left_out} for q, s in shown.items() if s.left_out]
     folder.write(ANSWERS, ANSWERS.from_rows(answers))
     folder.write(FAILURES, FAILURES.from_rows(failures))
     folder.write(LEFT_OUT, LEFT_OUT.from_rows(left_out))
     folder.write(
-        ANSWERS_TIMING, ANSWERS_TIMING.from_rows([{"question": e.answer.question, **e.usage} for e in read])
+        ANSWERS_TIMING,
+        ANSWERS_TIMING.from_rows([{"question": e.answer.question, **e.usage} for e in read if e.usage]),
     )
     return {
         "questions": len(queries),
@@ -325,7 +326,7 @@ def write_tables(
         "failures": len(failures),
         "left_out": len(left_out),
         "shown_nothing": sum(not e.shown for e in read),
-        "passages_beyond_depth": sum(shown[e.answer.question].cut for e in read),
+        "passages_beyond_depth": sum(s.cut for q, s in shown.items() if q in entries),
     }
 
 

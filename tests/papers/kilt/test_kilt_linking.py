@@ -15,9 +15,9 @@ from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt
 from whichone.papers.kilt.kilt_files import export_kilt_answers as export_kilt
 from whichone.records import Output, Provenance, Query
 from whichone.report.report import make_report
-from whichone.runs.predictions import import_answers
 from whichone.runs.read import read
 from whichone.runs.retrieve import retrieve
+from whichone.runs.run_files import import_answers
 
 PASSAGES = [
     {"id": "1", "title": "Rome", "text": "Rome is the capital of Italy."},

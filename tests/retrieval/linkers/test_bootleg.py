@@ -11,7 +11,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.records import Query
 from whichone.retrieval.bootleg import BootlegStyle
 from whichone.retrieval.linker import KnowledgeNames, Linker
-from whichone.runs.predictions import EntityPages
+from whichone.runs.predictions import BenchmarkNames
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_priors_and_links_of_a_knowledge_base(amber: Benchmark, knowledge: str) 
 
 
 def test_titles_and_ids_that_only_the_knowledge_base_knows(amber: Benchmark, knowledge: str) -> None:
-    alone, helped = EntityPages(amber), EntityPages(amber, knowledge)
+    alone, helped = BenchmarkNames(amber), BenchmarkNames(amber, knowledge)
     in_sets = {b.entity for s in amber.sets for b in s.bearers}
     rows = KnowledgeNames(knowledge, amber.corpus).folder.table("pages", ["page", "entity"]).to_pylist()
     other = next(r for r in rows if r["entity"] and r["entity"] not in in_sets and r["page"] in amber.pages)

@@ -10,7 +10,7 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
-from whichone.runs.predictions import FORMATS as LINKERS
+from whichone.runs.predictions import LINKERS
 from whichone.runs.run_files import import_run
 
 

@@ -22,8 +22,7 @@ from whichone.papers.ambigdocs.ambigdocs_records import (
 )
 from whichone.papers.ambigdocs.ambigdocs_records import question_of as ambigdocs_records_question_of
 from whichone.records import Passage, Query
-from whichone.runs.predictions import Said, UploadFormat, source_ids
-from whichone.runs.predictions import gold_passages as predictions_gold_passages
+from whichone.runs.predictions import BenchmarkNames, Predicted, UploadFormat, named_passages
 
 _QUESTION_FIELDS = ("qid", "ambiguous_entity", "question", "documents")
 _PREDICTION_FIELDS = ("docs", "gen_answer", "span_predictions", "wrong_answers")
@@ -220,7 +219,7 @@ def passages_by_id(benchmark: Benchmark, ids: Iterable[str]) -> dict[str, Passag
     return {row["id"]: Passage(**row) for row in rows}
 
 
-def read_uploaded(file: Path, benchmark: Benchmark) -> Iterator[Said]:
+def read_uploaded(file: Path, benchmark: Benchmark) -> Iterator[Predicted]:
     """AmbigDocs' predictions; `docs` is what the model was shown."""
     corpus = _Documents(benchmark)
     for line, record in read_objects(file):
@@ -233,7 +232,7 @@ def read_uploaded(file: Path, benchmark: Benchmark) -> Iterator[Said]:
             except msgspec.ValidationError as error:
                 raise BadInput(f"docs are wrong: {error}", line=line) from None
             shown = corpus.passages(str(record["qid"]), documents)
-        yield Said(line, str(record["qid"]), str(record["gen_answer"] or ""), shown=shown)
+        yield Predicted(line, str(record["qid"]), str(record["gen_answer"] or ""), shown=shown)
 
 
 UPLOAD = UploadFormat(
@@ -252,8 +251,7 @@ class _Documents:
         self._by_text: dict[tuple[str, str], str] = {}
         if not any(q.task == TASK for q in benchmark.queries):
             return
-        self._own = {q.id: predictions_gold_passages(q) for q in benchmark.queries}
-        self._own |= {key: self._own[query] for key, query in source_ids(benchmark).items()}
+        self._own = {key: named_passages(q) for key, q in BenchmarkNames(benchmark).queries.items()}
         for passage in benchmark.passage_records():
             self._passages[passage.id] = shown_document(passage)
             self._by_text[passage.title, passage.text] = passage.id

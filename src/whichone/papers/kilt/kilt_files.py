@@ -28,8 +28,8 @@ from whichone.papers.kilt.kilt_record import (
     record_of,
 )
 from whichone.records import Query, without_collector
-from whichone.runs.predictions import kilt_predictions
 from whichone.runs.run import Answers
+from whichone.runs.run_files import kilt_predictions
 
 BLOCK = 2_048
 

@@ -9,7 +9,7 @@ import time
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Any, get_type_hints
 
@@ -20,21 +20,10 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
 from whichone.files.compressed import is_tar
-from whichone.files.folder import Folder
 from whichone.files.lines import open_binary, read_json_lines
-from whichone.records import Ranking, page_of
-from whichone.runs.predictions import (
-    Reader,
-    UploadFormat,
-    check,
-    converted,
-    kilt_answers,
-    missing_rows,
-    own_answers,
-    read_answers,
-)
-from whichone.runs.run import FAILURES, KIND, RANKINGS, TIMING, Answers, Run
-from whichone.runs.run_files import import_run
+from whichone.runs.predictions import Predicted, UploadFormat, kilt_answers, own_answers
+from whichone.runs.run import Answers, Run
+from whichone.runs.run_files import import_run, write_answers
 from whichone.web.storage import Database, Readable, Row, Transaction, one_at_a_time, set_value
 
 # What a system may say that it is.
@@ -526,8 +515,9 @@ def read_upload(
 ) -> list[Run | Answers]:
     """A run, or answers, or both, of what was uploaded; `work` is an empty folder of its own."""
 
-    def answers(read: Reader) -> Answers:
-        return read_answers(file, work / "answers", benchmark, name, read, missing_is_wrong)
+    def answers(read: Callable[[Path, Benchmark], Iterable[Predicted]]) -> Answers:
+        said = read(file, benchmark)
+        return write_answers(work / "answers", benchmark, said, name=name, missing_is_wrong=missing_is_wrong)
 
     if format in OF_PAPERS:
         return [answers(OF_PAPERS[format].read)]
@@ -535,14 +525,14 @@ def read_upload(
         first: Any = next(iter(read_json_lines(file)), (0, None))[1]
         if isinstance(first, dict) and "text" in first:
             return [answers(own_answers)]
-        return [_own_rankings(file, work / "run", benchmark, name, missing_is_wrong)]
     pages, texts = _kilt_parts(file) if format == "kilt" else (True, False)
     folders: list[Run | Answers] = []
     if pages or not texts:
         on_error = "skip" if missing_is_wrong else "fail"
-        folders.append(
-            import_run(file, work / "run", benchmark, place="", format=format, name=name, on_error=on_error)
+        run = import_run(
+            file, work / "run", benchmark, place="", format=format, name=name, on_error=on_error, whole=True
         )
+        folders.append(run)
     if texts and any(q.answers() for q in benchmark.queries):
         folders.append(answers(kilt_answers))
     return folders
@@ -560,32 +550,3 @@ def _kilt_parts(file: Path) -> tuple[bool, bool]:
         if pages and texts:
             break
     return pages, texts
-
-
-def _own_rankings(file: Path, work: Path, benchmark: Benchmark, name: str, missing_is_wrong: bool) -> Run:
-    known = {q.id: q for q in benchmark.queries}
-    ids = set(benchmark.passages["id"].to_pylist()) | benchmark.pages
-    seen: dict[str, Any] = {}
-    rows: list[dict[str, Any]] = []
-    for line, record in read_json_lines(file):
-        ranking = converted(record, Ranking, line)
-        check(ranking.question, known, seen, line)
-        seen[ranking.question] = True
-        scores = ranking.scores or tuple(-float(n) for n in range(len(ranking.passages)))
-        if len(scores) != len(ranking.passages):
-            raise BadInput("as many scores as passages are expected", line=line)
-        strange = [p for p in ranking.passages if ids and p not in ids]
-        if strange:
-            raise BadInput(f"the corpus has no such page or passage: {strange[0][:100]}", line=line)
-        once = dict(zip(ranking.passages, scores, strict=True))
-        rows += [
-            {"question": ranking.question, "rank": rank, "passage": p, "page": page_of(p), "score": s}
-            for rank, (p, s) in enumerate(once.items(), 1)
-        ]  # fmt: skip
-    missing = missing_rows(known, seen, missing_is_wrong)
-    with Folder.create(work, KIND) as folder:
-        folder.write(RANKINGS, RANKINGS.from_rows(rows))
-        folder.write(FAILURES, FAILURES.from_rows(missing))
-        folder.write(TIMING, TIMING.from_rows([]))
-        folder.commit(name=name, parents={"benchmark": benchmark.id})
-    return Run.open(work)
