@@ -1,17 +1,29 @@
-"""Progress on long work: a bar with rate and time left on a terminal, silence elsewhere."""
+"""Progress on long work: a bar with rate and time left on a terminal, a line every half minute elsewhere."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Advance = Callable[[int], None]
+
+EVERY = 30.0  # seconds between the lines
 
 
 @contextmanager
 def progress(what: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
     """Gives a function to call with the amount of work just finished; draws on stderr only."""
     if not sys.stderr.isatty():
-        yield lambda amount: None
+        done, last = 0, time.monotonic()
+
+        def count(amount: int) -> None:
+            nonlocal done, last
+            done += amount
+            if time.monotonic() - last >= EVERY:
+                last = time.monotonic()
+                talk(f"{what}: {done:,}" + (f" of {total:,}" if total else "") + f" {unit}".rstrip())
+
+        yield count
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

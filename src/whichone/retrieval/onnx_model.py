@@ -1,7 +1,7 @@
 """A transformer exported to ONNX with its tokenizer, run on the CPU without torch."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,7 @@ from whichone.errors import BadInput, Missing, missing_extra
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_json
 from whichone.records import Passage
-from whichone.retrieval.dense.encoder import Vectors, checked, joined, weights_hash
-from whichone.retrieval.dense.encoder import batches_by_length as encoder_batches_by_length
+from whichone.retrieval.dense.encoder import Vectors, batches_by_length, checked, joined, weights_hash
 
 Ints = npt.NDArray[np.int64]
 Outputs = list[npt.NDArray[np.float32]]
@@ -118,13 +117,6 @@ def padded(rows: Sequence[Sequence[int]], fill: int = 0) -> tuple[Ints, Ints]:
     return ids, mask
 
 
-def batches_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
-    """Places in batches of similar length, longest first, so that little is padded."""
-    order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
-    for start in range(0, len(order), size):
-        yield order[start : start + size]
-
-
 def finite(values: npt.NDArray[Any], name: str) -> npt.NDArray[np.float32]:
     """Scores or vectors in single precision; NaN and infinity are refused."""
     kept = np.asarray(values, np.float32)
@@ -144,27 +136,13 @@ class OnnxEncoder:
     """Runs the model on the CPU and pools its last layer: mean over the words, or the first."""
 
     def __init__(self, folder: Path, *, name: str, longest: int = LONGEST) -> None:
-        try:
-            import onnxruntime
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise missing_extra(error.name or "onnxruntime", "dense") from None
+        self._model = OnnxModel(folder, longest=longest)
         self.name = name
         self._hash = weights_hash(folder)
         self._longest = longest
         self._first_word = _pools_first(folder)
         self._asks, self._tells = prompts(folder)
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.enable_truncation(longest)
-        self._tokenizer.enable_padding()
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        # threads that wait by spinning cost 40 % more CPU time where others need the cores
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        file = sorted(folder.glob("*.onnx"))[0]
-        self._session = onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-        self._inputs = {i.name for i in self._session.get_inputs()}
-        size = self._session.get_outputs()[0].shape[-1]
+        size = next(iter(self._model.outputs.values()))[-1]
         self.size = size if isinstance(size, int) else self._pooled(["size"]).shape[1]
 
     def describe(self) -> dict[str, Any]:
@@ -186,24 +164,19 @@ class OnnxEncoder:
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.size), np.float32)
-        for places in encoder_batches_by_length(texts, BATCH):
+        for places in batches_by_length([len(text) for text in texts], BATCH):
             vectors[places] = self._pooled([texts[n] for n in places])
         return checked(vectors, len(texts), self.size, self.name)
 
     def _pooled(self, texts: list[str]) -> Vectors:
-        encoded = self._tokenizer.encode_batch(texts)
-        feeds = {
-            "input_ids": np.array([e.ids for e in encoded], np.int64),
-            "attention_mask": np.array([e.attention_mask for e in encoded], np.int64),
-            "token_type_ids": np.array([e.type_ids for e in encoded], np.int64),
-        }
-        last = self._session.run(None, {k: v for k, v in feeds.items() if k in self._inputs})[0]
+        ids, seen = padded([e.ids for e in self._model.tokenizer.encode_batch(texts)])
+        last = self._model.run(ids, seen)[0]
         if last.ndim == 2:
             pooled = last
         elif self._first_word:
             pooled = last[:, 0]
         else:
-            mask = feeds["attention_mask"][:, :, None].astype(np.float32)
+            mask = seen[:, :, None].astype(np.float32)
             pooled = (last * mask).sum(1) / np.maximum(mask.sum(1), 1)
         norms = np.linalg.norm(pooled, axis=1, keepdims=True)
         return pooled / np.maximum(norms, 1e-12)

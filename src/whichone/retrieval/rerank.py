@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 from whichone import registry
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BadInput, Missing, UsageError, missing_extra
+from whichone.errors import BadInput, UsageError, missing_extra
 from whichone.files.pools import in_order
 from whichone.protocols import ChatModel, Retriever
 from whichone.records import Passage, Question, Ranking
-from whichone.retrieval.dense.encoder import Encoder, Vectors, weights_hash
+from whichone.retrieval.dense.encoder import Encoder, Vectors, model_folder, unknown_model, weights_hash
 from whichone.retrieval.indexes import index_over, open_indexes
 from whichone.retrieval.late import maxsim
 from whichone.retrieval.token_vectors import TokenEncoder
@@ -341,11 +341,11 @@ def _order(parameters: RerankParameters, corpus: Corpus, work: Path) -> Order:
         from whichone.retrieval.token_vectors import open_token_encoder
 
         return TokenOrder(open_token_encoder(parameters.model, device=parameters.device))
-    if is_onnx(parameters.model):
+    place = str(model_folder(parameters.model) or parameters.model)
+    if is_onnx(place):
         from whichone.retrieval.onnx_model import OnnxCrossEncoder
 
-        return OnnxCrossEncoder(parameters.model)
-
+        return OnnxCrossEncoder(place)
     return CrossEncoderOrder(parameters.model, device=parameters.device)
 
 
@@ -458,10 +458,7 @@ class CrossEncoderOrder:
                 warnings.simplefilter("ignore")
                 self._model = CrossEncoder(model, device=device, local_files_only=True)
         except (OSError, ValueError) as error:
-            raise Missing(
-                f"the cross-encoder {model!r} is no folder here and was not fetched to this machine",
-                hint=f"name a folder that contains it, or fetch it first: hf download {model}",
-            ) from error
+            raise unknown_model(model) from error
         self._check_head(model)
 
     def _check_head(self, model: str) -> None:

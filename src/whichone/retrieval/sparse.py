@@ -18,9 +18,9 @@ from whichone.progress import progress, talk
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25.postings import RealPostings
 from whichone.retrieval.bm25.ranking import Scorer
-from whichone.retrieval.dense.encoder import joined, package_folder, weights_hash
+from whichone.retrieval.dense.encoder import batches_by_length, each_batch, joined, model_folder, weights_hash
 from whichone.retrieval.indexes import created, found_or_built, opened
-from whichone.retrieval.onnx_model import OnnxModel, batches_by_length, finite, is_onnx, padded
+from whichone.retrieval.onnx_model import OnnxModel, finite, is_onnx, padded
 
 # SPLADE: what a masked language model would write at any place of a text, as weights of words.
 # The weight of a word is the largest log(1 + max(0, logit)) over the text's tokens (Formal et al., 2021).
@@ -50,8 +50,9 @@ class SparseEncoder(Protocol):
 
 def open_sparse_encoder(model: str, *, device: str | None = None, longest: int = LONGEST) -> SparseEncoder:
     """The encoder of a folder, an `.onnx` file, or a model that was fetched to this machine."""
-    if is_onnx(model):
-        return OnnxSplade(Path(model), longest=longest)
+    place = model_folder(model) or Path(model)
+    if is_onnx(place):
+        return OnnxSplade(place, longest=longest)
     return Splade(model, device=device, longest=longest)
 
 
@@ -105,7 +106,7 @@ def splade_model(checkpoint: str, *, device: str | None = None, longest: int = L
             from sentence_transformers.sparse_encoder.modules import SpladePooling
     except ImportError as error:
         raise missing_extra(error.name or "sentence-transformers", "dense") from None
-    place = str(package_folder(checkpoint) or checkpoint)
+    place = str(model_folder(checkpoint) or checkpoint)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -131,7 +132,7 @@ class Splade:
 
     def __init__(self, checkpoint: str, *, device: str | None = None, longest: int = LONGEST) -> None:
         self._model = splade_model(checkpoint, device=device, longest=longest)
-        place = Path(str(package_folder(checkpoint) or checkpoint))
+        place = Path(str(model_folder(checkpoint) or checkpoint))
         self.name = Path(checkpoint).resolve().name if Path(checkpoint).is_dir() else checkpoint
         self._hash = weights_hash(place) if place.is_dir() else ""
         self.words = int(self._model.encode(["a"], convert_to_sparse_tensor=False).shape[1])
@@ -351,10 +352,12 @@ def _index(corpus: Corpus, encoder: SparseEncoder, folder: Folder, parameters: S
             block = Block(folder.partial, number)
             if not block.done:
                 texts = joined(rows["title"].to_pylist(), rows["text"].to_pylist())
-                encoded = encoder.encode(texts)
+                with each_batch(advance, len(texts)):
+                    encoded = encoder.encode(texts)
                 block.write([strongest(e, parameters.passage_words) for e in encoded], start)
+            else:
+                advance(rows.num_rows)
             blocks.append(block)
-            advance(rows.num_rows)
     merge(blocks, encoder.words, total, folder.partial)
     for name in FILES:
         folder.adopt(f"{name}.npy")

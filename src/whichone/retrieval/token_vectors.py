@@ -17,8 +17,15 @@ from whichone.errors import BadInput, Missing, missing_extra
 from whichone.files.folder import Folder, file_hash
 from whichone.files.lines import read_json
 from whichone.progress import progress, talk
-from whichone.retrieval.dense.encoder import Vectors, joined, package_folder, weights_hash
-from whichone.retrieval.onnx_model import OnnxModel, batches_by_length, finite, is_onnx, padded
+from whichone.retrieval.dense.encoder import (
+    Vectors,
+    batches_by_length,
+    each_batch,
+    joined,
+    model_folder,
+    weights_hash,
+)
+from whichone.retrieval.onnx_model import OnnxModel, finite, is_onnx, padded
 
 # How a late-interaction checkpoint wants its texts cut: markers, expansion, what is left out.
 # ColBERT's own checkpoints say it in `artifact.metadata`, PyLate's and sentence-transformers' in `config_sentence_transformers.json`
@@ -217,7 +224,7 @@ def token_model(checkpoint: str, *, device: str | None = None, new_size: int | N
 
 def _model_folder(checkpoint: str) -> str:
     """The folder of a model: itself, in an installed package, or in the hub's cache."""
-    found = package_folder(checkpoint)
+    found = model_folder(checkpoint)
     if found is not None or Path(checkpoint).exists():
         return str(found or checkpoint)
     try:
@@ -321,9 +328,9 @@ class TokenEncoder(Protocol):
 
 def open_token_encoder(model: str, *, device: str | None = None) -> TokenEncoder:
     """The encoder of a folder or an `.onnx` file."""
-    if is_onnx(model):
-        return OnnxTokens(Path(model))
-
+    place = model_folder(model) or Path(model)
+    if is_onnx(place):
+        return OnnxTokens(place)
     return ColbertTokens(model, device=device)
 
 
@@ -486,12 +493,15 @@ def store_tokens(
                 rows = passages.slice(start, SHARD)
                 if not (folder.partial / f"tokens-{number:05}.npy").exists():
                     texts = (rows["title"].to_pylist(), rows["text"].to_pylist())
-                    _save(folder.partial, number, encoder.passages(*texts), precision)
+                    with each_batch(advance, rows.num_rows):
+                        encoded = encoder.passages(*texts)
+                    _save(folder.partial, number, encoded, precision)
+                else:
+                    advance(rows.num_rows)
                 for part in _PARTS:
                     folder.adopt(f"{part}-{number:05}.npy")
                 tokens = np.load(folder.partial / f"tokens-{number:05}.npy", mmap_mode="r")
                 count += len(tokens)
-                advance(rows.num_rows)
         folder.commit(parameters=parameters, counts={"passages": total, "tokens": count})
     return StoredTokens(Folder.open(place, KIND))
 

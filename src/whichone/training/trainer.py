@@ -31,7 +31,7 @@ from whichone.files.output import may_overwrite
 from whichone.options import Option, Seed
 from whichone.progress import progress as bar
 from whichone.progress import talk
-from whichone.retrieval.dense.encoder import package_folder, weights_hash
+from whichone.retrieval.dense.encoder import model_folder, unknown_model, weights_hash
 from whichone.versions import environment
 
 # The folder of a training: what was begun in it, and what it came to.
@@ -189,7 +189,7 @@ def place_of(checkpoint: str) -> str:
     """The folder or file that is meant; a name that is neither is left to the hub's own cache."""
     if Path(checkpoint).exists():
         return checkpoint
-    packaged = package_folder(checkpoint)
+    packaged = model_folder(checkpoint)
     if packaged is not None:
         return str(packaged)
     if checkpoint.startswith(("/", "./", "../", "~")):
@@ -215,11 +215,7 @@ def _check_place(place: str, given: str) -> None:
         raise missing_extra("sentence-transformers", "train") from None
     names = (given, f"sentence-transformers/{given}") if "/" not in given else (given,)
     if not any(isinstance(try_to_load_from_cache(name, "config.json"), str) for name in names):
-        raise Missing(
-            f"the model {given!r} is no folder, no installed package, and not among the models that"
-            " were fetched to this machine",
-            hint=f"name a folder that contains it, or fetch it first: hf download {names[-1]}",
-        )
+        raise unknown_model(names[-1])
 
 
 def _identity(checkpoint: str) -> str:

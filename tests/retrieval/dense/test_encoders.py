@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +17,8 @@ from whichone.retrieval.dense.encoder import (
     KNOWN_PACKAGES,
     find_encoder,
     folder_kind,
+    model_folder,
     open_encoder,
-    package_folder,
 )
 
 pytestmark = pytest.mark.slow
@@ -67,7 +70,9 @@ def test_a_sentence_transformers_folder(bert: Path, tmp_path: Path) -> None:
     assert len(encoder.describe()["weights"]) == 16
 
 
-def test_static_embeddings(tmp_path: Path) -> None:
+@pytest.fixture
+def static(tmp_path: Path) -> Path:
+    """Word vectors drawn at random."""
     model2vec = pytest.importorskip("model2vec")
     tokenizers = pytest.importorskip("tokenizers")
     vocabulary = {word: n for n, word in enumerate(WORDS)}
@@ -76,10 +81,53 @@ def test_static_embeddings(tmp_path: Path) -> None:
     vectors = np.random.default_rng(0).normal(size=(len(WORDS), 8)).astype(np.float32)
     folder = tmp_path / "static"
     model2vec.StaticModel(vectors, tokenizer).save_pretrained(folder)
-    assert folder_kind(folder) == "static"
-    encoder = find_encoder(str(folder))
+    return folder
+
+
+def test_static_embeddings(static: Path) -> None:
+    assert folder_kind(static) == "static"
+    encoder = find_encoder(str(static))
     assert encoder is not None
     check(encoder)
+
+
+def test_a_model_is_found_by_its_name(static: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In WHICHONE_MODELS, or in `.models` beside one's work; a folder of that name here comes first."""
+    monkeypatch.setenv("WHICHONE_MODELS", str(tmp_path))
+    assert find_encoder("static") is not None
+    monkeypatch.delenv("WHICHONE_MODELS")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".models").mkdir()
+    static.rename(tmp_path / ".models" / "words-of-mine")
+    encoder = find_encoder("words-of-mine")
+    assert encoder is not None and encoder.describe()["encoder"] == "words-of-mine"
+    with pytest.raises(Missing, match="'words-of-yours' is no folder, not in WHICHONE_MODELS"):
+        find_encoder("words-of-yours")
+
+
+def test_without_the_library_a_name_that_is_nowhere_is_not_called_a_missing_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(Missing, match="not in WHICHONE_MODELS"):
+        find_encoder("no-such-model")
+
+
+def test_onnx_models_need_no_torch(real_models: Path, tmp_path: Path) -> None:
+    """The name is found in WHICHONE_MODELS; neither torch nor sentence-transformers is imported."""
+    code = (
+        "import sys; sys.modules['torch'] = sys.modules['sentence_transformers'] = None\n"
+        "from whichone import Namesake\n"
+        "people = [{'id': '1', 'title': 'Jo Mill', 'text': 'Jo Mill nurses the sick.'},\n"
+        "          {'id': '2', 'title': 'Jo Mill', 'text': 'Jo Mill steers planes.'}]\n"
+        "found = Namesake.over(people, encoder='all-MiniLM-L6-v2-int8')\n"
+        "print(found.search('Which hospital employs Jo Mill?', 1)[0].id)"
+    )
+    around = {**os.environ, "WHICHONE_MODELS": str(real_models)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=around, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
 
 
 def test_dpr_folders_and_dprs_own_checkpoint_agree(bert: Path, tmp_path: Path) -> None:
@@ -142,7 +190,7 @@ def test_checkpoints_that_would_run_code_are_refused(
 
 @pytest.mark.parametrize("package", KNOWN_PACKAGES)
 def test_installed_packages(package: str) -> None:
-    folder = package_folder(package)
+    folder = model_folder(package)
     if folder is None:
         pytest.skip(f"{package} is not installed")
     encoder = find_encoder(package)
@@ -157,8 +205,8 @@ def test_installed_packages(package: str) -> None:
 
 
 def test_what_is_not_a_package() -> None:
-    assert package_folder("no-such-package-anywhere") is None
-    assert package_folder("numpy") is None
+    assert model_folder("no-such-package-anywhere") is None
+    assert model_folder("numpy") is None
 
 
 def test_prompts_of_an_onnx_folder(tmp_path: Path) -> None:

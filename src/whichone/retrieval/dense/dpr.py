@@ -96,7 +96,7 @@ class DprSide:
 
         vectors = np.zeros((len(first), self.size), np.float32)
         with torch.inference_mode():
-            for places in batches_by_length(first if second is None else second, BATCH):
+            for places in batches_by_length([len(t) for t in second or first], BATCH):
                 pairs = None if second is None else [second[n] for n in places]
                 tokens = self.tokens([first[n] for n in places], pairs)
                 vectors[places] = self.model(**tokens).pooler_output.float().cpu().numpy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import importlib.util
+import os
 import pickle
 import warnings
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.errors import BadInput, Missing, missing_extra
+from whichone.progress import Advance
 
 
 class StaticEncoder:
@@ -100,13 +102,13 @@ def _find_encoder(given: str, device: str | None) -> Encoder | None:
         return None
     if given == "auto":
         for package in KNOWN_PACKAGES:
-            folder = package_folder(package)
+            folder = model_folder(package)
             if folder is not None and runnable(folder):
                 return open_encoder(folder, name=package, device=device)
         return None
     if Path(given).is_dir():
         return open_encoder(Path(given), name=Path(given).resolve().name, device=device)
-    folder = package_folder(given)
+    folder = model_folder(given)
     if folder is not None:
         return open_encoder(folder, name=given, device=device)
     return _from_hub(given, device)
@@ -118,7 +120,7 @@ def need_encoder(given: str = "auto", *, device: str | None = None) -> Encoder:
     if encoder is None:
         raise Missing(
             "no encoder was named and none of the known packages is installed",
-            hint="name a folder or a model: -o encoder=PATH|NAME, or pip install"
+            hint="name a folder, a model in WHICHONE_MODELS or a package: -o encoder=PATH|NAME, or pip install"
             f" 'whichone[dense]' {KNOWN_PACKAGES[0]}",
         )
     return encoder
@@ -211,10 +213,13 @@ def runnable(folder: Path) -> bool:
     return all(need and importlib.util.find_spec(need) is not None for need in needs)
 
 
-def package_folder(package: str) -> Path | None:
-    """The folder inside an installed package that contains a model; the package is not imported."""
+def model_folder(name: str) -> Path | None:
+    """Where a model is by its name: in WHICHONE_MODELS (else `.models`), or in an installed package, not imported."""
+    here = Path(os.environ.get("WHICHONE_MODELS") or ".models") / name
+    if name and not Path(name).exists() and folder_kind(here):
+        return here
     try:
-        installed = importlib.metadata.distribution(package)
+        installed = importlib.metadata.distribution(name)
     except (importlib.metadata.PackageNotFoundError, ValueError):
         return None
     places = {
@@ -223,6 +228,14 @@ def package_folder(package: str) -> Path | None:
         if file.name in _WEIGHTS
     }
     return next((place for place in sorted(places) if folder_kind(place)), None)
+
+
+def unknown_model(name: str) -> Missing:
+    return Missing(
+        f"the model {name!r} is no folder, not in WHICHONE_MODELS, no installed package, and not among the models"
+        " that were fetched to this machine",
+        hint=f"name a folder that contains it, or fetch it first: hf download {name}",
+    )
 
 
 def _from_hub(name: str, device: str | None) -> Encoder:
@@ -250,11 +263,33 @@ def joined(titles: Sequence[str], texts: Sequence[str]) -> list[str]:
     return [f"{title} {text}".strip() for title, text in zip(titles, texts, strict=True)]
 
 
-def batches_by_length(texts: Sequence[str], size: int) -> Iterator[list[int]]:
-    """Places in batches of similar length, so that little is padded."""
-    order = sorted(range(len(texts)), key=lambda n: -len(texts[n]))
+def batches_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
+    """Places in batches of similar length, longest first, so that little is padded."""
+    order = sorted(range(len(lengths)), key=lambda n: -lengths[n])
     for start in range(0, len(order), size):
-        yield order[start : start + size]
+        batch = order[start : start + size]
+        yield batch
+        _finished.get()(len(batch))
+
+
+_finished: ContextVar[Advance] = ContextVar("who hears of finished batches", default=lambda amount: None)
+
+
+@contextmanager
+def each_batch(advance: Advance, count: int) -> Iterator[None]:
+    """Around the encoding of `count` texts: `advance` hears of each batch, and at the end of those that were in none."""
+    heard = []
+
+    def hear(amount: int) -> None:
+        heard.append(amount)
+        advance(amount)
+
+    token = _finished.set(hear)
+    try:
+        yield
+    finally:
+        _finished.reset(token)
+    advance(count - sum(heard))
 
 
 def checked(vectors: npt.NDArray[Any], count: int, size: int, name: str) -> Vectors:

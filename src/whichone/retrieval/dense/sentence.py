@@ -19,13 +19,20 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BadInput, Missing, UsageError, missing_extra
+from whichone.errors import BadInput, UsageError, missing_extra
 from whichone.files.folder import Folder
 from whichone.files.mapped import MappedTable
 from whichone.files.output import cache_folder, written_beside
 from whichone.files.pools import available_cores, run_jobs
 from whichone.progress import Advance, progress
-from whichone.retrieval.dense.encoder import Vectors, checked, joined, weights_hash
+from whichone.retrieval.dense.encoder import (
+    Vectors,
+    batches_by_length,
+    checked,
+    joined,
+    unknown_model,
+    weights_hash,
+)
 from whichone.retrieval.indexes import index_folder, open_index
 
 if TYPE_CHECKING:
@@ -389,6 +396,7 @@ def token_shards(folder: Folder) -> Iterator[Tokenised]:
 
 
 BATCH = 32
+TOGETHER = 512  # texts a call of the library, which says nothing meanwhile
 
 
 class SentenceEncoder:
@@ -428,7 +436,12 @@ class SentenceEncoder:
         return self._encode(self._model.encode_document, joined(titles, texts))
 
     def _encode(self, encode: Any, texts: list[str]) -> Vectors:
-        vectors = encode(texts, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False)
+        vectors = np.zeros((len(texts), self.size), np.float32)
+        for places in batches_by_length([len(text) for text in texts], TOGETHER):
+            some = [texts[n] for n in places]
+            vectors[places] = encode(
+                some, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False
+            )
         return checked(vectors, len(texts), self.size, self.name)
 
 
@@ -464,7 +477,10 @@ def _load(model: str | Path, device: str | None) -> Any:
             warnings.simplefilter("ignore")
             from sentence_transformers import SentenceTransformer
     except ImportError:
-        raise missing_extra("sentence-transformers", "dense") from None
+        known = Path(model).is_dir()
+        raise (
+            missing_extra("sentence-transformers", "dense") if known else unknown_model(str(model))
+        ) from None
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     logging.getLogger("transformers").setLevel(logging.ERROR)
     try:
@@ -472,8 +488,4 @@ def _load(model: str | Path, device: str | None) -> Any:
             warnings.simplefilter("ignore")
             return SentenceTransformer(str(model), device=device, local_files_only=True)
     except (OSError, ValueError) as error:
-        raise Missing(
-            f"the model {str(model)!r} is no folder, no installed package, and not among the models"
-            " that were fetched to this machine",
-            hint=f"name a folder that contains it, or fetch it first: hf download {model}",
-        ) from error
+        raise unknown_model(str(model)) from error

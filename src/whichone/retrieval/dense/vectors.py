@@ -19,8 +19,8 @@ from whichone.errors import BadInput, Missing
 from whichone.files.folder import Folder, file_hash
 from whichone.files.lines import ODD_RECORD, read_bytes
 from whichone.files.tables import group_batches
-from whichone.progress import progress, talk
-from whichone.retrieval.dense.encoder import Encoder, Vectors, checked
+from whichone.progress import Advance, progress, talk
+from whichone.retrieval.dense.encoder import Encoder, Vectors, checked, each_batch
 from whichone.retrieval.dense.sentence import Fetched
 from whichone.retrieval.indexes import check_corpus, index_folder, open_index
 
@@ -121,11 +121,10 @@ def _encode(
             talk(f"going on with the vectors in {place}")
         with progress("encoding", total, "passages") as advance, ThreadPoolExecutor(1) as writer:
             writing: Future[None] | None = None  # beside the encoding of the next block
-            for start, end, vectors in _blocks(corpus, encoder, folder.partial):
+            for start, end, vectors in _blocks(corpus, encoder, folder.partial, advance):
                 if writing is not None:
                     writing.result()
                 writing = writer.submit(_keep, folder, start, end, vectors, precision)
-                advance(end - start)
             if writing is not None:
                 writing.result()
         folder.commit(parameters=given, counts={"passages": total})
@@ -135,19 +134,24 @@ def _encode(
 Block = tuple[int, int, Vectors | None]
 
 
-def _blocks(corpus: Corpus, encoder: Encoder, folder: Path) -> Iterator[Block]:
+def _blocks(corpus: Corpus, encoder: Encoder, folder: Path, advance: Advance) -> Iterator[Block]:
     packed = getattr(encoder, "packed", None)
     if packed is not None and corpus.folder is not None and len(corpus) > SHARD:
-        yield from _from_tokens(corpus, packed, encoder.size, folder)
+        for block in _from_tokens(corpus, packed, encoder.size, folder):
+            yield block
+            advance(block[1] - block[0])
         return
     table = corpus.passages.select(["title", "text"])
     for start in range(0, len(corpus), SHARD):
         end = min(start + SHARD, len(corpus))
         if _complete(folder, start, end):
             yield start, end, None
+            advance(end - start)
             continue
         rows = table.slice(start, SHARD)
-        yield start, end, encoder.passages(rows["title"].to_pylist(), rows["text"].to_pylist())
+        with each_batch(advance, end - start):
+            vectors = encoder.passages(rows["title"].to_pylist(), rows["text"].to_pylist())
+        yield start, end, vectors
 
 
 def _from_tokens(corpus: Corpus, packed: Any, size: int, folder: Path) -> Iterator[Block]:

@@ -20,7 +20,7 @@ from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.mapped import PathOf, mapped_array
 from whichone.progress import progress
-from whichone.retrieval.dense.encoder import Encoder, Vectors
+from whichone.retrieval.dense.encoder import Encoder, Vectors, each_batch
 from whichone.text.language import base_code
 from whichone.text.language import split_sentences as by_language
 
@@ -207,9 +207,9 @@ class SentenceTable:
         at = 0
         with progress("encoding sentences", int(starts[-1]), "sentences") as advance:
             for block in _blocks(corpus, pages):
-                vectors[at : at + len(block)] = encoder.passages([""] * len(block), block)
+                with each_batch(advance, len(block)):
+                    vectors[at : at + len(block)] = encoder.passages([""] * len(block), block)
                 at += len(block)
-                advance(len(block))
         vectors.flush()
         np.save(folder / FILES[0], pages)
         np.save(folder / FILES[1], starts)
