@@ -342,3 +342,17 @@ def test_two_documents_of_one_id_and_a_missing_column(tmp_path: Path) -> None:
     (tmp_path / "letters.csv").write_text("id,title,text\n1,,x\n")
     with pytest.raises(BadInput, match="there is no column 'owner'"):
         take_in(path, tmp_path / "kb")
+
+
+def test_the_table_itself_is_answered_with_the_catalogue_to_write(tmp_path: Path) -> None:
+    """What the message shows is written as it is, and taken in."""
+    table = tmp_path / "customers.csv"
+    table.write_text("customer_id,full_name,city\n7,Ada Park,Leeds\n")
+    with pytest.raises(UsageError, match="the table itself") as raised:
+        take_in(table, tmp_path / "kb")
+    shown = (raised.value.hint or "").partition("such as\n")[2]
+    lines = [line for line in shown.splitlines() if "…" not in line]
+    (tmp_path / "customers.toml").write_text("\n".join(lines))
+    kb = take_in(tmp_path / "customers.toml", tmp_path / "kb")
+    assert rows(kb, "entities", "entity", "label") == [("customers:7", "Ada Park")]
+    assert [fact[0] for fact in rows(kb, "facts", "property")] == ["city"]

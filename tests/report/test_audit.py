@@ -31,3 +31,14 @@ def test_names_in_questions(tmp_path: Path, question: str, named: list[str]) -> 
     found = audit(tmp_path / "passages.jsonl", log=tmp_path / "log.txt")
     assert [s.name for s in found.worst if s.questions] == named
     assert found.affected_questions == bool(named)
+
+
+def test_accents_make_no_other_name(tmp_path: Path) -> None:
+    """People write one name both ways, in a list and in a question."""
+    people = [("1", "José García"), ("2", "Jose Garcia"), ("3", "Anna Bo")]
+    passages = [{"id": n, "title": title, "text": "x"} for n, title in people]
+    (tmp_path / "passages.jsonl").write_text("\n".join(map(json.dumps, passages)))
+    (tmp_path / "log.txt").write_text("Where was jose garcía born?\n")
+    found = audit(tmp_path / "passages.jsonl", log=tmp_path / "log.txt")
+    assert (found.shared, found.affected_questions) == (1, 1)
+    assert {b.rpartition(" (")[0] for b in found.worst[0].bearers} == {"José García", "Jose Garcia"}

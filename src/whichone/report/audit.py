@@ -21,7 +21,7 @@ from whichone.files.folder import Folder
 from whichone.files.lines import read_text_lines
 from whichone.files.manifest import MANIFEST
 from whichone.measures.worst import ASKING
-from whichone.names import name_key, title_key, without_parentheses
+from whichone.names import fold, title_key, without_parentheses
 from whichone.progress import talk
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
 from whichone.retrieval.namesake.given import pages_of, things
@@ -73,7 +73,7 @@ def audit(
         given = frozenset(names_of)
         for name, page in _titles(held):
             if bearers_of_pages[page] not in given:
-                names_of.setdefault(bearers_of_pages[page], {}).setdefault(title_key(name), name)
+                names_of.setdefault(bearers_of_pages[page], {}).setdefault(_key(name), name)
         titles = {page: held.title(page) for page in bearers_of_pages}
     of_bearer: dict[str, list[str]] = {}
     for page, bearer in bearers_of_pages.items():
@@ -146,7 +146,7 @@ def _given(corpus: Corpus, names: str | Path | None, bearers: Mapping[str, str])
         known = corpus.page_ids(pages[thing.id])
         without += not known
         for bearer in {bearers[page] for page in known}:
-            results.setdefault(bearer, {}).update({title_key(name): name for name in thing.names})
+            results.setdefault(bearer, {}).update({_key(name): name for name in thing.names})
     if without:
         talk(f"{without:,} of {len(listed):,} given names are those of no entity, page or passage here")
     return results
@@ -154,7 +154,12 @@ def _given(corpus: Corpus, names: str | Path | None, bearers: Mapping[str, str])
 
 def _called(name: str, title: str) -> str:
     """Somebody as the page is titled, where the title is the name."""
-    return title if title_key(title) == title_key(name) else name
+    return title if _key(title) == _key(name) else name
+
+
+def _key(name: str) -> str:
+    """A list of people has both "José García" and "Jose Garcia": accents make no other name here."""
+    return fold(title_key(name))
 
 
 def _titles(corpus: Corpus) -> Iterator[tuple[str, str]]:
@@ -201,7 +206,7 @@ def _named(text: str, known: Container[str]) -> set[str]:
     start = 0
     while start < len(words):
         for end in range(min(start + _LONGEST, len(words)), start, -1):
-            key = re.sub(r"['’]s$", "", name_key(" ".join(words[start:end])))
+            key = re.sub(r"['’]s$", "", fold(" ".join(words[start:end])))
             if key in known and (end - start > 1 or _is_name(words, start)):
                 keys.add(key)
                 start = end - 1

@@ -38,7 +38,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 import pyarrow as pa
 
-from whichone.errors import BadInput, did_you_mean, sample
+from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.arrow_records import blocks
 from whichone.files.document_formats import document_files
 from whichone.files.lines import read_text, read_toml
@@ -255,6 +255,24 @@ class CatalogueSource:
 
     @cached_property
     def catalogue(self) -> Catalogue:
+        if re.search(r"\.(csv|tsv|jsonl?|parquet)(\.\w+)?$", self.path.name):
+            columns = list(next(iter(rows_of(self.path, None, 1)), {}))
+            like = {
+                word: next((c for c in columns if word in c.lower()), "…") for word in ("id", "name", "text")
+            }
+            lines = [
+                f'name = "{self.path.name.partition(".")[0]}"',
+                f'file = "{self.path.name}"',
+                'type = "person"',
+            ]
+            lines += ["[columns]", *(f'{word} = "{column}"' for word, column in like.items())]
+            asked = next((c for c in columns if c not in like.values()), "…")
+            lines += [f"[attributes.{asked}]", f'column = "{asked}"']
+            raise UsageError(
+                "this is the table itself; --catalogue names a TOML file that says what its columns are",
+                where=str(self.path),
+                hint="write one beside it (docs/ingest.md), such as\n  " + "\n  ".join(lines),
+            )
         return read_toml(self.path, Catalogue, "a catalogue (docs/ingest.md)")
 
     @cached_property
