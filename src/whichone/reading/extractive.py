@@ -106,7 +106,7 @@ class Extractive(CheckpointReader):
         windows = []
         for passage in passages:
             shown, title_size = self._cut(passage.title, room // 4)
-            head = titled(shown, "") if passage.text.strip() else ""
+            head = titled(shown, "") if shown and passage.text.strip() else ""
             text = passage.text if passage.text.strip() else passage.title
             pieces = self._pieces(text, room - question_size - title_size)
             windows += [(passage, self._window(asked, head, piece)) for piece in pieces]

@@ -8,13 +8,13 @@ import hashlib
 import io
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from whichone.errors import WhichoneError, missing_extra
 from whichone.files.lines import write_atomic
@@ -158,6 +158,22 @@ class Table:
     """Signs of significance behind a cell, by row and column."""
     plain: str = ""
     """What the page calls it, where its title is in technical words."""
+
+    @classmethod
+    def of(
+        cls, key: str, title: str, head: Sequence[str], cells: Iterable[tuple[Sequence[Cell], str, Cell]],
+        columns: Sequence[str] = (), **settings: Any,
+    ) -> Self:  # fmt: skip
+        """A table of cells, each with its row and its column; both come in the order in which they are first named.
+
+        A row is named by the cells under `head`. What was not given is empty.
+        """
+        rows: dict[tuple[Cell, ...], dict[str, Cell]] = {}
+        for row, column, cell in cells:
+            rows.setdefault(tuple(row), {})[column] = cell
+        named = dict.fromkeys([*columns, *(column for row in rows.values() for column in row)])
+        filled = [(*row, *map(own.get, named)) for row, own in rows.items()]
+        return cls(key, title, (*head, *named), filled, **settings)
 
     @property
     def full_note(self) -> str:
@@ -327,20 +343,20 @@ def visible(value: object) -> object:
 
 
 @cache
-def templates() -> Environment:
-    """Templates of the report; the web pages take their bars and tables from here too."""
+def templates(package: str = "whichone.report") -> Environment:
+    """Templates of the report, or of a paper's package; the web pages take their bars and tables from here too."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("whichone.report"), autoescape=True, undefined=StrictUndefined,
+        loader=PackageLoader(package), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, finalize=visible,
     )  # fmt: skip
     environment.filters["base64"] = lambda data: base64.b64encode(data).decode()
     return environment
 
 
-def render(name: str, **values: Any) -> str:
-    return templates().get_template(name).render(**values)
+def render(name: str, package: str = "whichone.report", **values: Any) -> str:
+    return templates(package).get_template(name).render(**values)
 
 
 # Sorts a table by the column whose heading is clicked; the page works without it.

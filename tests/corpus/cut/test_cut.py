@@ -26,7 +26,7 @@ from whichone.corpus.cut import (
 from whichone.errors import Missing, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND, PAGES
-from whichone.papers.ambigdocs.import_ambigdocs import read_psgs
+from whichone.papers.ambigdocs.import_ambigdocs import read_passage_file
 
 PAGE = [
     "Ada\n",
@@ -99,8 +99,8 @@ def test_ids_are_page_and_number(base: Path) -> None:
 
 def test_the_passage_file_is_read_back(base: Path, tmp_path: Path) -> None:
     assert write_passages(base, tmp_path / "psgs.tsv", Cut(size=6)) == 4
-    rows = list(read_psgs(tmp_path / "psgs.tsv"))
-    assert [(r.id, r.title) for r in rows] == [
+    rows = list(read_passage_file(tmp_path / "psgs.tsv"))
+    assert [(r.pid, r.title) for r in rows] == [
         ("1", 'Page "1"'), ("2", 'Page "1"'), ("3", 'Page "2"'), ("4", 'Page "2"'),
     ]  # fmt: skip
     assert rows[1].text == "born in London."

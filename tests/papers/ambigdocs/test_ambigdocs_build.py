@@ -11,7 +11,6 @@ from whichone.papers.ambigdocs.shared_names import (
     StatedValue,
     line_starts,
     split_names,
-    surface_of,
     usable_name,
 )
 from whichone.papers.ambigdocs.statements import (
@@ -133,7 +132,6 @@ def test_what_a_page_states_of_its_facts() -> None:
 def test_lines_of_a_disambiguation_page() -> None:
     lines = ["X", "X may be:", "BULLET::::- X (film)", "Section::::People.", " X", "Section::::See also."]
     assert line_starts([*lines, "BULLET::::- Y"]) == {0: 0, 1: 0, 2: 12, 4: 1}
-    assert surface_of("X (disambiguation)") == surface_of("X") == "X"
 
 
 @pytest.mark.parametrize(

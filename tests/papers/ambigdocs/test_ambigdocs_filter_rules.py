@@ -1,18 +1,25 @@
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from whichone.files.lines import read_json_lines
-from whichone.papers.ambigdocs.properties import (
-    Draft,
-    Status,
-    failed_rule,
-    short_answer,
-    status,
-    writer_answers,
-)
+from whichone.papers.ambigdocs.properties import Draft, Status, failed_rule, filter_limits, short_answer
 
 TITLES = ("Foo Bar (film)", "Foo Bar (novel)")
+
+
+def status(draft: Draft, *, entailed: bool, limit_stops: bool = False) -> Status:
+    """The fate of a draft; `limit_stops` adds the format rule of the released fine-tuned writer, which also cuts
+    its second answer where it begins to ramble."""
+    if limit_stops:
+        first, second = draft.answers
+        if max(first.count("."), second.count(".")) > filter_limits().most_full_stops:
+            return Status.BAD_FORMAT
+        draft = msgspec.structs.replace(draft, answers=(first, second.split(". ")[0]))
+    if failed_rule(draft) is not None:
+        return Status.RULE
+    return Status.KEPT if entailed else Status.NOT_ENTAILED
 
 
 def test_golden_statuses(shared: Path) -> None:
@@ -49,7 +56,6 @@ def test_answers_with_many_full_stops_are_badly_formed_for_the_fine_tuned_writer
     draft = Draft("Foo Bar", TITLES, "Who wrote Foo Bar?", ("a.b.c.d.e", "Bob"))
     assert status(draft, entailed=True) is Status.KEPT
     assert status(draft, entailed=True, limit_stops=True) is Status.BAD_FORMAT
-    assert writer_answers("Ann", "Bob. He was") == ("Ann", "Bob")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from whichone.papers.ambigdocs.model_builder import (
     journal_of,
     own_prompt,
     parse_draft,
-    read_prompt,
+    parsed_prompt,
 )
 from whichone.papers.ambigdocs.properties import Draft, Status
 from whichone.protocols import ChatModel, ChatReply
@@ -175,15 +175,13 @@ def test_what_a_judge_says(said: str, verdict: bool) -> None:
     assert PassageJudge(Scripted(lambda _: said)).entails(FILM, "Where?", "Paris") is verdict
 
 
-def test_prompts_are_files(tmp_path: Path) -> None:
+def test_prompts_are_files() -> None:
     for role in ("question_writer", "answerer", "judge"):
         assert own_prompt(role).system
-    path = tmp_path / "p.txt"
-    path.write_text("[system]\nBe brief.\n[user]\nCost: $$5, $question\n")
-    assert read_prompt(path).messages(question="why?")[1]["content"] == "Cost: $5, why?"
-    path.write_text("no parts")
+    prompt = parsed_prompt("[system]\nBe brief.\n[user]\nCost: $$5, $question\n", "p.txt")
+    assert prompt.messages(question="why?")[1]["content"] == "Cost: $5, why?"
     with pytest.raises(BadInput, match=r"\[system\]"):
-        read_prompt(path)
+        parsed_prompt("no parts", "p.txt")
 
 
 def test_a_stopped_build_goes_on(alike: Path, tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """Tables and figures of the AmbigDocs paper."""
 
-import html
 import importlib.util
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from markupsafe import Markup
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
@@ -15,12 +15,7 @@ from whichone.measures.comparison import holm, permutation_p
 from whichone.measures.intervals import Estimate, cluster_sums, interval, interval_note
 from whichone.papers.ambigdocs.ambigdocs_records import TASK, Prediction
 from whichone.papers.ambigdocs.categories import DEFAULT, Category, Mention, ScoringRules, scored_documents
-from whichone.papers.ambigdocs.score_answer import (
-    MEASURES,
-    MatchedSentence,
-    PredictionScore,
-    matched_sentences,
-)
+from whichone.papers.ambigdocs.score_answer import MEASURES, PredictionScore, matched_sentences
 from whichone.papers.ambigdocs.score_file import (
     category_values,
     clusters,
@@ -29,12 +24,11 @@ from whichone.papers.ambigdocs.score_file import (
     read_any,
     score_all,
 )
-from whichone.report.page import Cell, Figure, Page, Section, Table, drawing, finish
+from whichone.report.page import Cell, Figure, Page, Section, Table, drawing, finish, render
 from whichone.runs.run import Answers
 
-SHOWN = MEASURES
-COMPARED = ("answer_recall", "entity_recall", "entity_answer_recall", "disambig_f1")
 INTERVALS = f"Percent with {interval_note('shared name')}."
+Cells = Iterator[tuple[tuple[Cell, ...], str, Cell]]
 
 
 @dataclass(frozen=True)
@@ -58,24 +52,20 @@ class AmbigSystem:
 def system_of(
     place: str | Path, predictions: Sequence[Prediction], rules: ScoringRules = DEFAULT
 ) -> AmbigSystem:
-    """A system named after its file, `MODEL--MODE.json` or `MODEL.json`, or by its answers folder."""
-    model, mode = _folder_name(place) if Path(place).is_dir() else _file_name(place)
-    return AmbigSystem(model, mode, predictions, score_all(predictions, rules))
+    """A system named after its file, `MODEL--MODE.json` or `MODEL.json`, or by its answers folder.
 
-
-def _file_name(place: str | Path) -> tuple[str, str]:
-    stem = Path(place).name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
-    model, _, mode = stem.partition("--")
-    return model, mode
-
-
-def _folder_name(place: str | Path) -> tuple[str, str]:
-    """The model, else the reader; what it was shown, and with which prompt."""
-    description = Answers.open(place).description
-    reader, setting = description.get("reader", {}), description.get("setting", {})
-    model = reader.get("model") or reader.get("function") or reader.get("reader") or Path(place).name
-    shown = setting.get("passages", "gold")
-    return str(model), ", ".join(str(part) for part in (shown, reader.get("prompt")) if part)
+    A folder says the model, else the reader, what it was shown, and with which prompt.
+    """
+    if Path(place).is_dir():
+        description = Answers.open(place).description
+        reader, setting = description.get("reader", {}), description.get("setting", {})
+        model = reader.get("model") or reader.get("function") or reader.get("reader") or Path(place).name
+        shown = setting.get("passages", "gold")
+        mode = ", ".join(str(part) for part in (shown, reader.get("prompt")) if part)
+    else:
+        stem = Path(place).name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+        model, _, mode = stem.partition("--")
+    return AmbigSystem(str(model), mode, predictions, score_all(predictions, rules))
 
 
 def distinctly_named(systems: Sequence[AmbigSystem], places: Sequence[str | Path]) -> list[AmbigSystem]:
@@ -89,35 +79,27 @@ def distinctly_named(systems: Sequence[AmbigSystem], places: Sequence[str | Path
     ]
 
 
+def _by_system(key: str, title: str, head: Sequence[str], cells: Cells, note: str = INTERVALS) -> Table:
+    return Table.of(key, title, ("model", "mode", *head), cells, note=note)
+
+
 def measures_table(systems: Sequence[AmbigSystem]) -> Table:
     """Models x modes with every measure."""
-    estimate_list = [estimates(s.scores, s.clusters) for s in systems]
-    shown = [m for m in SHOWN if any(row[m].n for row in estimate_list)]
-    return Table(
-        key="ambigdocs-measures",
-        title="Recalls, precision and exact match",
-        columns=("model", "mode", "questions", *(m.replace("_", " ") for m in shown)),
-        rows=[
-            (s.model, s.mode, len(s.scores), *(row[m] if row[m].n else None for m in shown))
-            for s, row in zip(systems, estimate_list, strict=True)
-        ],
-        note=INTERVALS,
+    figures = [(s, estimates(s.scores, s.clusters)) for s in systems]
+    shown = [m for m in MEASURES if any(row[m].n for _, row in figures)]
+    cells: Cells = (
+        ((s.model, s.mode, len(s.scores)), m.replace("_", " "), row[m] if row[m].n else None)
+        for s, row in figures
+        for m in shown
     )
+    return _by_system("ambigdocs-measures", "Recalls, precision and exact match", ["questions"], cells)
 
 
 def categories_table(systems: Sequence[AmbigSystem]) -> Table:
     """Models x modes with the share of each category."""
-    rows: list[tuple[Cell, ...]] = []
-    for s in systems:
-        figures = estimates(s.scores, s.clusters)
-        rows.append((s.model, s.mode, *(figures[c.value] for c in Category)))
-    return Table(
-        key="ambigdocs-categories",
-        title="Categories of answers",
-        columns=("model", "mode", *(c.value for c in Category)),
-        rows=rows,
-        note=INTERVALS,
-    )
+    figures = [(s, estimates(s.scores, s.clusters)) for s in systems]
+    cells: Cells = (((s.model, s.mode), c.value, row[c.value]) for s, row in figures for c in Category)
+    return _by_system("ambigdocs-categories", "Categories of answers", [], cells)
 
 
 def mode_differences(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table | None:
@@ -129,7 +111,8 @@ def mode_differences(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table 
     rows: list[list[Cell]] = []
     ps: list[float] = []
     for a, b in pairs:
-        for what in (*COMPARED, *(c.value for c in Category)):
+        recalls = ("answer_recall", "entity_recall", "entity_answer_recall", "disambig_f1")
+        for what in (*recalls, *(c.value for c in Category)):
             difference, p = paired_difference(a, b, what, seed=seed)
             if difference.n:
                 rows.append([a.model, f"{b.mode} − {a.mode}", what.replace("_", " "), difference])
@@ -175,22 +158,18 @@ def bearer_counts(systems: Sequence[AmbigSystem]) -> list[int]:
 
 def by_number_of_bearers(systems: Sequence[AmbigSystem]) -> Table:
     """Category shares by how many bearers a question was scored on."""
-    rows: list[tuple[Cell, ...]] = []
-    for system in systems:
-        names = system.clusters
-        for number in bearer_counts([system]):
-            chosen = [n for n, s in enumerate(system.scores) if len(s.bearers) == number]
-            scores = [system.scores[n] for n in chosen]
-            figures = estimates(scores, [names[n] for n in chosen])
-            shares = (figures[c.value] for c in Category)
-            rows.append((system.model, system.mode, number, len(scores), *shares))
-    return Table(
-        key="ambigdocs-bearers",
-        title="Categories by number of bearers",
-        columns=("model", "mode", "bearers", "questions", *(c.value for c in Category)),
-        rows=rows,
-        note=INTERVALS,
-    )
+
+    def cells() -> Cells:
+        for system in systems:
+            names = system.clusters
+            for number in bearer_counts([system]):
+                chosen = [n for n, s in enumerate(system.scores) if len(s.bearers) == number]
+                figures = estimates([system.scores[n] for n in chosen], [names[n] for n in chosen])
+                for c in Category:
+                    yield (system.model, system.mode, number, len(chosen)), c.value, figures[c.value]
+
+    title = "Categories by number of bearers"
+    return _by_system("ambigdocs-bearers", title, ["bearers", "questions"], cells())
 
 
 def by_popularity(systems: Sequence[AmbigSystem]) -> Table | None:
@@ -198,24 +177,20 @@ def by_popularity(systems: Sequence[AmbigSystem]) -> Table | None:
 
     None where no popularity is known.
     """
-    rows: list[tuple[Cell, ...]] = []
-    for system in systems:
-        ranked = ranked_mentions(system)
-        for rank in sorted(ranked):
-            mentions = ranked[rank]
-            names = [name for name, _ in mentions]
-            shares = [interval([float(m is kind) for _, m in mentions], names) for kind in Mention]
-            label = "most popular" if rank == 1 else f"number {rank}"
-            rows.append((system.model, system.mode, label, len(mentions), *shares))
-    if not rows:
-        return None
-    return Table(
-        key="ambigdocs-popularity",
-        title="Who gets answered, by popularity among the bearers of the question",
-        columns=("model", "mode", "bearer", "n", *(f"answer {m.value}" for m in Mention)),
-        rows=rows,
-        note=f"{INTERVALS} Paired: answered beside its own name; unpaired: answered without it.",
-    )
+    cells = [
+        ((system.model, system.mode, rank_name(rank), len(mentions)), f"answer {kind.value}",
+         interval([float(m is kind) for _, m in mentions], [name for name, _ in mentions]))
+        for system in systems
+        for rank, mentions in sorted(ranked_mentions(system).items())
+        for kind in Mention
+    ]  # fmt: skip
+    title = "Who gets answered, by popularity among the bearers of the question"
+    note = f"{INTERVALS} Paired: answered beside its own name; unpaired: answered without it."
+    return _by_system("ambigdocs-popularity", title, ["bearer", "n"], iter(cells), note) if cells else None
+
+
+def rank_name(rank: int) -> str:
+    return "most popular" if rank == 1 else f"number {rank}"
 
 
 def ranked_mentions(system: AmbigSystem) -> dict[int, list[tuple[str, Mention]]]:
@@ -258,27 +233,17 @@ def categories_figure(systems: Sequence[AmbigSystem]) -> Figure:
 
 def bearers_figure(system: AmbigSystem) -> Figure:
     """One bar for each number of bearers."""
-    bars = {
-        f"{n} bearer{'s' if n > 1 else ''}": category_shares(
-            [s for s in system.scores if len(s.bearers) == n]
-        )
-        for n in bearer_counts([system])
-    }
+    by_number = {n: [s for s in system.scores if len(s.bearers) == n] for n in bearer_counts([system])}
+    bars = {f"{n} bearer{'s' if n > 1 else ''}": category_shares(s) for n, s in by_number.items()}
     title = f"Categories by number of bearers: {system.name}"
     return _stacked(bars, f"ambigdocs-bearers-{_key(system)}", title, "share of questions")
 
 
-def popularity_figure(system: AmbigSystem) -> Figure | None:
-    """One bar for each popularity rank; None where no popularity is known."""
-    ranked = ranked_mentions(system)
-    if not ranked:
-        return None
+def popularity_figure(system: AmbigSystem) -> Figure:
+    """One bar for each popularity rank."""
     bars = {
-        "most popular" if rank == 1 else f"number {rank}": {
-            kind.value: sum(m is kind for _, m in mentions_of_rank) / len(mentions_of_rank)
-            for kind in Mention
-        }
-        for rank, mentions_of_rank in sorted(ranked.items())
+        rank_name(rank): {kind.value: sum(m is kind for _, m in own) / len(own) for kind in Mention}
+        for rank, own in sorted(ranked_mentions(system).items())
     }
     title = f"Who gets answered: {system.name}"
     return _stacked(bars, f"ambigdocs-popularity-{_key(system)}", title, "share of bearers")
@@ -317,43 +282,7 @@ def answers_page(
     """The page of some folders of answers; None for a benchmark of other questions."""
     if any(query.task != TASK for query in benchmark.queries):
         return None
-    paths = [a.path for a in answers]
-    systems = [system_of(path, read_any(path, place), DEFAULT) for path in paths]
-    systems = distinctly_named(systems, paths)
-    return ambigdocs_page(systems, answers=0 if redact else MOST_ANSWERS)
-
-
-def ambigdocs_page(
-    systems: Sequence[AmbigSystem], *, rules: ScoringRules = DEFAULT, answers: int = MOST_ANSWERS
-) -> Page:
-    """Everything about the answers of some systems; `answers` of each are shown in full."""
-    if not systems:
-        raise UsageError("a report needs at least one system")
-    tables = [measures_table(systems), categories_table(systems)]
-    differences = mode_differences(systems)
-    popularity = by_popularity(systems)
-    sections = [
-        Section("Models and modes", tables, figures_of(systems, "systems")),
-        Section("Between modes", [differences]) if differences else None,
-        Section("By number of bearers", [by_number_of_bearers(systems)], figures_of(systems, "bearers")),
-        Section("By popularity", [popularity], figures_of(systems, "popularity")) if popularity else None,
-    ]
-    for system in systems if answers else ():
-        shown = list(zip(system.predictions, system.scores, strict=True))[:answers]
-        left = len(system.predictions) - len(shown)
-        more = f'<p class="note">and {left} more</p>' if left else ""
-        marked = "".join(answer_html(p, s, rules) for p, s in shown)
-        sections.append(Section(f"Answers: {system.name}", html=marked + more))
-    return Page(
-        title="whichone: one question, several bearers",
-        subtitle=", ".join(s.name for s in systems),
-        sections=[section for section in sections if section is not None],
-        meta={
-            "documents scored": rules.documents,
-            "rules": "published" if rules.published else "default",
-            "intervals": interval_note("shared name"),
-        },
-    )
+    return places_page([a.path for a in answers], DEFAULT, place, answers=0 if redact else MOST_ANSWERS)
 
 
 def report_files(
@@ -363,39 +292,63 @@ def report_files(
     benchmark: str | Path | None = None,
 ) -> list[Path]:
     """The page about predictions files named `MODEL--MODE.json`, or answers folders; what was written."""
+    return places_page(places, rules, benchmark).write(Path(out))
+
+
+def places_page(
+    places: Sequence[str | Path],
+    rules: ScoringRules,
+    benchmark: str | Path | None,
+    *,
+    answers: int = MOST_ANSWERS,
+) -> Page:
     systems = [system_of(place, read_any(place, benchmark), rules) for place in places]
-    return ambigdocs_page(distinctly_named(systems, places), rules=rules).write(Path(out))
+    return ambigdocs_page(distinctly_named(systems, places), rules=rules, answers=answers)
 
 
-def figures_of(systems: Sequence[AmbigSystem], what: str) -> list[Figure]:
-    """The stacked figures of a section; none where matplotlib is not installed."""
-    if importlib.util.find_spec("matplotlib") is None:
-        return []
-    if what == "systems":
-        return [categories_figure(systems)]
-    drawn = [bearers_figure(s) if what == "bearers" else popularity_figure(s) for s in systems]
-    return [figure for figure in drawn if figure is not None]
+def ambigdocs_page(
+    systems: Sequence[AmbigSystem], *, rules: ScoringRules = DEFAULT, answers: int = MOST_ANSWERS
+) -> Page:
+    """Everything about the answers of some systems; `answers` of each are shown in full."""
+    if not systems:
+        raise UsageError("a report needs at least one system")
+    drawn = importlib.util.find_spec("matplotlib") is not None
+    known = [s for s in systems if ranked_mentions(s)]
+    tables = [measures_table(systems), categories_table(systems)]
+    figures = [categories_figure(systems)] if drawn else []
+    sections = [Section("Models and modes", tables, figures)]
+    if differences := mode_differences(systems):
+        sections.append(Section("Between modes", [differences]))
+    figures = [bearers_figure(s) for s in systems] if drawn else []
+    sections.append(Section("By number of bearers", [by_number_of_bearers(systems)], figures))
+    if popularity := by_popularity(systems):
+        figures = [popularity_figure(s) for s in known] if drawn else []
+        sections.append(Section("By popularity", [popularity], figures))
+    for system in systems if answers else ():
+        shown = list(zip(system.predictions, system.scores, strict=True))[:answers]
+        html = "".join(answer_html(p, s, rules) for p, s in shown)
+        if left := len(system.predictions) - len(shown):
+            html += Markup('<p class="note">and {} more</p>').format(left)
+        sections.append(Section(f"Answers: {system.name}", html=html))
+    return Page(
+        title="whichone: one question, several bearers",
+        subtitle=", ".join(s.name for s in systems),
+        sections=sections,
+        meta={
+            "documents scored": rules.documents,
+            "rules": "published" if rules.published else "default",
+            "intervals": interval_note("shared name"),
+        },
+    )
 
 
 def answer_html(prediction: Prediction, score: PredictionScore, rules: ScoringRules = DEFAULT) -> str:
-    question = html.escape(prediction.question.question)
-    category = html.escape(score.category or "not scored")
-    titles = [document.title for document in scored_documents(prediction, rules)]
-    said = "".join(_sentence(s, titles) for s in matched_sentences(prediction, rules))
-    bearers = "".join(
-        f"<li>{html.escape(b.title)}: {html.escape(b.answer)} <small>{b.mention.value}</small></li>"
-        for b in score.bearers
+    return render(
+        "answer.html",
+        __package__,
+        question=prediction.question.question,
+        category=score.category or "not scored",
+        titles=[document.title for document in scored_documents(prediction, rules)],
+        sentences=matched_sentences(prediction, rules),
+        bearers=score.bearers,
     )
-    return (
-        f'<details class="panel"><summary>{question} <small>{category}</small></summary>'
-        f"<p>{said or '<i>nothing</i>'}</p><ul>{bearers}</ul></details>"
-    )
-
-
-def _sentence(sentence: MatchedSentence, titles: Sequence[str]) -> str:
-    text = html.escape(sentence.text)
-    if sentence.bearer is None:
-        return f"{text} "
-    kind = "gold" if sentence.mention is Mention.PAIRED else "namesake"
-    title = html.escape(titles[sentence.bearer])
-    return f'<span class="{kind}">{text}</span> <small>[{title}, {sentence.mention.value}]</small> '

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 import pyarrow.compute as pc
 
-from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.benchmark import Benchmark, card_text, save_benchmark
 from whichone.benchmarks.relations import LANGUAGES, SLOT, Relation, read_relations, spoken_relations
 from whichone.corpus.cut import ARTICLE, Cut, cut_corpus, cut_passages
 from whichone.corpus.page_names import names_of_pages
@@ -105,11 +105,12 @@ def distinct(
         if together is None:
             reasons.append("the same answer")
             continue
-        rules = (
-            failed_rule(_draft(name, question, other, together[-1]), contained=True)
-            for other in together[:-1]
+        last = together[-1]
+        drafts = (
+            Draft(name.name, (o.bearer.title, last.bearer.title), question, (o.answer, last.answer))
+            for o in together[:-1]
         )
-        failed = next((rule for rule in rules if rule is not None), None)
+        failed = next(filter(None, (failed_rule(draft, contained=True) for draft in drafts)), None)
         if failed is None:
             kept = together
         else:
@@ -139,22 +140,12 @@ def _accepts(statement: Statement, forms: Sequence[str]) -> bool:
     )
 
 
-def _draft(name: SurfaceName, question: str, item: Statement, other: Statement) -> Draft:
-    titles = (item.bearer.title, other.bearer.title)
-    return Draft(name.name, titles, question, (item.answer, other.answer))
-
-
 def general_templates(language: str = "en") -> dict[str, Relation]:
     """The questions of EntityQuestions that fit any bearer; in English also those of other properties."""
     general = {key: r for key, r in spoken_relations(language).items() if key not in TOO_NARROW}
     if language != "en":
         return general
-    own = {
-        key: Relation(key, key, rule.question)
-        for key, rule in property_rules().items()
-        if rule.question is not None
-    }
-    return general | own
+    return general | {k: Relation(k, k, r.question) for k, r in property_rules().items() if r.question}
 
 
 def ask(
@@ -172,12 +163,9 @@ def ask(
     Only English asks by a label alone, and in the tense of the bearers; `people` are the properties whose
     values are people.
     """
-    if prop in templates:
-        template: str | None = templates[prop].question
-    else:
-        template = (
-            question_of_label(label, SLOT, person=prop in people) if label and language == "en" else None
-        )
+    template = templates[prop].question if prop in templates else None
+    if template is None and label and language == "en":
+        template = question_of_label(label, SLOT, person=prop in people)
     if template is not None and language == "en":
         template = tensed(template, prop, past)
     return None if template is None else template.replace(SLOT, name)
@@ -221,29 +209,6 @@ def questions(
         text = wording(past=[s.past for s in kept]) or question
         yield BuiltQuestion(by_key[key], prop, text, tuple(kept))
     funnel["questions"] += kept_questions
-
-
-CARD = """# AmbigDocs, built
-
-Questions about a shared name of 2 to 10 bearers, with each bearer's own answer and a passage of its
-page that states it: {how}. Splits are by name, 70/10/20. Names from {source}. Passages of {words} words; corpus: {corpus}.
-Statements: {entailment}.{read}
-
-| bearers | names that have so many | questions that ask about so many |
-| ---: | ---: | ---: |
-{bearers}
-
-| step | count |
-| --- | ---: |
-{funnel}
-"""
-
-
-# What reading a sample gave; it is of English questions by rule.
-READ = (
-    "\n\nOf 50 questions that the rules made of the built-in world, drawn at random, one reader rejected 1 (2 %), where "
-    "“adapted by” was taken for “created by”; of all 75 of them 3 (4 %)."
-)
 
 
 class AmbigDocsOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -329,6 +294,13 @@ def save_built(
     """Built questions as a benchmark over all articles, or over the bearers' passages only."""
     pages: dict[str, Any] = {"kind": ARTICLE} if options.corpus_pages == "all" else {"only": about}
     counts = dict(funnel)
+    models = "models" in parameters
+    judged = entailment_by(options.entailment, options.language)
+    sources = {
+        "auto": "disambiguation pages where there are any, else shared names",
+        "disambiguation": "disambiguation pages",
+        "shared": "shared names",
+    }
     return save_benchmark(
         out,
         name=TASK,
@@ -336,7 +308,17 @@ def save_built(
         sets=built_sets(built, about),
         passages=cut_corpus(kb, _cut(options), **pages, engine=engine),
         names=names_of_pages(kb, engine=engine),
-        card=_card(options, counts, "models" in parameters, built, about),
+        card=card_text(
+            __package__,
+            models=models,
+            options=options,
+            source=sources[options.names],
+            entailment="judged by a model" if models else judged.describe(),
+            by_rule=not models and isinstance(judged, ByRule),
+            names=Counter(len(name.pages) for name in {question.name for question in built}),
+            asked=Counter(len(question.statements) for question in built),
+            funnel=counts,
+        ),
         parameters=parameters,
         parents={"knowledge base": kb.content_hash},
         sources=kb.manifest.sources,
@@ -397,40 +379,3 @@ def page_passages(kb: Folder, options: AmbigDocsOptions, pages: Container[str]) 
 
 def _cut(options: AmbigDocsOptions) -> Cut:
     return Cut(way="words", size=options.words, keep_lists=True)
-
-
-def _bearers(built: Sequence[BuiltQuestion]) -> str:
-    """How many bearers the names have that are asked about, and how many the questions have."""
-    names = Counter(len(name.pages) for name in {question.name for question in built})
-    asked = Counter(len(question.statements) for question in built)
-    return "\n".join(
-        f"| {number} | {names[number]} | {asked[number]} |" for number in sorted({*names, *asked})
-    )
-
-
-def _card(
-    options: AmbigDocsOptions,
-    counts: Mapping[str, int],
-    models: bool,
-    built: Sequence[BuiltQuestion],
-    about: Mapping[str, BearerPage],
-) -> str:
-    sources = {
-        "auto": "disambiguation pages where there are any, else shared names",
-        "disambiguation": "disambiguation pages",
-        "shared": "shared names",
-    }
-    template = "a property that at least two bearers have, asked by a template"
-    by_rule = not models and isinstance(entailment_by(options.entailment, options.language), ByRule)
-    return CARD.format(
-        how="written, answered and judged by models" if models else template,
-        source=sources[options.names],
-        words=options.words,
-        corpus="all articles" if options.corpus_pages == "all" else "the bearers' pages",
-        entailment="judged by a model"
-        if models
-        else entailment_by(options.entailment, options.language).describe(),
-        read=READ if by_rule else "",
-        bearers=_bearers(built),
-        funnel="\n".join(f"| {step.strip()} | {count} |" for step, count in counts.items()),
-    )

@@ -15,7 +15,7 @@ import msgspec
 from whichone.errors import BadInput, did_you_mean
 from whichone.files.folder import Folder
 from whichone.measures.comparison import cohen_kappa, fleiss_kappa, mean_cohen_kappa
-from whichone.papers.ambigdocs.ambigdocs_records import TASK, Document, Prediction
+from whichone.papers.ambigdocs.ambigdocs_records import TASK, Prediction
 from whichone.papers.ambigdocs.categories import DEFAULT, Category, scored_documents
 from whichone.papers.ambigdocs.score_answer import score_prediction
 from whichone.papers.ambigdocs.score_file import compare_labels, predictions_of
@@ -79,12 +79,6 @@ class Labelled(msgspec.Struct, frozen=True):
 Labels = Done[CategoryTask, Labelled]
 
 
-def check_label(said: Labelled) -> None:
-    known = [category.value for category in Category]
-    if said.category not in known:
-        raise BadInput("choose one of the five categories", hint=did_you_mean(said.category, known))
-
-
 def controls(task: CategoryTask, said: Labelled) -> tuple[int, int]:
     """Whether a task is a control, and whether a person saw what it was made to be."""
     return int(bool(task.control)), int(bool(task.control) and said.category == task.control)
@@ -101,9 +95,6 @@ def majority(done: Labels, without: frozenset[str] = frozenset()) -> Category | 
     if not best or best[0][1] < MAJORITY or (len(best) > 1 and best[1][1] == best[0][1]):
         return None
     return Category(best[0][0])
-
-
-_LEAST_CONTROLS = len(Category)
 
 
 class CategoryTasks(msgspec.Struct, frozen=True):
@@ -152,7 +143,7 @@ def make_category_tasks(served: ServedBenchmark, *, seed: int, most: int, contro
                 tasks.append(task)
                 asked.setdefault(query, prediction)
     counts["answers"] = len(tasks)
-    wanted = max(_LEAST_CONTROLS, ceil(controls * len(tasks))) if tasks and controls else 0
+    wanted = max(len(Category), ceil(controls * len(tasks))) if tasks and controls else 0
     all_tasks = list(make_controls(asked, wanted, seed))
     counts["controls"] = len(all_tasks)
     together = [*tasks, *all_tasks]
@@ -205,38 +196,31 @@ def _control(query: str, prediction: Prediction, category: Category) -> Category
     documents = scored_documents(prediction, DEFAULT)
     if len(documents) < 2:
         return None
-    altered = msgspec.structs.replace(prediction, gen_answer=_said(documents, category))
+    pairs = [f"{d.title}: {d.answer}." for d in documents]
+    answers = [d.answer or "" for d in documents]
+    altered = msgspec.structs.replace(
+        prediction,
+        gen_answer={
+            Category.COMPLETE: " ".join(pairs),
+            Category.PARTIAL: pairs[0],
+            Category.AMBIGUOUS: f"{answers[0]}.",
+            Category.MERGED: " and ".join(answers) + ".",
+            Category.NO_ANSWER: "That cannot be said from what is given.",
+        }[category],
+    )
     task = _task(query, "", altered)
     if task is None or task.automatic != category.value:
         return None
     return msgspec.structs.replace(task, control=category.value)
 
 
-def _said(documents: Sequence[Document], category: Category) -> str:
-    pairs = [f"{d.title}: {d.answer}." for d in documents]
-    answers = [d.answer or "" for d in documents]
-    return {
-        Category.COMPLETE: " ".join(pairs),
-        Category.PARTIAL: pairs[0],
-        Category.AMBIGUOUS: f"{answers[0]}.",
-        Category.MERGED: " and ".join(answers) + ".",
-        Category.NO_ANSWER: "That cannot be said from what is given.",
-    }[category]
-
-
-NOBODY: frozenset[str] = frozenset()
-_MOST_LISTED = 200
-
-
-def category_results(
-    tasks: Sequence[Labels], *, without_flagged: bool = False, seed: int = 0
-) -> dict[str, Any]:
+def category_results(tasks: Sequence[Labels], *, without_flagged: bool = False) -> dict[str, Any]:
     """Counts, agreement between people and with the measure, people, where both differ.
 
     Controls tell only who can be relied on: they count in nothing else.
     """
     people = people_of(tasks, controls)
-    without = frozenset(flagged_people(people)) if without_flagged else NOBODY
+    without = frozenset(flagged_people(people)) if without_flagged else frozenset()
     asked = [d for d in tasks if not d.task.control]
     settled = [d for d in asked if d.settled]
     decided = [(d, label) for d in settled if (label := majority(d, without)) is not None]
@@ -244,6 +228,11 @@ def category_results(
     for person, figures in people.items():
         own = [(d.task.automatic, d.first[person].category) for d in asked if person in d.first]
         figures["kappa_with_measure"] = cohen_kappa([a for a, _ in own], [p for _, p in own])
+    rows = [(d.task.query, Category(d.task.automatic), label, d.task.name) for d, label in decided]
+    # Kappa of the majority with the measure, with an interval by name, and the confusion matrix.
+    agreement = compare_labels(rows) if rows else None
+    if agreement:
+        agreement.pop("disagreements")
     systems = sorted({d.task.system for d in asked})
     return {
         "tasks": len(asked),
@@ -255,7 +244,7 @@ def category_results(
         "decided": len(decided),
         "cohen": mean_cohen_kappa(ratings),
         "fleiss": fleiss_kappa(ratings),
-        "with_measure": agreement_of(decided, seed),
+        "with_measure": agreement,
         "systems": {
             system: _shares([(d, c) for d, c in decided if d.task.system == system]) for system in systems
         },
@@ -272,21 +261,8 @@ def category_results(
             }
             for d, label in decided
             if label.value != d.task.automatic
-        ][:_MOST_LISTED],
+        ][:200],
     }
-
-
-def agreement_of(decided: Sequence[tuple[Labels, Category]], seed: int = 0) -> dict[str, Any] | None:
-    """Kappa of the majority with the measure, with an interval by name, and the confusion matrix."""
-    if not decided:
-        return None
-    rows = [
-        (f"{d.task.query} {d.task.system}", Category(d.task.automatic), label, d.task.name)
-        for d, label in decided
-    ]
-    agreement = compare_labels(rows, seed=seed)
-    agreement.pop("disagreements")
-    return agreement
 
 
 def ratings_of(asked: Sequence[Labels]) -> dict[str, dict[Any, Any]]:
@@ -307,11 +283,6 @@ def _shares(decided: Sequence[tuple[Labels, Category]]) -> dict[str, Any]:
     }
 
 
-LABELS = "labels.csv"
-ANNOTATIONS = "annotations.jsonl"
-_COUNTS = ("tasks", "decided", "undecided", "in_second_queue")
-
-
 def new_answers(
     folder: Folder, tasks: Sequence[Labels], path: Path, *, name: str, campaign: str, plan: Plan,
     results: Mapping[str, Any], without: frozenset[str] = frozenset(),
@@ -324,19 +295,22 @@ def new_answers(
     own = [d for d in tasks if d.task.system == name]
     labels = {d.task.query: (d, c) for d in own if d.settled and (c := majority(d, without))}
     manifest = folder.manifest
+    counts = {f"campaign_{k}": results[k] for k in ("tasks", "decided", "undecided", "in_second_queue")}
     with Folder.create(path, ANSWERS_KIND) as folders:
         folders.write(ANSWERS, ANSWERS.from_rows(_rows(folder, labels, without)))
         for schema in (FAILURES, LEFT_OUT, ANSWERS_TIMING):
             folders.write(schema, folder.table(schema.name))
-        folders.write_bytes(LABELS, label_table([d for d, _ in labels.values()], without).encode())
-        folders.write_bytes(ANNOTATIONS, annotation_lines([d for d in tasks if d in own or d.task.control]))
+        folders.write_bytes("labels.csv", label_table([d for d, _ in labels.values()], without).encode())
+        folders.write_bytes(
+            "annotations.jsonl", annotation_lines([d for d in tasks if d in own or d.task.control])
+        )
         folders.commit(
             name=f"{name} (annotated)",
             parameters={**manifest.parameters, "campaign": campaign,
                         "campaign_plan": msgspec.to_builtins(plan), "left_out_people": sorted(without)},
             sources=manifest.sources,
             parents={**manifest.parents, "answers": f"{manifest.name}-{folder.content_hash[:12]}"},
-            counts={**manifest.counts, **{f"campaign_{k}": results[k] for k in _COUNTS}},
+            counts={**manifest.counts, **counts},
             made=manifest.made,
         )  # fmt: skip
     return Folder.open(path, ANSWERS_KIND)
@@ -420,7 +394,9 @@ class CategoryKind:
         return Labelled(clean(given.category), clean(given.reason))
 
     def check(self, site: Site, benchmark: str, given: Given, said: Labelled) -> None:
-        check_label(said)
+        known = [category.value for category in Category]
+        if said.category not in known:
+            raise BadInput("choose one of the five categories", hint=did_you_mean(said.category, known))
 
     def again(self, site: Site, benchmark: str, plan: Plan, done: Labels) -> bool:
         """Three people, three opinions: one more decides. Controls are not looked at again."""
@@ -429,7 +405,7 @@ class CategoryKind:
     def results(
         self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Labels], without_flagged: bool
     ) -> dict[str, Any]:
-        results = category_results(tasks, without_flagged=without_flagged, seed=plan.seed)
+        results = category_results(tasks, without_flagged=without_flagged)
         return {**results, "categories": [c.value for c in Category]}
 
     def labels(self, tasks: list[Labels]) -> str:

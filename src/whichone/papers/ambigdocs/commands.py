@@ -3,21 +3,30 @@
 from contextlib import ExitStack
 from typing import Annotated, Any, Literal
 
-import click
-
-from whichone.cli.options import corpus_option, gold_outside_option, own_options
-from whichone.cli.printing import makes
+from whichone.chat.endpoint import EndpointOptions, open_endpoint
+from whichone.cli.options import command, corpus_option, gold_outside_option
+from whichone.cli.printing import emit, emit_benchmark, emit_json, emit_table, write_rows
 from whichone.errors import UsageError
-from whichone.options import EngineName, Json, Master, Memory, Option, PerQuery
+from whichone.options import (
+    Argument,
+    EngineName,
+    Existing,
+    Json,
+    Master,
+    Memory,
+    Option,
+    PerQuery,
+    Place,
+    Places,
+)
 from whichone.papers.ambigdocs.build_ambigdocs import AmbigDocsOptions, build_ambigdocs
 from whichone.papers.ambigdocs.score_file import ScorePlan, score_file
+from whichone.progress import talk
 
 
-@click.command("ambigdocs")
-@click.argument("predictions", nargs=-1, required=True, type=click.Path())
-@own_options
+@command("ambigdocs")
 def score_ambigdocs_command(
-    predictions: tuple[str, ...],
+    predictions: Places,
     *,
     plan: ScorePlan,
     report: Annotated[
@@ -44,26 +53,18 @@ def score_ambigdocs_command(
     for place in predictions:
         results[place], lines = score_file(place, plan)
     if per_query is not None:
-        from whichone.cli.printing import write_rows
-
         write_rows(per_query, lines)
     if report is not None:
         from whichone.papers.ambigdocs.ambigdocs_report import report_files
 
         report_files(predictions, report, plan.scoring_rules(), plan.benchmark)
     if as_json:
-        from whichone.cli.printing import emit_json
-
-        (first, *others) = results.values()
-        emit_json(results if others else first)
-        return
-    for place, result in results.items():
+        emit_json(results if len(results) > 1 else results[predictions[0]])
+    for place, result in results.items() if not as_json else ():
         _tables(place, result)
 
 
 def _tables(place: str, result: dict[str, Any]) -> None:
-    from whichone.cli.printing import emit_table
-
     rows = [{"measure": name, **value} for name, value in result["measures"].items()]
     emit_table(rows, title=f"{place}: {result['scored']} questions, documents: {result['documents']}")
     emit_table([{"category": name, **value} for name, value in result["categories"].items()])
@@ -90,15 +91,11 @@ def _tables(place: str, result: dict[str, Any]) -> None:
         emit_table([{k: v for k, v in result["semantic"].items() if k != "examples"}])
 
 
-@click.command()
-@makes("benchmark")
-@click.argument("kb", type=click.Path())
-@click.argument("benchmark", type=click.Path())
-@own_options
+@command(makes="benchmark")
 @corpus_option
 def build_ambigdocs_command(
-    kb: str,
-    benchmark: str,
+    kb: Place,
+    benchmark: Place,
     *,
     options: AmbigDocsOptions,
     endpoint: Annotated[str | None, Option("Build as the paper does, with a model at this URL.")] = None,
@@ -125,19 +122,20 @@ def build_ambigdocs_command(
     whichone build ambigdocs KB BENCH --engine spark --master spark://host:7077
     whichone build ambigdocs KB BENCH --endpoint http://127.0.0.1:8000/v1 --model NAME
     """
-    from whichone.cli.printing import emit_json, emit_table
-
     if (endpoint is None) != (model is None):
         raise UsageError("--endpoint and --model belong together")
     if endpoint is None or model is None:
         created, funnel = build_ambigdocs(kb, benchmark, options, memory=memory, engine=engine, master=master)
     else:
         from whichone.papers.ambigdocs.model_builder import build_with_models, roles_of
-        from whichone.progress import talk
 
         with ExitStack() as stack:
-            writer = _open(stack, endpoint, model, concurrency, cache)
-            judge = _open(stack, endpoint, judge_model, concurrency, cache) if judge_model else writer
+            opened = []  # models that have answered one question
+            for name in filter(None, (model, judge_model)):
+                asked = EndpointOptions(url=endpoint, model=name, concurrency=concurrency)
+                opened.append(stack.enter_context(open_endpoint(asked, cache)))
+                opened[-1].probe()
+            writer, judge = opened[0], opened[-1]
             talk(f"passages of the bearers go to {endpoint}")
             created, funnel = build_with_models(
                 kb,
@@ -150,33 +148,17 @@ def build_ambigdocs_command(
                 engine=engine,
                 master=master,
             )
-    if as_json:
-        emit_json({"id": created.id, "path": benchmark, "funnel": funnel})
-    else:
-        rows = [{"step": step, "count": count} for step, count in funnel.items()]
-        emit_table(rows, title=f"{benchmark}: {created.id}")
+    rows = [{"step": step, "count": count} for step, count in funnel.items()]
+    document = {"id": created.id, "path": benchmark, "funnel": funnel}
+    emit(document, as_json, rows, title=f"{benchmark}: {created.id}")
 
 
-def _open(stack: ExitStack, url: str, model: str, concurrency: int, cache: str | None) -> Any:
-    """A model that has answered one question."""
-    from whichone.chat.endpoint import EndpointOptions, open_endpoint
-
-    options = EndpointOptions(url=url, model=model, concurrency=concurrency)
-    opened = stack.enter_context(open_endpoint(options, cache))
-    opened.probe()
-    return opened
-
-
-@click.command()
-@makes("benchmark")
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True))
-@click.argument("benchmark", type=click.Path())
-@own_options
+@command(makes="benchmark")
 @gold_outside_option
 @corpus_option
 def import_ambigdocs_command(
-    files: tuple[str, ...],
-    benchmark: str,
+    files: Annotated[tuple[str, ...], Argument("exists")],
+    benchmark: Place,
     *,
     passages: Annotated[
         str | None, Option("psgs_w100.tsv, to check pids against and fill missing texts from.", kind="exists")
@@ -194,9 +176,7 @@ def import_ambigdocs_command(
     whichone import ambigdocs train.json dev.json test.json BENCH --passages psgs_w100.tsv
     whichone import ambigdocs test.json BENCH --corpus CORPUS
     """
-    from whichone.cli.printing import emit_benchmark, emit_json
     from whichone.papers.ambigdocs.import_ambigdocs import import_ambigdocs
-    from whichone.progress import talk
 
     created, counts = import_ambigdocs(
         files, None if dry_run else benchmark, passage_file=passages, corpus=corpus_pages
@@ -208,16 +188,12 @@ def import_ambigdocs_command(
     emit_benchmark(created, as_json)
 
 
-@click.command()
-@makes("benchmark")
-@click.argument("file", type=click.Path(exists=True))
-@click.argument("benchmark", type=click.Path())
-@own_options
+@command(makes="benchmark")
 @gold_outside_option
 @corpus_option
 def import_ramdocs_command(
-    file: str,
-    benchmark: str,
+    file: Existing,
+    benchmark: Place,
     *,
     dry_run: Annotated[bool, Option("Read and check the file, write nothing.")] = False,
     as_json: Json = False,
@@ -230,9 +206,7 @@ def import_ramdocs_command(
     \b
     whichone import ramdocs RAMDocs_test.jsonl BENCH
     """
-    from whichone.cli.printing import emit_benchmark, emit_json
     from whichone.papers.ambigdocs.import_ambigdocs import import_ramdocs
-    from whichone.progress import talk
 
     created, counts = import_ramdocs(file, None if dry_run else benchmark)
     if created is None:

@@ -24,7 +24,7 @@ from whichone.corpus.corpus import Corpus
 from whichone.corpus.passage_files import pages_by_title, plain_title
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import file_hash
-from whichone.files.lines import read_json_lines, read_lines, read_rows
+from whichone.files.lines import read_json_lines, read_rows, read_text_lines
 from whichone.names import without_parentheses
 from whichone.papers.ambigdocs.ambigdocs_files import read_questions
 from whichone.papers.ambigdocs.ambigdocs_records import (
@@ -41,7 +41,7 @@ from whichone.text.normalisers import stop_words
 
 SOURCE = "ramdocs"
 
-CARD = """# RAMDocs
+RAMDOCS_CARD = """# RAMDocs
 
 {questions} questions about a shared name with 1 to 3 bearers, {documents} documents: {types}
 (Wang, Prasad, Stengel-Eskin and Bansal 2025, MIT). Documents have no titles; a "correct" document
@@ -51,7 +51,6 @@ words with a capital.
 """
 
 _WORD = re.compile(r"\w+(?:(?!['’]s\b)['’.&-]\w+)*")
-_MARKED = frozenset(string.ascii_uppercase + string.digits)
 
 
 class RamDocument(msgspec.Struct, frozen=True):
@@ -70,11 +69,9 @@ class RamQuestion(msgspec.Struct, frozen=True):
 
 def bearer_of(document: RamDocument, question: RamQuestion) -> int | None:
     """The place in `disambig_entity` of the bearer a document is about, None for no bearer."""
-    if document.type != "correct":
-        return None
+    golds = [gold.strip().casefold() for gold in question.gold_answers]
     answer = document.answer.strip().casefold()
-    matches = [n for n, gold in enumerate(question.gold_answers) if gold.strip().casefold() == answer]
-    return matches[0] if matches else None
+    return golds.index(answer) if document.type == "correct" and answer in golds else None
 
 
 def shared_name(question: RamQuestion) -> str:
@@ -89,7 +86,9 @@ def shared_name(question: RamQuestion) -> str:
     best, best_rank = (0, 0), (0, 0)
     for start, end in itertools.combinations(range(len(asked) + 1), 2):
         run = [m.group().casefold() for m in asked[start:end]]
-        holders = sum(_holds(title, run) for title in titles)
+        holders = sum(
+            any(title[i : i + len(run)] == run for i in range(len(title) - len(run) + 1)) for title in titles
+        )
         rank = (end - start, holders)
         if holders and rank > best_rank and not stop_words().issuperset(run):
             best, best_rank = (start, end), rank
@@ -100,7 +99,7 @@ def shared_name(question: RamQuestion) -> str:
 def _capitalised_run(words: Sequence[re.Match[str]]) -> tuple[int, int]:
     best, start = (0, 0), None
     for n in range(1, len(words) + 1):
-        marked = n < len(words) and words[n].group()[0] in _MARKED
+        marked = n < len(words) and words[n].group()[0] in string.ascii_uppercase + string.digits
         if marked and start is None:
             start = n
         elif not marked and start is not None:
@@ -111,10 +110,6 @@ def _capitalised_run(words: Sequence[re.Match[str]]) -> tuple[int, int]:
 
 def _words(text: str) -> list[str]:
     return [word.casefold() for word in _WORD.findall(text)]
-
-
-def _holds(title: list[str], run: list[str]) -> bool:
-    return any(title[i : i + len(run)] == run for i in range(len(title) - len(run) + 1))
 
 
 def read_ramdocs(path: str | Path) -> Iterator[RamQuestion]:
@@ -144,13 +139,7 @@ def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passa
         if bearer is not None:
             title = question.disambig_entity[bearer]
             sources[bearer].append(Provenance(page=page, passage=place, title=title))
-    name = shared_name(question)
-    attributes: dict[str, Any] = {
-        "qid": id,
-        "bearers": len(question.disambig_entity),
-        "wrong_answers": list(question.wrong_answers),
-        "documents": types,
-    }
+    name = shared_name(question) or question.disambig_entity[0]
     outputs = tuple(
         Output(answer=answer, entity=title, provenance=tuple((p,) for p in passage))
         for title, answer, passage in zip(
@@ -162,9 +151,14 @@ def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passa
         task=TASK,
         input=question.question,
         outputs=outputs,
-        name=name or question.disambig_entity[0],
-        name_set=set_id(name or question.disambig_entity[0]),
-        attributes=attributes,
+        name=name,
+        name_set=set_id(name),
+        attributes={
+            "qid": id,
+            "bearers": len(question.disambig_entity),
+            "wrong_answers": list(question.wrong_answers),
+            "documents": types,
+        },
     )
     return query, passages
 
@@ -172,19 +166,18 @@ def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passa
 def import_ramdocs(path: str | Path, out: str | Path | None) -> tuple[Benchmark | None, dict[str, Any]]:
     """A RAMDocs file to a benchmark, and what was counted; without `out` it is only checked."""
     queries, passages = [], []
-    types: dict[str, int] = {}
+    types: Counter[str] = Counter()
     unmatched: list[str] = []
     for number, question in enumerate(read_ramdocs(path), 1):
         query, bearer_passages = ramdocs_query(question, number)
         queries.append(query)
         passages += bearer_passages
-        for document in question.documents:
-            types[document.type] = types.get(document.type, 0) + 1
-            if document.type == "correct" and bearer_of(document, question) is None:
-                unmatched.append(query.id)
+        types.update(document.type for document in question.documents)
+        lost = (d for d in question.documents if d.type == "correct" and bearer_of(d, question) is None)
+        unmatched += [query.id for _ in lost]
     counts: dict[str, Any] = {
         "documents": len(passages),
-        "types": types,
+        "types": dict(types),
         "correct_documents_without_bearer": unmatched,
         "bearers_without_document": sum(not o.provenance for q in queries for o in q.outputs),
     }
@@ -197,7 +190,7 @@ def import_ramdocs(path: str | Path, out: str | Path | None) -> tuple[Benchmark 
         queries=queries,
         sets=name_sets(queries),
         passages=passages,
-        card=CARD.format(
+        card=RAMDOCS_CARD.format(
             questions=len(queries),
             documents=len(passages),
             types=", ".join(f"{n} {kind}" for kind, n in sorted(types.items())),
@@ -217,114 +210,62 @@ def import_ramdocs(path: str | Path, out: str | Path | None) -> tuple[Benchmark 
 # are, doubled quotes stay, the id is lower-cased, and the header becomes a passage.
 
 
-Rules = Literal["dpr", "entityquestions"]
-_HEADER = ["id", "text", "title"]
-
-
-class PassageRow(msgspec.Struct, frozen=True):
-    id: str
-    text: str
-    title: str
-
-    @property
-    def contents(self) -> str:
-        """What EntityQuestions' BM25 indexes."""
-        return f"{self.title} {self.text}"
-
-
-def read_psgs(path: str | Path, rules: Rules = "dpr") -> Iterator[PassageRow]:
-    """The rows of a passage file, streamed."""
-    return _by_dpr(path) if rules == "dpr" else _by_entityquestions(path)
-
-
-def _by_dpr(path: str | Path) -> Iterator[PassageRow]:
-    for line, row in read_rows(path, "\t"):
-        if line == 1 and row == _HEADER:
+def read_passage_file(
+    path: str | Path, rules: Literal["dpr", "entityquestions"] = "dpr"
+) -> Iterator[Document]:
+    """The rows of a passage file as documents, streamed."""
+    rows: Iterable[tuple[int, list[str]]] = read_rows(path, "\t")
+    if rules == "entityquestions":
+        rows = ((line, text.split("\t")) for line, text in read_text_lines(path))
+    for line, row in rows:
+        if rules == "dpr" and line == 1 and row == ["id", "text", "title"]:
             continue
         if len(row) != 3:
-            raise _not_three(len(row), path, line)
-        yield PassageRow(row[0], row[1].strip('"'), row[2])
-
-
-def _by_entityquestions(path: str | Path) -> Iterator[PassageRow]:
-    for number, line in read_lines(path):
-        try:
-            fields = line.decode("utf-8").split("\t")
-        except UnicodeDecodeError as error:
-            raise BadInput(f"not a passage file: {error}", file=path, line=number) from error
-        if len(fields) != 3:
-            raise _not_three(len(fields), path, number)
-        yield PassageRow(fields[0].lower(), fields[1][1:-1], fields[2].strip())
-
-
-def _not_three(number: int, path: str | Path, line: int) -> BadInput:
-    return BadInput(
-        f"{number} columns where id, text and title are expected",
-        file=path,
-        line=line,
-        hint="a passage file is psgs_w100.tsv or one like it, with tabs between its columns",
-    )
-
-
-class PidReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How the documents of some questions fit a passage file; each list contains pids."""
-
-    documents: int
-    agree: int
-    missing: tuple[str, ...] = ()
-    other_title: tuple[str, ...] = ()
-    other_text: tuple[str, ...] = ()
-    filled: tuple[str, ...] = ()
-
-
-def read_passage_file(path: str | Path) -> Iterator[Document]:
-    """The rows of a passage file as documents, streamed."""
-    for row in read_psgs(path):
-        yield Document(pid=row.id, text=row.text, title=row.title)
+            raise BadInput(
+                f"{len(row)} columns where id, text and title are expected",
+                file=path,
+                line=line,
+                hint="a passage file is psgs_w100.tsv or one like it, with tabs between its columns",
+            )
+        pid, text, title = row
+        if rules == "dpr":
+            yield Document(pid=pid, text=text.strip('"'), title=title)
+        else:
+            yield Document(pid=pid.lower(), text=text[1:-1], title=title.strip())
 
 
 def check_pids(
     questions: Iterable[AmbigQuestion], passages: Iterable[Document]
-) -> tuple[list[AmbigQuestion], PidReport]:
-    """The questions with missing texts filled in, and what does not fit.
+) -> tuple[list[AmbigQuestion], dict[str, Any]]:
+    """The questions with missing texts filled in, and how their documents fit the passage file, counted.
 
     Only the wanted rows are held: memory grows with the questions, not with the passage file.
     """
     questions = list(questions)
     wanted = {d.pid for q in questions for d in q.documents if d.pid is not None}
     rows: dict[str | None, Document] = {p.pid: p for p in passages if p.pid in wanted}
-    notes: dict[str, dict[str, None]] = {"missing": {}, "title": {}, "text": {}, "filled": {}}
-    checked = []
-    total = agree = 0
+    pids: dict[str, dict[str, None]] = {n: {} for n in ("missing", "other_title", "other_text", "filled")}
+    checked, agree = [], 0
     for question in questions:
         documents = []
         for document in question.documents:
-            total += 1
-            new, note = _check(document, rows.get(document.pid))
-            documents.append(new)
-            if note is None:
-                agree += 1
-            else:
-                notes[note].setdefault(document.pid or f"{question.qid}: no pid")
+            row, note = rows.get(document.pid), ""
+            if row is None:
+                note = "missing"
+            elif row.title != document.title:
+                note = "other_title"
+            elif not document.text.strip():
+                document, note = msgspec.structs.replace(document, text=row.text), "filled"
+            elif _bare(row.text) != _bare(document.text):
+                note = "other_text"
+            documents.append(document)
+            agree += not note
+            if note:
+                pids[note].setdefault(document.pid or f"{question.qid}: no pid")
         checked.append(msgspec.structs.replace(question, documents=tuple(documents)))
-    return checked, PidReport(
-        documents=total,
-        agree=agree,
-        missing=tuple(notes["missing"]),
-        other_title=tuple(notes["title"]),
-        other_text=tuple(notes["text"]),
-        filled=tuple(notes["filled"]),
-    )
-
-
-def _check(document: Document, row: Document | None) -> tuple[Document, str | None]:
-    if row is None:
-        return document, "missing"
-    if row.title != document.title:
-        return document, "title"
-    if not document.text.strip():
-        return msgspec.structs.replace(document, text=row.text), "filled"
-    return document, None if _bare(row.text) == _bare(document.text) else "text"
+    examples = [pid for note, listed in pids.items() if note != "filled" for pid in listed]
+    counts = {note: len(listed) for note, listed in pids.items()}
+    return checked, {"agree": agree, **counts, "examples": examples[:20]}
 
 
 def _bare(text: str) -> str:
@@ -334,7 +275,7 @@ def _bare(text: str) -> str:
 
 CORPORA = {"gold": "the gold passages", "titles": "all passages of the bearers' pages"}
 
-IMPORT_FILES_CARD = """# AmbigDocs
+AMBIGDOCS_CARD = """# AmbigDocs
 
 Questions about a shared name with an answer for each of its bearers (Lee, Ye and Choi 2024),
 imported from released files. Texts are from Wikipedia (CC BY-SA), questions and answers Apache-2.0.
@@ -366,10 +307,11 @@ def import_ambigdocs(
     splits = {Path(path).name.partition(".")[0]: list(read_questions(path)) for path in paths}
     if len(splits) < len(paths):
         raise UsageError("two files have the same name, so their splits cannot be distinguished")
-    report: PidReport | None = None
+    pids: dict[str, Any] = {}
     if passage_file is not None:
         together = [question for questions in splits.values() for question in questions]
-        checked, report = check_pids(together, read_passage_file(passage_file))
+        checked, fit = check_pids(together, read_passage_file(passage_file))
+        pids = {"pids": fit}
         rest = iter(checked)
         splits = {split: [next(rest) for _ in questions] for split, questions in splits.items()}
     book = PassageBook("ambigdocs")
@@ -379,7 +321,17 @@ def import_ambigdocs(
         for passage in read_passage_file(passage_file):
             if passage.title in titles:
                 book.add(passage)
-    counts = _counts(splits, book, report)
+    questions = [q for listed in splits.values() for q in listed]
+    documents = [d for q in questions for d in q.documents]
+    counts: dict[str, Any] = {
+        "splits": {split: len(listed) for split, listed in splits.items()},
+        "documents": len(documents),
+        "passages": len(book.passages()),
+        "documents_without_answer": sum(d.answer is None for d in documents),
+        "questions_without_documents": [q.qid for q in questions if not q.documents][:20],
+        "pids_of_two_texts": len(book.conflicts),
+        **pids,
+    }
     given = given_corpus()
     if given is not None:
         queries = _in_corpus(queries, given)
@@ -393,7 +345,7 @@ def import_ambigdocs(
         queries=queries,
         sets=name_sets(queries),
         passages=book.passages(),
-        card=IMPORT_FILES_CARD.format(
+        card=AMBIGDOCS_CARD.format(
             splits="\n".join(f"| {split} | {len(qs)} |" for split, qs in splits.items()),
             corpus=f"the corpus {given.id}" if given else CORPORA[corpus],
         ),
@@ -437,28 +389,3 @@ def _queries(
         for question in questions:
             id = f"{split}/{question.qid}" if shared else question.qid
             yield query_of(question, book, split=split, id=id)
-
-
-def _counts(
-    splits: Mapping[str, Sequence[AmbigQuestion]], book: PassageBook, report: PidReport | None
-) -> dict[str, Any]:
-    questions = [q for listed in splits.values() for q in listed]
-    documents = [d for q in questions for d in q.documents]
-    counts: dict[str, Any] = {
-        "splits": {split: len(listed) for split, listed in splits.items()},
-        "documents": len(documents),
-        "passages": len(book.passages()),
-        "documents_without_answer": sum(d.answer is None for d in documents),
-        "questions_without_documents": [q.qid for q in questions if not q.documents][:20],
-        "pids_of_two_texts": len(book.conflicts),
-    }
-    if report is not None:
-        counts["pids"] = {
-            "agree": report.agree,
-            "missing": len(report.missing),
-            "other_title": len(report.other_title),
-            "other_text": len(report.other_text),
-            "filled": len(report.filled),
-            "examples": [*report.missing, *report.other_title, *report.other_text][:20],
-        }
-    return counts

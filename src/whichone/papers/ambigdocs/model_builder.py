@@ -20,7 +20,6 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, WhichoneError
 from whichone.files.folder import Folder, Journal
-from whichone.files.lines import read_text
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.engines import open_tables
 from whichone.knowledge.knowledge_tables import KIND
@@ -75,14 +74,10 @@ def words(text: str) -> list[str]:
     return text.lower().split()
 
 
-def word_jaccard(first: Sequence[str], second: Sequence[str]) -> float:
-    a, b = set(first), set(second)
-    return len(a & b) / len(a | b) if a | b else 0.0
-
-
 def similar_words(first: Sequence[str], second: Sequence[str], most_jaccard: float) -> bool:
     """Alike, but not too much: some word in common, and no more than the allowed share."""
-    return 0.0 < word_jaccard(first, second) <= most_jaccard
+    a, b = set(first), set(second)
+    return 0.0 < (len(a & b) / len(a | b) if a | b else 0.0) <= most_jaccard
 
 
 def longest_shared_ngram(first: Sequence[str], second: Sequence[str]) -> int:
@@ -115,19 +110,6 @@ def passages_by_title(
     return {t: texts[:end] for t, texts in documents.items() if len(texts) <= rules.most_passages}
 
 
-class _Text(NamedTuple):
-    """A passage's words, and its runs of the least length: no common run, no common n-gram."""
-
-    words: list[str]
-    runs: frozenset[tuple[str, ...]]
-
-
-def _text(passage: Document, least: int) -> _Text:
-    tokens = words(passage.text)
-    runs = (tuple(tokens[i : i + least]) for i in range(len(tokens) - least + 1))
-    return _Text(tokens, frozenset(runs))
-
-
 def seed_pair(
     name: str,
     titles: Sequence[str],
@@ -136,12 +118,14 @@ def seed_pair(
 ) -> SeedPair | None:
     """The pair with the longest shared run of words within the limits; the first found wins ties."""
     best: SeedPair | None = None
-    texts = [[_text(p, rules.least_ngram) for p in passages.get(t, ())] for t in titles]
+    texts = [[words(p.text) for p in passages.get(t, ())] for t in titles]
+    least = rules.least_ngram  # without a common run of so many words there is no common n-gram
+    runs = [[frozenset(zip(*(w[n:] for n in range(least)), strict=False)) for w in own] for own in texts]
     for firsts, other in itertools.combinations(range(len(titles)), 2):
         for (i, a), (j, b) in itertools.product(enumerate(texts[firsts]), enumerate(texts[other])):
-            if a.runs.isdisjoint(b.runs):
+            if runs[firsts][i].isdisjoint(runs[other][j]):
                 continue
-            shared = shared_words(a.words, b.words, rules)
+            shared = shared_words(a, b, rules)
             if shared > (best.shared_words if best else 0):
                 first, second = passages[titles[firsts]][i], passages[titles[other]][j]
                 best = SeedPair(name, first, second, (i, j), shared)
@@ -162,27 +146,18 @@ def seed_pairs(
     rules: SeedRules = SEED_RULES,
 ) -> list[SeedPair]:
     """One pair for every name that has one."""
-    pairs = []
-    for name, titles in disambiguation.items():
-        if rules.least_bearers <= len(titles) <= rules.most_bearers:
-            pair = seed_pair(name, titles, passages, rules)
-            if pair is not None:
-                pairs.append(pair)
-    return pairs
+    few = {n: t for n, t in disambiguation.items() if rules.least_bearers <= len(t) <= rules.most_bearers}
+    pairs = (seed_pair(name, titles, passages, rules) for name, titles in few.items())
+    return [pair for pair in pairs if pair is not None]
 
 
 # The three roles a model plays in the paper's builder: question writer, answerer and judge.
 # Any chat model may fill any of them. What it says is data: parsed by rules, never evaluated.
 
 
-WRITER_TOKENS, ANSWER_TOKENS, JUDGE_TOKENS = 150, 50, 5
-
-_SECTION = re.compile(r"^\[(system|user)\]\n", re.MULTILINE)
 _LINE = re.compile(
     r"^[\s*_#>-]*(question|answer)\s*([12]?)[^:\n]{0,60}:[\s*_]*(.*?)[\s*_]*$", re.IGNORECASE | re.MULTILINE
 )
-_YES = re.compile(r"\W*yes\b", re.IGNORECASE)
-_NO_ANSWER = frozenset({"none", "no answer", "unknown", "n/a"})
 
 
 class RolePrompt(msgspec.Struct, frozen=True):
@@ -196,22 +171,18 @@ class RolePrompt(msgspec.Struct, frozen=True):
         return [{"role": "system", "content": self.system}, {"role": "user", "content": user}]
 
 
-def read_prompt(path: str | Path) -> RolePrompt:
-    return _prompt(read_text(path), str(path))
+def parsed_prompt(text: str, where: str) -> RolePrompt:
+    parts = re.split(r"^\[(system|user)\]\n", text, flags=re.MULTILINE)
+    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if parts[0].strip() or set(sections) != {"system", "user"}:
+        raise BadInput("a prompt has a part [system] and a part [user]", file=where)
+    return RolePrompt(sections["system"].strip(), sections["user"].strip())
 
 
 def own_prompt(role: str) -> RolePrompt:
     """The prompt that comes with the package: question_writer, answerer or judge."""
     text = files(__package__).joinpath("prompts", f"{role}.txt").read_text("utf-8")
-    return _prompt(text, f"{role}.txt")
-
-
-def _prompt(text: str, where: str) -> RolePrompt:
-    parts = _SECTION.split(text)
-    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
-    if parts[0].strip() or set(sections) != {"system", "user"}:
-        raise BadInput("a prompt has a part [system] and a part [user]", file=where)
-    return RolePrompt(sections["system"].strip(), sections["user"].strip())
+    return parsed_prompt(text, f"{role}.txt")
 
 
 class _Role:
@@ -238,7 +209,7 @@ class QuestionWriter(_Role):
             title_2=pair.second.title,
             text_2=pair.second.text,
         )
-        reply = self.model.complete(messages, max_tokens=WRITER_TOKENS)
+        reply = self.model.complete(messages, max_tokens=150)
         draft = parse_draft(reply.text)
         if draft is None:
             return None
@@ -272,8 +243,8 @@ class PassageJudge(_Role):
         messages = self.prompt.messages(
             title=document.title, text=document.text, question=question, answer=answer
         )
-        reply = self.model.complete(messages, max_tokens=JUDGE_TOKENS)
-        return _YES.match(reply.text) is not None
+        reply = self.model.complete(messages, max_tokens=5)
+        return re.match(r"\W*yes\b", reply.text, re.IGNORECASE) is not None
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -290,10 +261,10 @@ class Answerer(_Role):
 
     def answer(self, document: Document, question: str) -> Reply | None:
         messages = self.prompt.messages(title=document.title, text=document.text, question=question)
-        reply = self.model.complete(messages, max_tokens=ANSWER_TOKENS, logprobs=True)
+        reply = self.model.complete(messages, max_tokens=50, logprobs=True)
         first_line = reply.text.strip().split("\n")[0]
         answer = short_answer(first_line)
-        if answer is None or answer.lower() in _NO_ANSWER:
+        if answer is None or answer.lower() in ("none", "no answer", "unknown", "n/a"):
             return None
         return Reply(answer, reply.mean_logprob)
 
@@ -339,41 +310,35 @@ def generate(
 ) -> Generated:
     """A question for a name and an answer for each bearer that has one."""
     try:
-        return _generate(pair, titles, passages, roles)
+        draft = roles.writer.write(pair)
+        if draft is None:
+            return Generated(name=pair.name, status=Status.BAD_FORMAT, reason="not a question and answers")
+        rule = failed_rule(draft)
+        if rule is not None:
+            return Generated(name=pair.name, status=Status.RULE, reason=rule)
+        answered = list(zip((pair.first, pair.second), draft.answers, strict=True))
+        if not all(
+            roles.judge.entails(document, about(draft.question, draft.name, document.title), answer)
+            for document, answer in answered
+        ):
+            return Generated(name=pair.name, status=Status.NOT_ENTAILED, reason="answer not entailed")
+        statements = {
+            document.title: msgspec.structs.replace(document, answer=answer) for document, answer in answered
+        }
+        for title in titles:
+            if title not in statements:
+                best = expand(draft, passages.get(title, ()), roles)
+                if best is not None:
+                    statements[title] = best
+        question = AmbigQuestion(
+            qid=pair.name,
+            ambiguous_entity=pair.name,
+            question=draft.question,
+            documents=tuple(statements[title] for title in titles if title in statements),
+        )
+        return Generated(name=pair.name, status=Status.KEPT, question=question, expanded=len(statements) - 2)
     except WhichoneError as error:
         return Generated(name=pair.name, error=str(error))
-
-
-def _generate(
-    pair: SeedPair, titles: Sequence[str], passages: Mapping[str, Sequence[Document]], roles: Roles
-) -> Generated:
-    draft = roles.writer.write(pair)
-    if draft is None:
-        return Generated(name=pair.name, status=Status.BAD_FORMAT, reason="not a question and answers")
-    rule = failed_rule(draft)
-    if rule is not None:
-        return Generated(name=pair.name, status=Status.RULE, reason=rule)
-    answered = list(zip((pair.first, pair.second), draft.answers, strict=True))
-    if not all(
-        roles.judge.entails(document, about(draft.question, draft.name, document.title), answer)
-        for document, answer in answered
-    ):
-        return Generated(name=pair.name, status=Status.NOT_ENTAILED, reason="answer not entailed")
-    statements = {
-        document.title: msgspec.structs.replace(document, answer=answer) for document, answer in answered
-    }
-    for title in titles:
-        if title not in statements:
-            best = expand(draft, passages.get(title, ()), roles)
-            if best is not None:
-                statements[title] = best
-    question = AmbigQuestion(
-        qid=pair.name,
-        ambiguous_entity=pair.name,
-        question=draft.question,
-        documents=tuple(statements[title] for title in titles if title in statements),
-    )
-    return Generated(name=pair.name, status=Status.KEPT, question=question, expanded=len(statements) - 2)
 
 
 def expand(draft: Draft, passages: Sequence[Document], roles: Roles) -> Document | None:
@@ -399,8 +364,7 @@ OWN_RULES = SeedRules(drop_last_passage=False)
 
 def journal_of(out: str | Path) -> Journal:
     """The journal of a build is beside its benchmark."""
-    out = Path(out)
-    return Journal(out.with_name(f"{out.name}.questions.jsonl"))
+    return Journal(Path(out).with_name(f"{Path(out).name}.questions.jsonl"))
 
 
 def build_with_models(
@@ -458,7 +422,19 @@ def _run(
     concurrency: int,
 ) -> Iterator[Generated]:
     """Every pair's result in order: from the journal where it is finished, else made now."""
-    done = _finished(journal, header)
+    entries, done = journal.read(), dict[str, Generated]()
+    if not entries:
+        journal.append(header)
+    elif entries[0] != msgspec.json.decode(msgspec.json.encode(header)):
+        raise UsageError(
+            "the journal is of a build with other options, models or another knowledge base",
+            where=str(journal.path),
+            hint="name another output, or remove the journal",
+        )
+    for entry in entries[1:]:
+        with suppress(msgspec.ValidationError):  # what cannot be used is asked for again
+            finished = msgspec.convert(entry, Generated)
+            done |= {finished.name: finished} if finished.error is None else {}
     left = [pair for pair in pairs if pair.name not in done]
     with (
         progress("writing questions", len(left), "names") as advance,
@@ -469,25 +445,6 @@ def _run(
             done[result.name] = result
             advance(1)
     yield from (done[pair.name] for pair in pairs)
-
-
-def _finished(journal: Journal, header: Mapping[str, Any]) -> dict[str, Generated]:
-    entries = journal.read()
-    if not entries:
-        journal.append(header)
-        return {}
-    if entries[0] != msgspec.json.decode(msgspec.json.encode(header)):
-        raise UsageError(
-            "the journal is of a build with other options, models or another knowledge base",
-            where=str(journal.path),
-            hint="name another output, or remove the journal",
-        )
-    done: dict[str, Generated] = {}
-    for entry in entries[1:]:
-        with suppress(msgspec.ValidationError):  # what cannot be used is asked for again
-            result = msgspec.convert(entry, Generated)
-            done |= {result.name: result} if result.error is None else {}
-    return done
 
 
 def _built(

@@ -1,15 +1,14 @@
 """How properties are asked for and stated: `properties.toml`, and labels that make a grammatical question."""
 
 import re
-import tomllib
 from collections.abc import Collection
 from enum import IntEnum
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import msgspec
 
-from whichone.benchmarks.relations import SLOT
+from whichone.files.lines import read_toml
 from whichone.text.normalisers import normalize
 
 _NOUNS = re.compile(r"[a-z]+(?: [a-z]+){0,3}")
@@ -58,7 +57,6 @@ _BEGINNINGS = frozenset(
     ]
 )
 _PLURAL = re.compile(r".*[^siu]s")
-_NUMBER = "number of "
 
 
 class PropertyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,10 +73,7 @@ class PropertyRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def property_rules() -> dict[str, PropertyRule]:
-    text = files(__package__).joinpath("properties.toml").read_bytes()
-    rules = msgspec.toml.decode(text, type=dict[str, PropertyRule])
-    assert all(r.question is None or r.question.count(SLOT) == 1 for r in rules.values())
-    return rules
+    return read_toml(Path(__file__).with_name("properties.toml"), dict[str, PropertyRule])
 
 
 def question_of_label(label: str, name: str, *, person: bool = False) -> str | None:
@@ -87,8 +82,9 @@ def question_of_label(label: str, name: str, *, person: bool = False) -> str | N
     "number of seasons" is asked for by "How many"; "located in", "used by" or "awards" make no question.
     """
     words = label.split()
-    if label.startswith(_NUMBER) and _NOUNS.fullmatch(label) and _PLURAL.fullmatch(words[-1]):
-        return f"How many {label.removeprefix(_NUMBER)} does {name} have?"
+    counted = label.removeprefix("number of ")
+    if counted != label and _NOUNS.fullmatch(label) and _PLURAL.fullmatch(words[-1]):
+        return f"How many {counted} does {name} have?"
     if not _NOUNS.fullmatch(label) or words[-1] in _ENDS or words[0] in _BEGINNINGS:
         return None
     head = words[words.index("of") - 1] if "of" in words[1:] else words[-1]
@@ -154,8 +150,7 @@ class Draft(msgspec.Struct, frozen=True):
 
 @cache
 def filter_limits() -> FilterLimits:
-    text = files(__package__).joinpath("filter_rules.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), FilterLimits)
+    return read_toml(Path(__file__).with_name("filter_rules.toml"), FilterLimits)
 
 
 def failed_rule(draft: Draft, limits: FilterLimits | None = None, *, contained: bool = False) -> str | None:
@@ -167,8 +162,14 @@ def failed_rule(draft: Draft, limits: FilterLimits | None = None, *, contained: 
     limits = limits or filter_limits()
     question = draft.question.lower()
     first, second = (answer.lower() for answer in draft.answers)
-    if name_rule := _failed_name_rule(draft, question):
-        return name_rule
+    # A question must ask under the shared name, not under a title that gives the bearer away.
+    # Only a suffix "(disambiguation)" in lower case is cut here, as released; the scorer cuts any.
+    name = draft.name.strip().removesuffix("(disambiguation)").strip().lower()
+    titles = [title.lower() for title in draft.titles]
+    if name not in question and all(title in question for title in titles):
+        return "both titles and no name in the question"
+    if name in question and name not in titles and any(title in question for title in titles):
+        return "title in the question"
     if any(word in question for word in limits.question_words):
         return "question about its making"
     if any(word in answer for word in limits.answer_words for answer in (first, second)):
@@ -177,29 +178,10 @@ def failed_rule(draft: Draft, limits: FilterLimits | None = None, *, contained: 
         return "the same answer"
     if not contained and (first in second or second in first):
         return "one answer inside the other"
-    if answer_jaccard(first, second) > limits.most_answer_jaccard:
+    a, b = set(first.split(" ")), set(second.split(" "))
+    if len(a & b) / len(a | b) > limits.most_answer_jaccard:
         return "answers too alike"
     return None
-
-
-def _failed_name_rule(draft: Draft, question: str) -> str | None:
-    """A question must ask under the shared name, not under a title that gives the bearer away.
-
-    Only a suffix "(disambiguation)" in lower case is cut here, as released; the scorer cuts any.
-    """
-    name = draft.name.strip().removesuffix("(disambiguation)").strip().lower()
-    titles = [title.lower() for title in draft.titles]
-    if name in question:
-        if name not in titles and any(title in question for title in titles):
-            return "title in the question"
-    elif all(title in question for title in titles):
-        return "both titles and no name in the question"
-    return None
-
-
-def answer_jaccard(first: str, second: str) -> float:
-    a, b = set(first.split(" ")), set(second.split(" "))
-    return len(a & b) / len(a | b)
 
 
 def short_answer(text: str, limits: FilterLimits | None = None) -> str | None:
@@ -208,28 +190,3 @@ def short_answer(text: str, limits: FilterLimits | None = None) -> str | None:
     if not text or text.count(".") > (limits or filter_limits()).most_full_stops:
         return None
     return text.removesuffix(".").strip() or None
-
-
-def writer_answers(first: str, second: str, limits: FilterLimits | None = None) -> tuple[str, str] | None:
-    """The two answers of a fine-tuned writer, the second cut where it begins to ramble.
-
-    None: an answer has too many full stops to be a short answer.
-    """
-    most = (limits or filter_limits()).most_full_stops
-    if max(first.count("."), second.count(".")) > most:
-        return None
-    return first, second.split(". ")[0]
-
-
-def status(
-    draft: Draft, *, entailed: bool, limit_stops: bool = False, limits: FilterLimits | None = None
-) -> Status:
-    """The fate of a parsed draft; `limit_stops` adds the format rule of the fine-tuned writer."""
-    if limit_stops:
-        answers = writer_answers(*draft.answers, limits)
-        if answers is None:
-            return Status.BAD_FORMAT
-        draft = msgspec.structs.replace(draft, answers=answers)
-    if failed_rule(draft, limits) is not None:
-        return Status.RULE
-    return Status.KEPT if entailed else Status.NOT_ENTAILED

@@ -1,7 +1,7 @@
 """One prediction scored: every bearer by itself, then the question."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -24,16 +24,12 @@ from whichone.papers.ambigdocs.categories import (
     ramdocs_em,
     rules_for,
     scored_documents,
-    str_em,
 )
 from whichone.text.language import ENGLISH
 from whichone.text.normalisers import ambigdocs_tokens, content_tokens, sentences, surface_name
 
 # Whose answer is whose, where a count of tokens cannot say: answers inside others, titles that equal the name.
 # None of this is in the released scorer (`--rules published` leaves it out).
-
-
-_WORD = re.compile(r"\w+")
 
 
 def inside(short: str, long: str, language: str = ENGLISH) -> bool:
@@ -49,18 +45,11 @@ def own_text(form: str, own: Sequence[str], others: Iterable[str], text: str, la
     In "B is a jazz musician" nobody is said to be a musician, if that is another bearer's answer.
     """
     for other in others:
-        if other not in own and inside(form, other, language):
-            for match in reversed(list(_found(other, text))):
-                text = f"{text[: match.start()]} {text[match.end() :]}"
+        words = re.findall(r"\w+", other) if other not in own and inside(form, other, language) else []
+        if words:  # one after another, whatever signs are between them
+            pattern = r"(?<!\w)" + r"\W+".join(map(re.escape, words)) + r"(?!\w)"
+            text = re.sub(pattern, " ", text, flags=re.IGNORECASE)
     return text
-
-
-def _found(words: str, text: str) -> Iterator[re.Match[str]]:
-    """Where some words follow one another in a text, whatever signs are between them."""
-    wanted = _WORD.findall(words)
-    if wanted:
-        pattern = r"(?<!\w)" + r"\W+".join(map(re.escape, wanted)) + r"(?!\w)"
-        yield from re.finditer(pattern, text, re.IGNORECASE)
 
 
 def says_more(
@@ -164,19 +153,15 @@ def best_answer(
     """
     forms = document.answers()[:1] if rules.published else document.answers()
     usable = [form for form in forms if rules.published or answer_tokens(form, rules)] or [""]
-    recalls = [_own_recall(form, forms, others, generated, rules) for form in usable]
+    recalls = []
+    for form in usable:
+        text, more = generated, True
+        if not rules.published:
+            text = own_text(form, forms, others, generated, rules.language)
+            more = says_more(form, forms, others, text, rules.language)
+        recalls.append(answer_recall(form, text, rules) if more else 0.0)
     best = max(range(len(usable)), key=lambda n: (recalls[n], -n))
     return usable[best], recalls[best]
-
-
-def _own_recall(
-    form: str, own: Sequence[str], others: Sequence[str], generated: str, rules: ScoringRules
-) -> float:
-    if rules.published or not others:
-        return answer_recall(form, generated, rules)
-    text = own_text(form, own, others, generated, rules.language)
-    more = says_more(form, own, others, text, rules.language)
-    return answer_recall(form, text, rules) if more else 0.0
 
 
 def score_bearer(
@@ -214,83 +199,55 @@ def score_prediction(prediction: Prediction, rules: ScoringRules = DEFAULT) -> P
     and the category is "no answer". A question without any document is not scored at all. RAMDocs'
     exact match is over all answers of the question, shown or not, as its paper defines it.
     """
-    rules = rules_for(prediction, rules)
-    documents = scored_documents(prediction, rules)
-    generated = generated_text(prediction)
-    name = surface_name(prediction.question.ambiguous_entity)
-    bearers = _bearer_scores(prediction, documents, name, generated, rules)
-    scorable = any(has_answer(document, rules) for document in prediction.question.documents)
-    em = _str_em(documents, generated, rules)
-    return _question_score(prediction, bearers, generated, em if scorable else None, rules.language)
-
-
-def _bearer_scores(
-    prediction: Prediction, documents: Sequence[Document], name: str, generated: str, rules: ScoringRules
-) -> tuple[BearerScore, ...]:
-    if rules.published:
-        return tuple(score_bearer(document, name, generated, rules) for document in documents)
-    given = given_answers(documents, prediction.question, generated, rules)
-    return tuple(
-        score_bearer(
-            document,
-            name,
-            generated,
-            rules,
-            others=[form for k, d in enumerate(documents) if k != n for form in d.answers()],
-            given=given[n],
-        )
-        for n, document in enumerate(documents)
+    rules, question = rules_for(prediction, rules), prediction.question
+    documents, generated = scored_documents(prediction, rules), generated_text(prediction)
+    name, language = surface_name(question.ambiguous_entity), rules.language
+    others = [
+        [form for k, d in enumerate(documents) if k != n for form in d.answers()]
+        for n in range(len(documents))
+    ]
+    given: Sequence[Mention | None] = [None] * len(documents)
+    if not rules.published:
+        given = given_answers(documents, question, generated, rules)
+    bearers = tuple(
+        score_bearer(document, name, generated, rules, others=of_others, given=how)
+        for document, of_others, how in zip(documents, others, given, strict=True)
     )
-
-
-def _str_em(documents: Sequence[Document], generated: str, rules: ScoringRules) -> float:
-    """Share of the answers that appear in the text, none of them as a part of another bearer's."""
-    if rules.published or len(documents) < 2:
-        answers = [document.answers() for document in documents]
-        return str_em(generated, answers, rules.language)
-    hits = 0
-    for n, document in enumerate(documents):
-        others = [f for k, d in enumerate(documents) if k != n for f in d.answers()]
-        own = document.answers()
-        hits += any(
-            contains(own_text(form, own, others, generated, rules.language), form, rules.language)
+    # The share of the answers that appear in the text, none of them as a part of another bearer's.
+    hits = [
+        any(
+            contains(
+                generated if rules.published else own_text(form, own, of_others, generated, language),
+                form,
+                language,
+            )
             for form in own
         )
-    return hits / len(documents)
-
-
-def _question_score(
-    prediction: Prediction, bearers: tuple[BearerScore, ...], generated: str, em: float | None, language: str
-) -> PredictionScore:
-    """The question's line from its bearers' scores; `em` None: it has nothing to be scored on."""
-    question = prediction.question
+        for own, of_others in zip([d.answers() for d in documents], others, strict=True)
+    ]
+    scorable = any(has_answer(document, rules) for document in question.documents)
     mentions = [b.mention for b in bearers]
-    scorable = em is not None
     read = [b.disambig_f1 for b in bearers if b.disambig_f1 is not None]
     gold = [d.answers() for d in question.documents if d.answer is not None]
 
-    def mean(recall: str) -> float | None:
-        values = [getattr(bearer, recall) for bearer in bearers]
+    def mean(values: Sequence[float]) -> float | None:
         return None if not scorable else sum(values) / len(values) if values else 0.0
 
-    precision = (
-        None
-        if prediction.docs is None
-        else knowledge_precision(question.question, prediction.docs, generated, language)
-    )
+    precision, em = None, mean(hits)
+    if scorable and prediction.docs is not None:
+        precision = knowledge_precision(question.question, prediction.docs, generated, language)
+    exact = ramdocs_em(generated, gold, prediction.wrong_answers, language)
     return PredictionScore(
         qid=question.qid,
         category=category(mentions) if scorable else None,
-        answer_recall=mean("answer_recall"),
-        entity_recall=mean("entity_recall"),
-        entity_answer_recall=mean("entity_answer_recall"),
-        knowledge_precision=precision if scorable else None,
+        answer_recall=mean([b.answer_recall for b in bearers]),
+        entity_recall=mean([b.entity_recall for b in bearers]),
+        entity_answer_recall=mean([b.entity_answer_recall for b in bearers]),
+        knowledge_precision=precision,
         disambig_f1=sum(read) / len(read) if read and len(read) == len(bearers) else None,
         str_em=em,
-        str_hit=float(em == 1.0) if scorable else None,
-        ramdocs_em=float(ramdocs_em(generated, gold, prediction.wrong_answers, language))
-        if scorable
-        else None,
+        str_hit=None if em is None else float(em == 1.0),
+        ramdocs_em=float(exact) if scorable else None,
         paired=mentions.count(Mention.PAIRED),
         unpaired=mentions.count(Mention.UNPAIRED),
         bearers=bearers,

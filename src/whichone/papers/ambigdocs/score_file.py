@@ -1,6 +1,5 @@
 """All predictions of a system together: means with intervals, category shares, and what was odd."""
 
-import csv
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,11 +9,12 @@ import msgspec
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput, did_you_mean, missing_extra, sample
+from whichone.errors import BadInput, did_you_mean, sample
+from whichone.files.lines import read_table_rows
 from whichone.measures.comparison import cohen_kappa
-from whichone.measures.intervals import Estimate, interval, interval_note
+from whichone.measures.intervals import Estimate, interval, interval_note, jackknife
 from whichone.measures.scores import used_passages
-from whichone.options import Option, Seed
+from whichone.options import Option
 from whichone.papers.ambigdocs.ambigdocs_files import (
     passages_by_id,
     prediction_object,
@@ -42,21 +42,15 @@ from whichone.papers.ambigdocs.categories import (
     with_spans,
     without_answer,
 )
-from whichone.papers.ambigdocs.further_measures import CharacterTrigrams, Encoder, missed_paraphrases
+from whichone.papers.ambigdocs.further_measures import character_trigrams, missed_paraphrases
 from whichone.papers.ambigdocs.score_answer import MEASURES, PredictionScore, score_prediction
 from whichone.protocols import Reader
+from whichone.reading.extractive import Extractive
 from whichone.retrieval.adapters.adapted import load_function
+from whichone.retrieval.dense.encoder import need_encoder
 from whichone.runs.read import as_reader
 from whichone.runs.run import Answers
 from whichone.text.normalisers import content_tokens, surface_name
-
-PUBLISHED_NAMES = {
-    "R": "answer_recall",
-    "Entity": "entity_recall",
-    "EWR": "entity_answer_recall",
-    "KP": "knowledge_precision",
-    "DF1": "disambig_f1",
-}
 
 
 def score_all(predictions: Sequence[Prediction], rules: ScoringRules = DEFAULT) -> list[PredictionScore]:
@@ -91,9 +85,7 @@ def category_values(scores: Sequence[PredictionScore], category: Category) -> li
 def estimates(scores: Sequence[PredictionScore], names: Sequence[str]) -> dict[str, Estimate]:
     """Every measure and every category's share, each with its interval."""
     figures = {measure: interval(measure_values(scores, measure), names) for measure in MEASURES}
-    for category in Category:
-        figures[category.value] = interval(category_values(scores, category), names)
-    return figures
+    return figures | {c.value: interval(category_values(scores, c), names) for c in Category}
 
 
 def summarise(
@@ -116,10 +108,15 @@ def summarise(
         "notes": notes(predictions, scores, rules),
     }
     if rules.published:  # under the names and with the rounding of the released scorer
-        result["published"] = {}
-        for name, measure in PUBLISHED_NAMES.items():
-            values = [v for v in measure_values(scores, measure) if not np.isnan(v)]
-            result["published"][name] = round(sum(values) / len(values), 3) if values else None
+        names = {
+            "R": "answer_recall",
+            "Entity": "entity_recall",
+            "EWR": "entity_answer_recall",
+            "KP": "knowledge_precision",
+            "DF1": "disambig_f1",
+        }
+        values = {n: [v for s in scores if (v := getattr(s, m)) is not None] for n, m in names.items()}
+        result["published"] = {n: round(sum(v) / len(v), 3) if v else None for n, v in values.items()}
     return result
 
 
@@ -157,36 +154,26 @@ def notes(
     }
 
 
-REPLICATES = 1000
-
-
 def read_labels(path: str | Path) -> dict[str, Category]:
     """A person's categories: a CSV file with the columns qid and category."""
     labels: dict[str, Category] = {}
-    path = Path(path)
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = csv.DictReader(file)
-        if not {"qid", "category"} <= set(rows.fieldnames or ()):
+    for line, row in read_table_rows(path, ","):
+        if not {"qid", "category"} <= row.keys():
             raise BadInput("the columns qid and category are expected", file=path, line=1)
-        for line, row in enumerate(rows, 2):
-            label = (row["category"] or "").strip().lower()
-            if label not in list(Category):
-                raise BadInput(
-                    f"{label!r} is no category",
-                    file=path,
-                    line=line,
-                    hint=did_you_mean(label, [c.value for c in Category]),
-                )
-            if row["qid"] in labels:
-                raise BadInput(f"{row['qid']} is labelled twice", file=path, line=line)
-            labels[row["qid"]] = Category(label)
+        label, known = row["category"].strip().lower(), [c.value for c in Category]
+        if label not in known:
+            hint = did_you_mean(label, known)
+            raise BadInput(f"{label!r} is no category", file=path, line=line, hint=hint)
+        if row["qid"] in labels:
+            raise BadInput(f"{row['qid']} is labelled twice", file=path, line=line)
+        labels[row["qid"]] = Category(label)
     return labels
 
 
 def agreement(
-    scores: Sequence[PredictionScore], labels: Mapping[str, Category], names: Sequence[str], *, seed: int = 0
+    scores: Sequence[PredictionScore], labels: Mapping[str, Category], names: Sequence[str]
 ) -> dict[str, Any]:
-    """Kappa with a 95 % interval over resampled names, the confusion matrix, the disagreements."""
+    """Kappa with its interval by name, the confusion matrix, the disagreements."""
     rows = [
         (score.qid, score.category, labels[score.qid], name)
         for score, name in zip(scores, names, strict=True)
@@ -195,44 +182,32 @@ def agreement(
     if not rows:
         raise BadInput("no labelled question is among the predictions")
     without = len(labels.keys() - {score.qid for score in scores})
-    return {**compare_labels(rows, seed=seed), "labels_without_prediction": without}
+    return {**compare_labels(rows), "labels_without_prediction": without}
 
 
-def compare_labels(rows: Sequence[tuple[str, Category, Category, str]], *, seed: int = 0) -> dict[str, Any]:
+def compare_labels(rows: Sequence[tuple[str, Category, Category, str]]) -> dict[str, Any]:
     """The same for rows of qid, automatic category, people's category, and the name asked about."""
-    automatic, people = [a for _, a, _, _ in rows], [p for _, _, p, _ in rows]
-    low, high = _interval([(a, p, name) for _, a, p, name in rows], seed)
-    matrix = Counter(zip(people, automatic, strict=True))
+
+    def kappa(without: str | None = None) -> float | None:
+        kept = [row for row in rows if row[3] != without]
+        return cohen_kappa([a for _, a, _, _ in kept], [p for _, _, p, _ in kept])
+
+    names, value = Counter(name for *_, name in rows), kappa()
+    left_out, sizes = [kappa(name) for name in names], np.array([*names.values()], np.float64)
+    figure = Estimate(value, None, None, len(rows))
+    if value is not None and None not in left_out:
+        lefts = np.array(left_out, np.float64)
+        figure = jackknife(value, lefts, sizes, n=len(rows), bounds=(-1.0, 1.0))
+    matrix = Counter((people, automatic) for _, automatic, people, _ in rows)
     return {
         "questions": len(rows),
-        "kappa": {"value": cohen_kappa(automatic, people), "low": low, "high": high, "n": len(rows)},
-        "agree": sum(a is p for a, p in zip(automatic, people, strict=True)) / len(rows),
+        "kappa": {"value": value, "low": figure.low, "high": figure.high, "n": len(rows)},
+        "agree": sum(a is p for _, a, p, _ in rows) / len(rows),
         "confusion": {p.value: {a.value: matrix[p, a] for a in Category} for p in Category},
         "disagreements": [
             {"qid": qid, "automatic": a.value, "people": p.value} for qid, a, p, _ in rows if a is not p
         ],
     }
-
-
-def _interval(rows: Sequence[tuple[Category, Category, str]], seed: int) -> tuple[float | None, float | None]:
-    groups: dict[str, list[tuple[Category, Category]]] = {}
-    for automatic, person, name in rows:
-        groups.setdefault(name, []).append((automatic, person))
-    if len(groups) < 2:
-        return None, None
-    members = list(groups.values())
-    generator = np.random.default_rng(seed)
-    values = []
-    for _ in range(REPLICATES):
-        drawn = generator.integers(0, len(members), len(members))
-        pairs = [pair for place in drawn for pair in members[place]]
-        value = cohen_kappa([a for a, _ in pairs], [p for _, p in pairs])
-        if value is not None:
-            values.append(value)
-    if not values:
-        return None, None
-    low, high = np.quantile(values, [0.025, 0.975])
-    return float(low), float(high)
 
 
 def read_any(place: str | Path, benchmark: str | Path | None = None) -> list[Prediction]:
@@ -369,7 +344,6 @@ class ScorePlan(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         Option("A CSV file (qid, category) of a person's labels: agreement as Cohen's kappa.", kind="file"),
     ] = None
-    seed: Seed = 0
 
     def scoring_rules(self) -> ScoringRules:
         rules = PUBLISHED if self.rules == "published" else DEFAULT
@@ -390,28 +364,17 @@ def score_file(
         result["means_within_categories"] = means_within_categories(scores, names)
         result["threshold_sensitivity"] = threshold_sensitivity(predictions, rules)
     if plan.people is not None:
-        result["agreement"] = agreement(scores, read_labels(plan.people), names, seed=plan.seed)
+        result["agreement"] = agreement(scores, read_labels(plan.people), names)
     if plan.semantic is not None:
-        result["semantic"] = missed_paraphrases(predictions, find_encoder(plan.semantic), rules)
+        trigrams = plan.semantic == "trigrams"
+        encode = character_trigrams if trigrams else need_encoder(plan.semantic).questions
+        result["semantic"] = missed_paraphrases(predictions, encode, rules)
     return result, [msgspec.to_builtins(score) for score in scores]
 
 
 def find_reader(name: str) -> Reader:
-    """`module:function` of the user's own, or a question-answering model by name or folder."""
-    if ":" in name:
-        return as_reader(load_function(name))
-    from whichone.papers.ambigdocs.further_measures import SpanReader
+    """`module:function` of the user's own, or a question-answering model by name or folder.
 
-    return SpanReader(name)
-
-
-def find_encoder(name: str) -> Encoder:
-    """`trigrams`, or a sentence-transformers model by name or folder."""
-    if name == "trigrams":
-        return CharacterTrigrams()
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError:
-        raise missing_extra("sentence-transformers", "dense") from None
-    model: Any = SentenceTransformer(name)
-    return model
+    The paper's is roberta-base-squad2, with windows of 384 tokens and the threshold 0.
+    """
+    return as_reader(load_function(name)) if ":" in name else Extractive(name)

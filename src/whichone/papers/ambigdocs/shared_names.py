@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,11 +40,6 @@ def usable_name(name: str) -> bool:
     return bool(name) and (name[0].isalpha() or (name[0].isdigit() and any(c.isalpha() for c in name)))
 
 
-def surface_of(title: str) -> str:
-    """The name that a disambiguation page is about."""
-    return title.removesuffix(_SUFFIX).strip()
-
-
 def line_starts(paragraphs: Sequence[str]) -> dict[int, int]:
     """For every line before "See also": where its text begins, after the mark of a list item."""
     starts: dict[int, int] = {}
@@ -58,16 +54,6 @@ def line_starts(paragraphs: Sequence[str]) -> dict[int, int]:
     return starts
 
 
-def disambiguation_tables(tables: Tables) -> tuple[Table, Table]:
-    """The disambiguation pages, and their links to articles about an entity."""
-    pages = tables.pages.filter(tables.pages.kind == "disambiguation")
-    pages = pages.select("page", "title", "paragraphs")
-    articles = _articles(tables).select(target_page="page")
-    links = tables.links.select("page", "paragraph", "start", "target_page")
-    links = links.semi_join(pages, "page").semi_join(articles, "target_page")
-    return pages, links
-
-
 def _articles(tables: Tables) -> Table:
     pages = tables.pages
     return pages.filter(pages.kind == "article", pages.entity.notnull())
@@ -79,19 +65,24 @@ def listed_names(tables: Tables) -> Iterator[SurfaceName]:
     A link is a bearer when its text begins a line before "See also". Where the page is called
     "X (disambiguation)", the plain page X is a bearer too, and the first.
     """
-    pages, links = disambiguation_tables(tables)
+    pages = tables.pages.filter(tables.pages.kind == "disambiguation").select("page", "title", "paragraphs")
+    articles = _articles(tables)
+    links = tables.links.select("page", "paragraph", "start", "target_page")
+    links = links.semi_join(pages, "page").semi_join(articles.select(target_page="page"), "target_page")
     places: dict[str, list[tuple[int, int, str]]] = {}
     for row in tables.rows(links):
         places.setdefault(row["page"], []).append((row["paragraph"], row["start"], row["target_page"]))
     wanted = pages.filter(pages.title.endswith(_SUFFIX))
     plain_titles = wanted.select(title=wanted.title.replace(_SUFFIX, ""))
-    articles = _articles(tables)
     plain = {
         row["title"]: row["page"]
         for row in tables.rows(articles.semi_join(plain_titles, "title").select("title", "page"))
     }
-    for page, title, starts in _lines(tables, pages):
-        name = surface_of(title)
+    found = tables.engine.mapped(pages, _find_lines, _LINES)  # texts are read where they are
+    for row in itertools.chain.from_iterable(batch.to_pylist() for batch in found):
+        page, title = row["page"], row["title"]
+        starts = dict(zip(row["lines"], row["starts"], strict=True))
+        name = title.removesuffix(_SUFFIX).strip()
         bearers = [
             target
             for paragraph, start, target in sorted(places.get(page, ()))
@@ -112,14 +103,8 @@ _LINES = pa.schema(
 )
 
 
-def _lines(tables: Tables, pages: Table) -> Iterator[tuple[str, str, dict[int, int]]]:
-    """Every page with its `line_starts`; texts are read where they are."""
-    for batch in tables.engine.mapped(pages, _find_lines, _LINES):
-        for row in batch.to_pylist():
-            yield row["page"], row["title"], dict(zip(row["lines"], row["starts"], strict=True))
-
-
 def _find_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Every page with its `line_starts`."""
     for batch in batches:
         found = [line_starts(paragraphs or ()) for paragraphs in batch["paragraphs"].to_pylist()]
         lines = pa.array([list(starts) for starts in found], pa.list_(pa.int32()))
@@ -408,7 +393,7 @@ def _ranked(pages: Sequence[BearerPage]) -> tuple[Bearer, ...]:
 
 def split_names(names: Iterable[str], seed: int = 0) -> dict[str, str]:
     """The split of every name: 70 % train, 10 % dev, 20 % test, by a hash of seed and name."""
-    order = sorted(set(names), key=lambda name: (_hash(seed, name), name))
+    order = sorted(set(names), key=lambda name: (hashlib.sha256(f"{seed}\0{name}".encode()).digest(), name))
     splits: dict[str, str] = {}
     start, share = 0, 0.0
     for split, part in SHARES:
@@ -417,7 +402,3 @@ def split_names(names: Iterable[str], seed: int = 0) -> dict[str, str]:
         splits.update((name, split) for name in order[start:end])
         start = end
     return splits
-
-
-def _hash(seed: int, name: str) -> bytes:
-    return hashlib.sha256(f"{seed}\0{name}".encode()).digest()

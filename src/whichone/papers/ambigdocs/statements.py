@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -156,7 +155,6 @@ _RELATIVE = re.compile(
     re.I,
 )
 _FAMILY = frozenset({"P22", "P25", "P26", "P40", "P3373"})
-_CLAUSE = 6
 _OCCUPATION = "P106"
 _NAME_BEHIND = re.compile(r"\s+[A-Z]")  # "The physician Carl Weiss" says what somebody else was
 Method = Literal["rule", "none"]
@@ -243,6 +241,7 @@ class ByModel:
         return f"the passage entails the fact by the NLI model {Path(self.model).name}"
 
 
+@lru_cache(2)
 def entailment_by(method: str, language: str = "en") -> Entailment:
     """`rule`, `none`, or the folder or name of an NLI model; rules are there for English alone."""
     if method == "none" or (method == "rule" and language.partition("-")[0] != "en"):
@@ -262,19 +261,12 @@ def _patterns(prop: str, label: str | None) -> tuple[tuple[re.Pattern[str], ...]
     return _compiled(stems), (), ()
 
 
-_BEING = re.compile(r"\b(is|was|are|were)\b")
-_BEFORE_BEING = 14
-
-
 def _defines(sentence: str, title: str) -> re.Match[str] | None:
     """The verb of a sentence that says what its page's entity is: its name, then soon a form of "be"."""
     own = set(_WORD.findall(title.partition(" (")[0].casefold()))
-    being = _BEING.search(sentence)
-    if being is None:
-        return None
-    before = _WORD.findall(sentence[: being.start()].casefold())
-    defines = len(before) <= _BEFORE_BEING and (not own or not own.isdisjoint(before))
-    return being if defines else None
+    being = re.search(r"\b(is|was|are|were)\b", sentence)
+    before = _WORD.findall(sentence[: being.start()].casefold()) if being else []
+    return being if len(before) <= 14 and (not own or not own.isdisjoint(before)) else None
 
 
 def _compiled(texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:
@@ -296,7 +288,7 @@ def _stated(
         if near is None or near[0] > WITHIN or (rival is not None and rival[0] < near[0]):
             continue
         start = min(near[1], result.start())
-        before = " ".join(sentence[:start].split()[-_CLAUSE:])
+        before = " ".join(sentence[:start].split()[-6:])
         clause = f"{before} {sentence[start : result.end()]}"
         if _NEGATION.search(clause) or (prop not in _FAMILY and _RELATIVE.search(clause)):
             continue
@@ -540,7 +532,7 @@ class Look(msgspec.Struct, frozen=True):
         ]
         if not passages:
             return None
-        text = PagePassages(passages, _entailment(self.entailment, self.language))
+        text = PagePassages(passages, entailment_by(self.entailment, self.language))
         judged = not isinstance(text.entailment, Contained)
         found = page_statements(
             asked.bearer,
@@ -553,8 +545,3 @@ class Look(msgspec.Struct, frozen=True):
             past=page.page in self.ended or (judged and text.tells_an_end(asked.bearer)),
         )
         return msgspec.msgpack.encode(list(found))
-
-
-@functools.lru_cache(1)
-def _entailment(method: str, language: str) -> Entailment:
-    return entailment_by(method, language)

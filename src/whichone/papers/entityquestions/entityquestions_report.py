@@ -1,13 +1,14 @@
 """Tables and figures of the EntityQuestions paper."""
 
-import html
 import importlib.util
+import itertools
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.relations import published_relations
@@ -25,15 +26,13 @@ from whichone.measures.ranking_measures import (
 from whichone.measures.scores import Scores, distinctly_named, estimate, score_run, slice_scores, subset
 from whichone.papers.entityquestions.draw import BUCKETS, buckets_of
 from whichone.papers.entityquestions.entityquestions_files import TASK, best_possible
-from whichone.records import Passage, Query, page_of
+from whichone.records import Query, page_of
 from whichone.report.page import PALETTE, Cell, Figure, Section, Table, drawing, finish
 from whichone.runs.run import Run
 
 K = 20
 IN_TABLE_1 = ("P36", "P26", "P159", "P19", "P69", "P170", "P40")
-EXAMPLES = 3
-SHOWN = 3
-WORDS = 30
+Cells = Iterator[tuple[tuple[Cell, ...], str, Cell]]
 
 
 def question_of(relation: str) -> str:
@@ -47,25 +46,25 @@ def table_1(systems: Sequence[Scores], measure: str, simple: Container[str] = ("
 
     Relations are those of the benchmarks in `simple`.
     """
-    names = [s.system for s in systems]
-    all_cells: dict[str, dict[str, Cell]] = {}
-    for scores in systems:
-        for name, part in _datasets(scores):
-            related = subset(part, lambda query: bool(query.relation))
-            if related.queries:
-                macro = macro_average(related, measure)
-                all_cells.setdefault(f"{name}, macro average", {})[scores.system] = macro
-            row = f"{name}, micro average" if related.queries else name
-            all_cells.setdefault(row, {})[scores.system] = _micro(part, measure)
-        asked = subset(scores, lambda query: benchmark_of(query) in simple)
-        for where, estimates in slice_scores(asked, ["relation"]):
-            if where["relation"] in IN_TABLE_1:
-                all_cells.setdefault(question_of(where["relation"]), {})[scores.system] = estimates[measure]
-    return Table(
-        key="entityquestions-table-1",
-        title=f"Top-{K} retrieval accuracy (EntityQuestions, Table 1)",
-        columns=("questions", *names),
-        rows=[(row, *(cells.get(name) for name in names)) for row, cells in all_cells.items()],
+
+    def cells() -> Cells:
+        for scores in systems:
+            for name, part in _datasets(scores):
+                related = _related(part)
+                if related.queries:
+                    yield (f"{name}, macro average",), scores.system, macro_average(related, measure)
+                row = f"{name}, micro average" if related.queries else name
+                yield (row,), scores.system, _micro(part, measure)
+            asked = subset(scores, lambda query: benchmark_of(query) in simple)
+            for where, estimates in slice_scores(asked, ["relation"]):
+                if where["relation"] in IN_TABLE_1:
+                    yield (question_of(where["relation"]),), scores.system, estimates[measure]
+
+    return Table.of(
+        "entityquestions-table-1",
+        f"Top-{K} retrieval accuracy (EntityQuestions, Table 1)",
+        ("questions",),
+        cells(),
         note=f"Percent of questions with an answer in one of the first {K} passages (DPR's tokens). Macro: the "
         "mean over relations, as published; micro: over questions.",
     )
@@ -73,139 +72,131 @@ def table_1(systems: Sequence[Scores], measure: str, simple: Container[str] = ("
 
 def _datasets(scores: Scores) -> list[tuple[str, Scores]]:
     """The questions by benchmark and dataset, where they say which they are of."""
-    known = dict.fromkeys(_dataset(q) for q in scores.queries)
+
+    def dataset(query: Query) -> str:
+        named = (benchmark_of(query), str(query.attributes.get("dataset") or ""))
+        return ": ".join(filter(None, named))
+
+    known = dict.fromkeys(map(dataset, scores.queries))
     if set(known) <= {""}:
         return [("all questions", scores)]
-
-    def of(name: str) -> Callable[[Query], bool]:
-        return lambda query: _dataset(query) == name
-
-    return [(name or "other questions", subset(scores, of(name))) for name in known]
+    return [(name or "other questions", _where(scores, dataset, name)) for name in known]
 
 
-def _dataset(query: Query) -> str:
-    named = (benchmark_of(query), str(query.attributes.get("dataset") or ""))
-    return ": ".join(filter(None, named))
+def _where(scores: Scores, read: Callable[[Query], Any], value: Any) -> Scores:
+    return subset(scores, lambda query: read(query) == value)
 
 
 def macro_average(scores: Scores, measure: str) -> Cell:
     """The mean over relations of each relation's mean, as the paper averages."""
-    return _mean_of(estimates[measure].value for _, estimates in slice_scores(scores, ["relation"]))
+    return _mean_of(estimates[measure] for _, estimates in slice_scores(scores, ["relation"]))
 
 
-def _mean_of(values: Iterable[float | None]) -> Cell:
-    known = [value for value in values if value is not None]
+def _mean_of(estimates: Iterable[Estimate]) -> Cell:
+    known = [e.value for e in estimates if e.value is not None]
     return f"{100 * sum(known) / len(known):.1f}" if known else None
-
-
-def relation_table(systems: Sequence[Scores], measure: str, number: int, note: str) -> Table:
-    """Table 5 or 6: every relation, macro and micro, all names and those that are unique or shared."""
-    slices = _name_slices(systems[0].queries)
-    columns = [(s, names) for s in systems for names in slices]
-    cells: dict[str, dict[tuple[str, str], Cell]] = {}
-    for scores, names in columns:
-        part = _only(scores, names)
-        for where, estimates in slice_scores(part, ["relation"]) if part.queries else ():
-            if where["relation"]:
-                place = cells.setdefault(question_of(where["relation"]), {})
-                place[scores.system, names] = estimates[measure]
-    rows: list[Sequence[Cell]] = [
-        (row, *(cells[row].get((s.system, names)) for s, names in columns)) for row in sorted(cells)
-    ]
-    macro = [
-        _mean_of(e.value for row in cells.values() if isinstance(e := row.get(column), Estimate))
-        for column in ((s.system, names) for s, names in columns)
-    ]
-    micro = [_micro(_only(s, names), measure) for s, names in columns]
-    rows += [("macro average", *macro), ("micro average", *micro)]
-    return Table(
-        key=f"entityquestions-table-{number}",
-        title=f"Top-{K} accuracy by relation (EntityQuestions, Table {number})",
-        columns=("relation", *(_heading(s.system, names) for s, names in columns)),
-        rows=rows,
-        note=note,
-    )
-
-
-def _name_slices(queries: Sequence[Query]) -> list[str]:
-    shared = {q.attributes.get("shared_name") for q in queries}
-    return ["all", "unique", "shared"] if shared >= {True, False} else ["all"]
-
-
-def _heading(system: str, names: str) -> str:
-    return system if names == "all" else f"{system}, {names}"
-
-
-def _only(scores: Scores, names: str) -> Scores:
-    """The queries with relations, and only those with unique or with shared names."""
-    return subset(
-        scores,
-        lambda q: (
-            bool(q.relation) and names in ("all", "shared" if q.attributes.get("shared_name") else "unique")
-        ),
-    )
 
 
 def _micro(scores: Scores, measure: str) -> Cell:
     return slice_scores(scores)[0][1][measure] if scores.queries else None
 
 
+def _related(scores: Scores) -> Scores:
+    return subset(scores, lambda query: bool(query.relation))
+
+
+def _name_slices(scores: Scores) -> list[tuple[str, Scores]]:
+    """All queries; those with unique and those with shared names, where there are both."""
+    shared = {q.attributes.get("shared_name") for q in scores.queries}
+    if not shared >= {True, False}:
+        return [("", scores)]
+    of_kind = {
+        n: _where(scores, lambda q: bool(q.attributes.get("shared_name")), n == "shared")
+        for n in ("unique", "shared")
+    }
+    return [("", scores), *((f", {name}", part) for name, part in of_kind.items())]
+
+
+def relation_table(systems: Sequence[Scores], measure: str, number: int, note: str) -> Table:
+    """Table 5 or 6: every relation, macro and micro, all names and those that are unique or shared."""
+    columns = {f"{s.system}{n}": _related(part) for s in systems for n, part in _name_slices(s)}
+    by_relation = {
+        column: {question_of(where["relation"]): e[measure] for where, e in slice_scores(part, ["relation"])}
+        for column, part in columns.items()
+    }
+    relations = sorted({relation for found in by_relation.values() for relation in found})
+    cells: list[tuple[tuple[Cell, ...], str, Cell]]
+    cells = [((r,), column, found.get(r)) for r in relations for column, found in by_relation.items()]
+    cells += [(("macro average",), column, _mean_of(e.values())) for column, e in by_relation.items()]
+    cells += [(("micro average",), column, _micro(part, measure)) for column, part in columns.items()]
+    return Table.of(
+        f"entityquestions-table-{number}",
+        f"Top-{K} accuracy by relation (EntityQuestions, Table {number})",
+        ("relation",),
+        cells,
+        note=note,
+    )
+
+
 def luck_table(systems: Sequence[Scores]) -> Table:
     """How many of the hits were luck: the answer stood on a page that is not the right one."""
-    columns = [f"{m}@{k}" for k in (1, K) for m in ("answer_in_top", "right_page", "lucky_hit")]
-    by = ["shared_name"] if len(_name_slices(systems[0].queries)) > 1 else []
-    rows: list[Sequence[Cell]] = []
-    for scores in systems:
-        for where, estimates in slice_scores(scores, by):
-            names = {True: "shared", False: "unique", None: "all"}[where.get("shared_name")]
-            rows.append((scores.system, names, *(estimates[c] for c in columns)))
-    return Table(
-        key="lucky-hits",
-        title="Was it the right one?",
-        columns=("system", "names", *columns),
-        rows=rows,
+    measures = [f"{m}@{k}" for k in (1, K) for m in ("answer_in_top", "right_page", "lucky_hit")]
+    by = ["shared_name"] if len(_name_slices(systems[0])) > 1 else []
+    names = {True: "shared", False: "unique", None: "all"}
+    return Table.of(
+        "lucky-hits",
+        "Was it the right one?",
+        ("system", "names"),
+        (
+            ((scores.system, names[where.get("shared_name")]), measure, estimates[measure])
+            for scores in systems
+            for where, estimates in slice_scores(scores, by)
+            for measure in measures
+        ),
         note="answer_in_top: an answer in the first k passages; right_page: in one that is of a gold page; "
         "lucky_hit: the share of the hits with no such passage of a gold page.",
     )
 
 
-def resolvable_table(systems: Sequence[Scores]) -> Table | None:
+def resolvable_table(systems: Sequence[Scores]) -> Table:
     """What is reached on questions that can be resolved, and the best that any retriever could."""
-    if not any("resolvable" in q.attributes for q in systems[0].queries):
-        return None
-    columns = ("acc@1", "best_possible@1", "acc@5", "best_possible@5", "confused@20")
-    rows: list[Sequence[Cell]] = [
-        (scores.system, str(where["resolvable"]), *(estimates[c] for c in columns))
-        for scores in systems
-        for where, estimates in slice_scores(scores, ["resolvable"])
-    ]
-    return Table(
-        key="resolvable",
-        title="Could anyone have known?",
-        columns=("system", "resolvable", *columns),
-        rows=rows,
+    measures = ("acc@1", "best_possible@1", "acc@5", "best_possible@5", "confused@20")
+    return Table.of(
+        "resolvable",
+        "Could anyone have known?",
+        ("system", "resolvable"),
+        (
+            ((scores.system, str(where["resolvable"])), measure, estimates[measure])
+            for scores in systems
+            for where, estimates in slice_scores(scores, ["resolvable"])
+            for measure in measures
+        ),
         note="no: another bearer of the name has the relation too, so a retriever can only guess; unknown: "
         "none is known to have it, but one may; best_possible counts what is unknown as knowable.",
     )
 
 
 def table_7(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) -> Table:
-    """Questions a system misses, with the gold page's passage and what came instead."""
+    """The first questions that a system misses, with the gold page's passage and what came instead."""
     rows: list[Sequence[Cell]] = []
     titles = benchmark.page_titles
     for run, scores in zip(runs, systems, strict=True):
         hits = zip(scores.queries, scores.values[f"answer_in_top@{K}"], strict=True)
         lacking = (q for q, hit in hits if hit == 0 and any(page in titles for page in q.gold_pages()))
-        missed = list(islice(lacking, EXAMPLES))
-        ranked = _first_passages(run, {q.id for q in missed})
+        missed = list(itertools.islice(lacking, 3))
+        ranked: dict[str, list[str]] = {}
+        found = run.rows_of(sorted(q.id for q in missed), 3)
+        for row in found.sort_by([("question", "ascending"), ("rank", "ascending")]).to_pylist():
+            ranked.setdefault(row["question"], []).append(row["passage"])
         for query in missed:
             gold = min(page for page in query.gold_pages() if page in titles)
             shown = [("gold", f"{gold}#0"), *enumerate(ranked.get(query.id, ()), 1)]
             texts = benchmark.corpus.get([passage for _, passage in shown])
-            rows += [
-                (scores.system, query.input, str(rank), titles.get(page_of(p), p), _opening(texts, p))
-                for rank, p in shown
-            ]
+            for rank, passage in shown:
+                words = texts[passage].text.split() if passage in texts else []
+                opening = " ".join(words[:30]) + (" ..." if len(words) > 30 else "")
+                page = titles.get(page_of(passage), passage)
+                rows.append((scores.system, query.input, str(rank), page, opening))
     return Table(
         key="entityquestions-table-7",
         title="What was retrieved instead (EntityQuestions, Table 7)",
@@ -215,22 +206,6 @@ def table_7(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark
     )
 
 
-def _first_passages(run: Run, questions: set[str]) -> dict[str, list[str]]:
-    passages: dict[str, list[str]] = {}
-    table = run.rows_of(sorted(questions), SHOWN)
-    for row in table.sort_by([("question", "ascending"), ("rank", "ascending")]).to_pylist():
-        passages.setdefault(row["question"], []).append(row["passage"])
-    return passages
-
-
-def _opening(texts: Mapping[str, Passage], passage: str) -> str:
-    words = texts[passage].text.split() if passage in texts else []
-    return " ".join(words[:WORDS]) + (" ..." if len(words) > WORDS else "")
-
-
-LEAST_QUERIES = 100
-MOST_RELATIONS = 4
-FREQUENCIES = ("frequency", "popularity", "s_pop")
 Kind = tuple[str, Callable[[Query], bool]]
 
 
@@ -247,7 +222,7 @@ def bucket_places(queries: Sequence[Query]) -> dict[str, dict[str, int]]:
     places = {}
     for relation, members in by_relation.items():
         own = {q.id: place for q in members if (place := _bucket(q)) is not None}
-        if own or len(members) >= LEAST_QUERIES:
+        if own or len(members) >= 100:  # fewer make no buckets
             places[relation] = own or buckets_of({q.id: _frequency(q) for q in members})
     return places
 
@@ -258,7 +233,7 @@ def _bucket(query: Query) -> int | None:
 
 
 def _frequency(query: Query) -> float | None:
-    for name in FREQUENCIES:
+    for name in ("frequency", "popularity", "s_pop"):
         value = query.attributes.get(name)
         if isinstance(value, int | float) and value >= 0:
             return float(value)
@@ -299,7 +274,7 @@ def figure_1(systems: Sequence[Scores], measure: Measure) -> Figure | None:
     """A panel a relation, a colour a system, a line style a kind of entities; rare ones to the right."""
     queries = systems[0].queries
     places = bucket_places(queries)
-    relations = sorted(places, key=lambda r: (-len(places[r]), r))[:MOST_RELATIONS]
+    relations = sorted(places, key=lambda r: (-len(places[r]), r))[:4]
     if not relations:
         return None
     curves = [
@@ -351,12 +326,9 @@ def _draw(axis: Any, values: Sequence[Estimate | None], colour: str, style: str,
     )
 
 
-_TUNED = re.compile(r"^(?P<name>.+?)\s*\[(?P<relation>[^\[\]]+)\](?P<marks>.*)$")
-
-
 def tuned_on(system: str) -> tuple[str, str] | None:
     """The name and the relation of a system that is called `name [relation]`."""
-    result = _TUNED.match(system)
+    result = re.match(r"^(?P<name>.+?)\s*\[(?P<relation>[^\[\]]+)\](?P<marks>.*)$", system)
     return (result["name"] + result["marks"], result["relation"]) if result else None
 
 
@@ -369,17 +341,18 @@ def tuned_relations(systems: Sequence[Scores]) -> list[str]:
 
 def table_2(systems: Sequence[Scores], measure: str, relations: Sequence[str]) -> Table:
     """Each relation by the systems that were tuned on it, and by those that were tuned on none."""
-    cells: dict[str, dict[str, Cell]] = {}
-    for scores in systems:
-        name, own = tuned_on(scores.system) or (scores.system, None)
-        for relation in relations:
-            if own in (None, relation):
-                cells.setdefault(name, {})[relation] = _on_relation(scores, measure, relation)
-    return Table(
-        key="entityquestions-table-2",
-        title=f"Top-{K} accuracy after fine-tuning on one relation (EntityQuestions, Table 2)",
-        columns=("system", *map(question_of, relations)),
-        rows=[(name, *(row.get(r) for r in relations)) for name, row in cells.items()],
+    named = [(scores, *(tuned_on(scores.system) or (scores.system, None))) for scores in systems]
+    return Table.of(
+        "entityquestions-table-2",
+        f"Top-{K} accuracy after fine-tuning on one relation (EntityQuestions, Table 2)",
+        ("system",),
+        (
+            ((name,), question_of(relation), _on_relation(scores, measure, relation))
+            for scores, name, own in named
+            for relation in relations
+            if own in (None, relation)
+        ),
+        [*map(question_of, relations)],
         note="A system called `name [relation]` was fine-tuned on that relation and is shown in its column.",
     )
 
@@ -390,45 +363,31 @@ def table_3(systems: Sequence[Scores], measure: str, relations: Sequence[str]) -
     Those whose questions have no relation are the other benchmarks.
     """
     everywhere = dict.fromkeys(benchmark_of(q) for s in systems for q in s.queries)
-    related = {benchmark_of(q) for s in systems for q in s.queries if q.relation}
-    others = [name for name in everywhere if name not in related]
-    rows: list[Sequence[Cell]] = []
-    for relation in relations:
-        for scores in systems:
-            name, own = tuned_on(scores.system) or (scores.system, None)
+    with_relations = {benchmark_of(q) for s in systems for q in s.queries if q.relation}
+    others = [name for name in everywhere if name not in with_relations]
+    named = [(scores, *(tuned_on(scores.system) or (scores.system, None))) for scores in systems]
+
+    def cells() -> Cells:
+        for relation, (scores, name, own) in itertools.product(relations, named):
             if own not in (None, relation):
                 continue
-            asked = subset(scores, lambda query: bool(query.relation))
-            rows.append(
-                (
-                    question_of(relation),
-                    name,
-                    *(_micro(of_benchmark(scores, other), measure) for other in others),
-                    _on_relation(asked, measure, relation),
-                    macro_average(asked, measure),
-                )
-            )
-    return Table(
-        key="entityquestions-table-3",
-        title=f"Top-{K} accuracy on one relation, on all, and elsewhere (EntityQuestions, Table 3)",
-        columns=("relation", "system", *others, "Rel", "EntityQ."),
-        rows=rows,
+            row, asked = (question_of(relation), name), _related(scores)
+            for other in others:
+                yield row, other, _micro(_where(scores, benchmark_of, other), measure)
+            yield row, "Rel", _on_relation(asked, measure, relation)
+            yield row, "EntityQ.", macro_average(asked, measure)
+
+    return Table.of(
+        "entityquestions-table-3",
+        f"Top-{K} accuracy on one relation, on all, and elsewhere (EntityQuestions, Table 3)",
+        ("relation", "system"),
+        cells(),
         note="Rel: the relation of the row; EntityQ.: the mean over all relations.",
     )
 
 
-def of_benchmark(scores: Scores, name: str) -> Scores:
-    return subset(scores, lambda query: benchmark_of(query) == name)
-
-
 def _on_relation(scores: Scores, measure: str, relation: str) -> Cell:
-    return _micro(subset(scores, lambda query: query.relation == relation), measure)
-
-
-TASKS = {"EntityQuestions", "PopQA"}
-
-
-NO_QUESTIONS = {"act", "el", "fc", "sf"}  # Tasks of other benchmarks whose inputs are not questions
+    return _micro(_where(scores, attrgetter("relation"), relation), measure)
 
 
 def applying(benchmark: Benchmark) -> set[str]:
@@ -436,18 +395,8 @@ def applying(benchmark: Benchmark) -> set[str]:
     return {
         benchmark_of(q)
         for q in benchmark.queries
-        if q.answers() and (q.task in TASKS or "shared_name" in q.attributes)
+        if q.answers() and (q.task in (TASK, "PopQA") or "shared_name" in q.attributes)
     }
-
-
-def _asked(query: Query) -> bool:
-    return query.task not in NO_QUESTIONS
-
-
-def measures() -> list[Measure]:
-    measures = [answer_in_top(K), substring_in_top(K), accuracy(1), accuracy(5), confused(K)]
-    measures += [answer_in_top(1), right_page(1), right_page(K), lucky_hit(1), lucky_hit(K)]
-    return [*measures, best_possible(1), best_possible(5)]
 
 
 def entityquestions_section(
@@ -457,55 +406,37 @@ def entityquestions_section(
     simple = applying(benchmark)
     if not simple:
         return None
-    systems = distinctly_named(
-        [score_run(run, benchmark, measures()) for run in runs], [run.path for run in runs]
-    )
-    asked = [subset(s, _asked) if simple != {""} else s for s in systems]
-    tables = [table_1(asked, f"answer_in_top@{K}", simple)]
+    measures = [answer_in_top(K), substring_in_top(K), accuracy(1), accuracy(5), confused(K)]
+    measures += [answer_in_top(1), right_page(1), right_page(K), lucky_hit(1), lucky_hit(K)]
+    measures += [best_possible(1), best_possible(5)]
+    scored = [score_run(run, benchmark, measures) for run in runs]
+    systems = distinctly_named(scored, [run.path for run in runs])
+    hit, other_inputs = f"answer_in_top@{K}", {"act", "el", "fc", "sf"}  # whose inputs are not questions
+    asked = [subset(s, lambda q: q.task not in other_inputs) for s in systems] if simple != {""} else systems
+    tables = [table_1(asked, hit, simple)]
     if relations := tuned_relations(asked):
-        tables += [
-            table_2(asked, f"answer_in_top@{K}", relations),
-            table_3(asked, f"answer_in_top@{K}", relations),
-        ]
+        tables += [table_2(asked, hit, relations), table_3(asked, hit, relations)]
     systems = [subset(s, lambda q: benchmark_of(q) in simple) for s in systems]
     if any(q.relation for q in benchmark.queries):
-        tables += [
-            relation_table(
-                systems,
-                f"answer_in_top@{K}",
-                5,
-                f"Percent of questions with an answer in one of the first {K} passages (DPR's tokens).",
-            ),
-            relation_table(
-                systems,
-                f"substring_in_top@{K}",
-                6,
-                f"The same with the answer as a verbatim substring of one of the first {K} passages, as the "
-                "paper compares BM25 with REALM.",
-            ),
-        ]
+        percent = f"Percent of questions with an answer in one of the first {K} passages (DPR's tokens)."
+        verbatim = (
+            f"The same with the answer as a verbatim substring of one of the first {K} passages, as the "
+            "paper compares BM25 with REALM."
+        )
+        tables.append(relation_table(systems, hit, 5, percent))
+        tables.append(relation_table(systems, f"substring_in_top@{K}", 6, verbatim))
     tables.append(luck_table(systems))
-    known = resolvable_table(systems)
-    tables += [known] if known is not None else []
+    if any("resolvable" in q.attributes for q in systems[0].queries):
+        tables.append(resolvable_table(systems))
     tables += [] if redact else [table_7(runs, systems, benchmark)]
-    drawn = None
-    if importlib.util.find_spec("matplotlib") is not None:
-        drawn = figure_1(systems, answer_in_top(K))
+    drawn = figure_1(systems, answer_in_top(K)) if importlib.util.find_spec("matplotlib") else None
     leads = all(query.task == TASK for query in benchmark.queries)
-    return Section(
-        "Simple questions (EntityQuestions)",
-        tables,
-        [drawn] if drawn else [],
-        html=_headline(asked) if leads else "",
-        leads=leads,
-    )
-
-
-def _headline(systems: Sequence[Scores]) -> str:
-    """The paper's figure in a sentence, best system first."""
-    measure = f"answer_in_top@{K}"
-    values = {s.system: float(str(macro_average(s, measure) or 0.0)) for s in systems}
-    ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
-    said = ", ".join(f"{system} {value:.1f}" for system, value in ordered)
-    sentence = f"Top-{K} retrieval accuracy (percent, the mean over relations): {said}."
-    return f'<p class="verdict">{html.escape(sentence)}</p>'
+    headline = ""
+    if leads:  # the paper's figure in a sentence, best system first
+        values = {s.system: float(str(macro_average(s, hit) or 0.0)) for s in asked}
+        ordered = sorted(values.items(), key=lambda item: (-item[1], item[0]))
+        listed = ", ".join(f"{system} {value:.1f}" for system, value in ordered)
+        sentence = f"Top-{K} retrieval accuracy (percent, the mean over relations): {listed}."
+        headline = Markup('<p class="verdict">{}</p>').format(sentence)
+    figures = [drawn] if drawn else []
+    return Section("Simple questions (EntityQuestions)", tables, figures, html=headline, leads=leads)

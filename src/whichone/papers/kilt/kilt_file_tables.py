@@ -1,6 +1,6 @@
 """The KILT paper's tables over folders of prediction files, and tasks mapped in one go with its Figure 5."""
 
-import html
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -25,10 +25,9 @@ from whichone.papers.kilt.kilt_record import (
 from whichone.papers.kilt.kilt_scoring import PARTS, KiltSettings, Part
 from whichone.papers.kilt.map_task import BINS, MappingAccount, MapPlan, map_original, map_task
 from whichone.progress import talk
-from whichone.report.page import PALETTE, Cell, Figure, Page, Section, Table, drawing, finish
+from whichone.report.page import PALETTE, Cell, Figure, Page, Section, Table, drawing, finish, render
 
 DEPTHS = (1, 5)
-DESCRIPTION = "system.toml"
 
 
 class System(msgspec.Struct, frozen=True):
@@ -58,9 +57,8 @@ def open_system(folder: str | Path) -> System:
     path = Path(folder)
     if not path.is_dir():
         raise Missing("no such folder of predictions", where=str(path))
-    described: dict[str, str] = {}
-    if (path / DESCRIPTION).exists():
-        described = read_toml(path / DESCRIPTION, dict)
+    file = path / "system.toml"
+    described: dict[str, str] = read_toml(file, dict) if file.exists() else {}
     known = {f: str(described[f]) for f in ("kind", "parameters", "index") if f in described}
     return System(str(described.get("name", path.resolve().name)), path, **known)
 
@@ -197,9 +195,6 @@ def bleu_figure(accounts: Sequence[MappingAccount]) -> Figure:
         return finish(figure, "bleu", "BLEU of mapped evidence (KILT, Figure 5)")
 
 
-DOCUMENTS = 5
-
-
 class LinkedMention(msgspec.Struct, frozen=True):
     """A marked mention: its words, the page it means, and the page that was predicted."""
 
@@ -246,39 +241,33 @@ def documents(gold: str | Path, guess: str | Path) -> Iterator[LinkedDocument]:
         yield LinkedDocument(name, text, [mention for _, mention in listed])
 
 
-def mentions_section(scored: Sequence[Scored], most: int = DOCUMENTS) -> Section | None:
+def mentions_section(scored: Sequence[Scored], most: int = 5) -> Section | None:
     """The first documents of each entity-linking dataset, system by system."""
-    parts = []
-    for score in scored:
-        if score.dataset.task != "el" or score.dataset.metric not in score.values:
-            continue
-        for number, document in enumerate(documents(score.gold, score.guess)):
-            if number == most:
-                break
-            where = f"{score.system.name}, {score.dataset.title}, {score.split}"
-            right = sum(mention.right for mention in document.mentions)
-            rows = "".join(
-                f"<tr><td>{'✓' if m.right else '✗'}</td><td>{html.escape(m.mention)}</td>"
-                f"<td>{html.escape(m.guess) or '–'}</td>"
-                f"<td>{'' if m.right else html.escape(m.gold)}</td></tr>"
-                for m in document.mentions
-            )
-            head = "".join(f"<th scope=col>{c}</th>" for c in ("", "mention", "prediction", "gold"))
-            parts.append(
-                f"<details><summary>{html.escape(document.name)} ({html.escape(where)}): "
-                f"{right} of {len(document.mentions)}</summary>"
-                f"<p>{html.escape(document.text)}</p>"
-                f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
-                "</details>"
-            )
-    if not parts:
+    shown = [
+        {"where": f"{score.system.name}, {score.dataset.title}, {score.split}", "name": document.name,
+         "text": document.text, "mentions": document.mentions}
+        for score in scored
+        if score.dataset.task == "el" and score.dataset.metric in score.values
+        for document in itertools.islice(documents(score.gold, score.guess), most)
+    ]  # fmt: skip
+    if not shown:
         return None
-    return Section("All mentions of a document (KILT, Figure 4)", html="".join(parts))
+    drawn = render("mentions.html", __package__, documents=shown)
+    return Section("All mentions of a document (KILT, Figure 4)", html=drawn)
 
 
-SHORT = {"accuracy": "Accuracy", "em": "EM", "f1": "F1", "rougel": "Rouge-L"}
-KILT_SHORT = {"accuracy": "KILT-AC", "em": "KILT-EM", "f1": "KILT-F1", "rougel": "KILT-RL"}
-ONE_METRIC = ("fc", "el")  # Tasks whose tables in the paper's appendix give accuracy alone
+SHORT = {
+    "accuracy": "Accuracy",
+    "em": "EM",
+    "f1": "F1",
+    "rougel": "Rouge-L",
+    "Rprec": "R-Precision",
+    "KILT-accuracy": "KILT-AC",
+    "KILT-em": "KILT-EM",
+    "KILT-f1": "KILT-F1",
+    "KILT-rougel": "KILT-RL",
+    "recall@5": "Recall@5",
+}
 NO_GOLD = "no gold"
 NOTE = (
     f"Percent, with {interval_note('gold page')}. A dash: not predicted. {NO_GOLD.capitalize()}: the "
@@ -323,26 +312,18 @@ def system_table(systems: Sequence[System]) -> Table:
 def overview_tables(scored: Sequence[Scored], split: str) -> list[Table]:
     """Tables 3, 4 and 5: a row a system, a column a dataset."""
     used = [d for d in datasets().values() if any(s.dataset is d for s in scored)]
-    names = list(dict.fromkeys(s.system.name for s in scored))
     tables = []
     for number, title, metric in (
         (3, "Downstream performance", lambda d: d.metric),
         (4, "Page-level R-precision", lambda d: "Rprec"),
         (5, "KILT scores", lambda d: f"KILT-{d.metric}"),
     ):
-        cells = {(s.system.name, s.dataset.name): _cell(s, metric(s.dataset)) for s in scored}
-        rows: list[Sequence[Cell]] = [(name, *(cells.get((name, d.name)) for d in used)) for name in names]
-        heads = [d.label if number == 4 else f"{d.label} ({_short(metric(d))})" for d in used]
-        if any(cell is not None for row in rows for cell in row[1:]):
-            tables.append(
-                Table(
-                    key=f"kilt-{number}-{split}",
-                    title=f"{title}, {split} (KILT, Table {number})",
-                    columns=("system", *heads),
-                    rows=rows,
-                    note=NOTE,
-                )
-            )
+        heads = {d.name: d.label if number == 4 else f"{d.label} ({SHORT[metric(d)]})" for d in used}
+        cells = [((s.system.name,), heads[s.dataset.name], _cell(s, metric(s.dataset))) for s in scored]
+        if any(cell is not None for _, _, cell in cells):
+            name = f"{title}, {split} (KILT, Table {number})"
+            head = ("system",)
+            tables.append(Table.of(f"kilt-{number}-{split}", name, head, cells, [*heads.values()], note=NOTE))
     return tables
 
 
@@ -352,29 +333,22 @@ def _cell(scored: Scored, name: str) -> Cell:
     return NO_GOLD if value is not None and not value.n else value
 
 
-def _short(metric: str) -> str:
-    return KILT_SHORT.get(metric.removeprefix("KILT-"), "") if "KILT" in metric else SHORT[metric]
-
-
 def dataset_table(dataset: Dataset, scored: Sequence[Scored]) -> Table:
     """One of Tables 7 to 17: every system on one dataset, dev and test."""
     metrics = [dataset.metric]
-    if dataset.task not in ONE_METRIC:
+    if dataset.task not in ("fc", "el"):  # whose tables in the paper's appendix give accuracy alone
         metrics = list(dict.fromkeys(["rougel", "f1"] if dataset.name == "wow" else [*metrics, "f1"]))
     wanted = ["Rprec", "recall@5", *metrics, *(f"KILT-{m}" for m in metrics)]
-    heads = ["R-Precision", "Recall@5", *(SHORT[m] for m in metrics)]
-    heads += [KILT_SHORT[m] for m in metrics]
-    rows: list[Sequence[Cell]] = [
-        (s.split, s.system.name, *(_cell(s, name) for name in wanted))
-        for split in reversed(SPLITS)
-        for s in scored
-        if s.dataset is dataset and s.split == split
-    ]
     number = 7 + list(datasets()).index(dataset.name)
     return Table(
         key=f"kilt-{number}-{dataset.name}",
         title=f"{dataset.title} (KILT, Table {number})",
-        columns=("split", "system", *heads),
-        rows=rows,
+        columns=("split", "system", *(SHORT[name] for name in wanted)),
+        rows=[
+            (s.split, s.system.name, *(_cell(s, name) for name in wanted))
+            for split in reversed(SPLITS)
+            for s in scored
+            if s.dataset is dataset and s.split == split
+        ],
         note=NOTE,
     )

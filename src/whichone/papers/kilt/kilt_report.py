@@ -15,10 +15,10 @@ from whichone.files.arrow_records import Seen, blocks
 from whichone.measures.comparison import check_comparable
 from whichone.measures.intervals import cluster_note
 from whichone.measures.measure import parse_measure, parse_measures
-from whichone.measures.scores import Scores, estimate, groups_of, score_answers, score_run, slice_scores
+from whichone.measures.scores import estimate, groups_of, score_answers, score_run, slice_scores
 from whichone.papers.kilt.kilt_record import KEPT, datasets
 from whichone.records import Query
-from whichone.report.name_set_tables import TASKS as NAME_SET_TABLES_TASKS
+from whichone.report.name_set_tables import TASKS as TASK_WORDS
 from whichone.report.name_set_tables import PaperStatistics
 from whichone.report.page import PALETTE, Cell, Figure, Section, Table, drawing, finish
 from whichone.runs.run import Answers, Run
@@ -183,19 +183,16 @@ def kilt_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
 
 def retrieval_table(runs: Sequence[Run], benchmark: Benchmark) -> Table:
     """KILT's Table 4: page-level R-precision."""
-    measures = parse_measures(["rprec"])
-    systems = [score_run(run, benchmark, measures) for run in runs]
+    (measure,) = parse_measures(["rprec"])
+    systems = [score_run(run, benchmark, [measure]) for run in runs]
     if len(systems) > 1:
         check_comparable(systems)
     groups = _datasets(benchmark)
-    rows: list[Sequence[Cell]] = [
-        (s.system, *(estimate(s, measures[0], m) for m in groups.values())) for s in systems
-    ]
-    return Table(
-        key="kilt-retrieval",
-        title="Page-level R-precision (KILT, Table 4)",
-        columns=("system", *groups),
-        rows=rows,
+    return Table.of(
+        "kilt-retrieval",
+        "Page-level R-precision (KILT, Table 4)",
+        ("system",),
+        (((s.system,), name, estimate(s, measure, rows)) for s in systems for name, rows in groups.items()),
         note="Of the best evidence set with R pages, the share among the first R pages.",
     )
 
@@ -211,7 +208,7 @@ def _datasets(benchmark: Benchmark) -> dict[str, npt.NDArray[np.int64]]:
     """Queries by dataset, else by task."""
 
     def name(query: Query) -> str:
-        named = str(query.attributes.get("dataset") or NAME_SET_TABLES_TASKS.get(query.task, query.task))
+        named = str(query.attributes.get("dataset") or TASK_WORDS.get(query.task, query.task))
         return ": ".join(filter(None, (benchmark_of(query), named)))
 
     return {str(key): rows for (key,), rows in groups_of(benchmark.queries, [name])}
@@ -225,21 +222,18 @@ def _by_dataset(
     names = sorted({_measure(query, gated) for query in benchmark.queries})
     systems = [score_answers(given, benchmark, parse_measures(names)) for given in answers]
     groups = _datasets(benchmark)
-    heads = {name: _measure(benchmark.queries[int(members[0])], gated) for name, members in groups.items()}
-    rows: list[Sequence[Cell]] = [
-        (s.marked, *(estimate(s, parse_measure(heads[name]), members) for name, members in groups.items()))
-        for s in systems
-    ]
-    return Table(
-        key=key,
-        title=title,
-        columns=("system", *(f"{name} ({measure})" for name, measure in heads.items())),
-        rows=rows,
+    heads = {name: _measure(benchmark.queries[int(rows[0])], gated) for name, rows in groups.items()}
+    return Table.of(
+        key,
+        title,
+        ("system",),
+        (
+            ((s.marked,), f"{name} ({heads[name]})", estimate(s, parse_measure(heads[name]), rows))
+            for s in systems
+            for name, rows in groups.items()
+        ),
         note=f"{note} {cluster_note(benchmark.queries)}.",
     )
-
-
-NAMES = {True: "shared", False: "unique", None: "no gold page"}
 
 
 def namesake_section(runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False) -> Section | None:
@@ -249,30 +243,28 @@ def namesake_section(runs: Sequence[Run], benchmark: Benchmark, *, redact: bool 
         return None
     measures = parse_measures(["rprec"])
     systems = [score_run(run, benchmark, measures) for run in runs]
-    tables = [_table(systems, "shared_name", "names", "Unique and shared names")]
-    if "popularity_bin" in known:
-        tables.append(_table(systems, "popularity_bin", "page views", "Popularity"))
-    return Section("R-precision where names are shared", tables)
-
-
-def _table(systems: Sequence[Scores], column: str, head: str, title: str) -> Table:
-    rows: list[Sequence[Cell]] = []
     labels = {name: dataset.label for name, dataset in datasets().items()}
-    for scores in systems:
-        for where, estimates in slice_scores(scores, ["dataset", column]):
-            dataset = str(where["dataset"])
-            value = where[column]
-            label = NAMES[value] if column == "shared_name" else str(value or "no gold page")
-            estimate = estimates["rprec"]
-            row = (labels.get(dataset, dataset), label, scores.system, estimate, estimate.n)
-            rows.append(row)
-    return Table(
-        key=f"kilt-{column.replace('_', '-')}",
-        title=f"R-precision: {title.lower()} (KILT, Table 4 split)",
-        columns=("dataset", head, "system", "R-precision", "queries"),
-        rows=sorted(rows, key=lambda row: (str(row[0]), str(row[1]))),
-        note="A name is shared when another entity with a page has it as its label, alias or title.",
-    )
+    words = {True: "shared", False: "unique", None: "no gold page"}
+
+    def table(column: str, head: str, title: str) -> Table:
+        rows: list[Sequence[Cell]] = [
+            (labels.get(dataset := str(where["dataset"]), dataset),
+             words.get(where[column], str(where[column] or words[None])), scores.system, found["rprec"], found["rprec"].n)
+            for scores in systems
+            for where, found in slice_scores(scores, ["dataset", column])
+        ]  # fmt: skip
+        return Table(
+            key=f"kilt-{column.replace('_', '-')}",
+            title=f"R-precision: {title} (KILT, Table 4 split)",
+            columns=("dataset", head, "system", "R-precision", "queries"),
+            rows=sorted(rows, key=lambda row: (str(row[0]), str(row[1]))),
+            note="A name is shared when another entity with a page has it as its label, alias or title.",
+        )
+
+    tables = [table("shared_name", "names", "unique and shared names")]
+    if "popularity_bin" in known:
+        tables.append(table("popularity_bin", "page views", "popularity"))
+    return Section("R-precision where names are shared", tables)
 
 
 def kilt_statistics(benchmark: Benchmark) -> PaperStatistics | None:
@@ -309,19 +301,6 @@ def datasets_per_page_figure(benchmark: Benchmark) -> Figure:
         return finish(figure, "datasets-per-page", "Pages and datasets (KILT, Figure 2)", note)
 
 
-TASKS = {
-    "fc": "Fact Checking",
-    "el": "Entity Linking",
-    "sf": "Slot Filling",
-    "qa": "Open Domain QA",
-    "dialogue": "Dialogue",
-}
-INPUTS = {"fc": "Claim", "el": "Text Chunk", "sf": "Structured", "qa": "Question"}
-OUTPUTS = {"fc": "Classification", "el": "Entity", "sf": "Entity", "qa": "Extractive"}
-ABSTRACTIVE = {"hotpotqa": "Short Abstractive", "eli5": "Long Abstractive"}
-_SHOWN = 200
-
-
 def runs_section(runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False) -> Section | None:
     """None for a benchmark that is not of KILT's kind."""
     if not is_kilt(benchmark.queries):
@@ -337,18 +316,24 @@ def runs_section(runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = Fa
 def datasets_table(benchmark: Benchmark) -> Table:
     """Table 1, of the datasets that are asked."""
     asked = {str(query.attributes.get("dataset", "")) for query in benchmark.queries}
-    rows: list[Sequence[Cell]] = []
-    for name, known in datasets().items():
-        if name in asked:
-            task = TASKS.get(known.task, "Dialogue")
-            given = INPUTS.get(known.task, "Conversation")
-            wanted = ABSTRACTIVE.get(name, OUTPUTS.get(known.task, "Long Abstractive"))
-            rows.append((known.label, known.title, known.citation, task, given, wanted))
+    forms = {  # task, input and output
+        "fc": ("Fact Checking", "Claim", "Classification"),
+        "el": ("Entity Linking", "Text Chunk", "Entity"),
+        "sf": ("Slot Filling", "Structured", "Entity"),
+        "qa": ("Open Domain QA", "Question", "Extractive"),
+        "hotpotqa": ("Open Domain QA", "Question", "Short Abstractive"),
+        "eli5": ("Open Domain QA", "Question", "Long Abstractive"),
+        "dialogue": ("Dialogue", "Conversation", "Long Abstractive"),
+    }
     return Table(
         key="kilt-datasets",
         title="Datasets and tasks (KILT, Table 1)",
         columns=("label", "dataset", "reference", "task", "input", "output"),
-        rows=rows,
+        rows=[
+            (known.label, known.title, known.citation, *forms.get(name, forms[known.task]))
+            for name, known in datasets().items()
+            if name in asked
+        ],
         note="Of the eleven datasets, those in this benchmark.",
     )
 
@@ -370,7 +355,7 @@ def instances_table(benchmark: Benchmark, most: int = 8) -> Table:
         sources = (s for output in query.outputs for group in output.provenance for s in group)
         title = next((source.title for source in sources if source.page == page), None)
         title = title or titles.get(page, page)
-        rows.append((name, query.input[:_SHOWN], answer[:_SHOWN], title))
+        rows.append((name, query.input[:200], answer[:200], title))
     return Table(
         key="kilt-instances",
         title="One interface: input, output, provenance (KILT, Figure 1)",

@@ -20,20 +20,24 @@ def test_kappa_by_hand() -> None:
 
 
 def test_agreement_with_a_person(tmp_path: Path) -> None:
-    film = ("Foo (film)", "Ann Lee")
-    predictions = [
-        prediction("film Ann Lee", film, qid="1", name="Foo"),
-        prediction("?", film, qid="2", name="Bar"),
-        prediction("film Ann Lee", film, qid="3", name="Baz"),
-    ]
+    film, names = ("Foo (film)", "Ann Lee"), [f"N{n}" for n in range(9)]
+    texts = ["film Ann Lee" if n % 3 else "?" for n in range(9)]
+    asked = zip(texts, names, strict=True)
+    predictions = [prediction(text, film, qid=str(n), name=name) for n, (text, name) in enumerate(asked)]
+    said = ["no answer", "Complete", "complete"] * 3 + ["merged"]
+    said[8] = "partial"
     labels = tmp_path / "labels.csv"
-    labels.write_text("qid,category\n1,Complete\n2,no answer\n3,partial\n9,merged\n")
-    found = agreement(score_all(predictions), read_labels(labels), ["Foo", "Bar", "Baz"])
-    assert (found["questions"], found["labels_without_prediction"]) == (3, 1)
-    assert found["agree"] == pytest.approx(2 / 3)
+    labels.write_text("qid,category\n" + "".join(f"{n},{label}\n" for n, label in enumerate(said)))
+    found = agreement(score_all(predictions), read_labels(labels), names)
+    assert (found["questions"], found["labels_without_prediction"]) == (9, 1)
+    assert found["agree"] == pytest.approx(8 / 9)
     assert found["confusion"]["partial"]["complete"] == 1
-    assert found["disagreements"] == [{"qid": "3", "automatic": "complete", "people": "partial"}]
-    assert found["kappa"]["low"] <= found["kappa"]["value"] <= found["kappa"]["high"]
+    assert found["disagreements"] == [{"qid": "8", "automatic": "complete", "people": "partial"}]
+    # By chance 6/9 x 5/9 + 3/9 x 3/9 agree, and without the eighth name all do, so that the interval ends near 1.
+    assert found["kappa"]["value"] == pytest.approx((8 / 9 - 39 / 81) / (1 - 39 / 81))
+    assert -1 < found["kappa"]["low"] < found["kappa"]["value"] < found["kappa"]["high"] < 1
+    few = agreement(score_all(predictions[:3]), read_labels(labels), names[:3])
+    assert (few["kappa"]["value"], few["kappa"]["low"]) == (1.0, None)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from test_ambigdocs_score import prediction
 
 from whichone.papers.ambigdocs.further_measures import missed_paraphrases
-from whichone.papers.ambigdocs.score_file import find_encoder
+from whichone.retrieval.dense.encoder import need_encoder
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +29,6 @@ def minilm() -> str:
 def test_a_paraphrase_that_tokens_miss(minilm: str) -> None:
     answers = [("Foo Bar (film)", "physician"), ("Foo Bar (novel)", "carpenter")]
     p = prediction("In the film he is a doctor, in the novel a queen.", *answers)
-    found = missed_paraphrases([p], find_encoder(minilm))
+    found = missed_paraphrases([p], need_encoder(minilm).questions)
     assert (found["semantic_only"], found["neither"]) == (1, 1)
     assert [row["answer"] for row in found["examples"]] == ["physician"]

@@ -2,8 +2,8 @@ import pytest
 from test_ambigdocs_score import prediction
 
 from whichone.papers.ambigdocs.further_measures import (
-    CharacterTrigrams,
     best_similarities,
+    character_trigrams,
     missed_paraphrases,
     windows,
 )
@@ -69,7 +69,7 @@ def test_notes_count_what_a_rule_decided() -> None:
 
 
 def test_trigrams_find_other_spellings() -> None:
-    encoder = CharacterTrigrams()
+    encoder = character_trigrams
     text = "She taught philosophy in Sao Paulo."
     same, near, far = best_similarities(["São Paulo.", "philosopher", "cat"], text, encoder)
     assert same == pytest.approx(1.0)
@@ -81,7 +81,7 @@ def test_trigrams_find_other_spellings() -> None:
 
 def test_missed_paraphrases_are_counted_and_listed() -> None:
     p = prediction("film: Sao Tome; novel: nobody", ("Foo Bar (film)", "São Tomé"), TWO[1])
-    found = missed_paraphrases([p], CharacterTrigrams())
+    found = missed_paraphrases([p], character_trigrams)
     assert (found["semantic_only"], found["neither"], found["both"]) == (1, 1, 0)
     assert [row["answer"] for row in found["examples"]] == ["São Tomé"]
     assert found["missed_share"] == 0.5
