@@ -283,6 +283,9 @@ def _asked(values: list[object]) -> list[Query]:
         ([True, False, True], "", [False, True]),
         (["1", "two"], "", ["1", "two"]),
         ([3, 3, 3], "3", ["1 of 1 (3)"]),
+        ([*range(1, 21), "n/a", "-", ""], "", ["head (11 to 20)", "no number", "tail (1 to 10)", None]),
+        ([*range(1, 21), "n/a"], "2", ["1 of 2 (1 to 10)", "2 of 2 (11 to 20)", "no number"]),
+        (["1", "2", "3", "12a"], "", ["1", "12a", "2", "3"]),
     ],
 )
 def test_slices_by_a_number(values: list[object], parts: str, expected: list[object]) -> None:
@@ -297,7 +300,7 @@ def test_a_wrong_number_of_parts(scores: Scores) -> None:
     for wrong in ("popularity:1", "popularity:x"):
         with pytest.raises(UsageError, match="is no number of parts"):
             slice_scores(scores, [wrong])
-    with pytest.raises(UsageError, match=r"collection is no number \('"):
+    with pytest.raises(UsageError, match=r"collection is mostly no number \('"):
         slice_scores(scores, ["collection:2"])
 
 

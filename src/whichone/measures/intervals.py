@@ -352,24 +352,26 @@ def _clusters(queries: Sequence[Query]) -> Clusters:
 
 # An attribute of no more different numbers than these, each of several queries, is sliced by each of them.
 _FEW_NUMBERS = 8
+_MOSTLY = 0.9  # The share of an attribute's values that are numbers where it is cut into parts
+_NO_NUMBER = "no number"
 
 
 def number_parts(
     name: str, read: Callable[[Query], Any], queries: Sequence[Query], parts: str
 ) -> Callable[[Query], Any]:
-    """Reads the part of all numbers that a query's number is in; values that are no numbers as they are.
+    """Reads the part of all numbers that a query's number is in; values that are mostly no numbers as they are.
 
     Parts are of equal size, but for equal numbers, which are in one. Without a number of parts there are a head and
-    a tail, where the numbers are many.
+    a tail, where the numbers are many. The few values among numbers that are none ("n/a") are a part of their own.
     """
     if parts and not (parts.isdigit() and 1 < int(parts) <= 100):
         raise UsageError(f"{name}:{parts} is no number of parts", hint=f"write {name}:4, from 2 to 100")
     values = [value for query in queries if (value := read(query)) not in (None, "")]
     known = sorted(number for value in values if (number := _number(value)) is not None)
-    if not known or len(known) < len(values):
+    if not known or len(known) < _MOSTLY * len(values):
         if parts:
             odd = next((f" ({value!r})" for value in values if _number(value) is None), "")
-            raise UsageError(f"{name} is no number{odd}, so that it has no parts", hint=f"--by {name}")
+            raise UsageError(f"{name} is mostly no number{odd}, so that it has no parts", hint=f"--by {name}")
         return read
     distinct = len(set(known))
     if not parts and distinct <= _FEW_NUMBERS and 2 * distinct <= len(known):
@@ -391,8 +393,11 @@ def number_parts(
         labels = [f"tail ({ranges[0]})", f"head ({ranges[-1]})"] if starts else [ranges[0]]
 
     def part(query: Query) -> str | None:
-        value = _number(read(query))
-        return None if value is None else labels[bisect.bisect_right(starts, value)]
+        value = read(query)
+        if value is None or value == "":
+            return None
+        number = _number(value)
+        return _NO_NUMBER if number is None else labels[bisect.bisect_right(starts, number)]
 
     return part
 
