@@ -101,3 +101,5 @@ def test_a_benchmark_alone_takes_the_runs_beside_it(tmp_path: Path) -> None:
     (row,) = json.loads(found.stdout)
     assert row["pilot"] == 12
     assert "from 2 runs: a, b" in found.stderr
+    printed = command.invoke(whichone, ["power", bench, "--difference", "0.05"])
+    assert "with 10 names it held in 87 to 90 of 100 pilots" in printed.output

@@ -149,7 +149,7 @@ def power_command(
     whichone power RUN_A RUN_B --difference 0.05
     whichone power RUN_A RUN_B --difference 0.02 --measure confused@20 --power 0.9
     """
-    from whichone.measures.comparison import names_needed
+    from whichone.measures.comparison import SMALL_PILOT, names_needed
     from whichone.measures.measure import parse_measure
     from whichone.measures.scores import distinctly_named, score_folder
     from whichone.runs.run import pilot_runs
@@ -174,7 +174,10 @@ def power_command(
         for n in needed
     ]
     emit_table(rows, title=f"names to see a difference of {difference:g} with power {power:g}")
-    click.echo("interval: 95 %, for the pilot does not know its own spread; plan for its upper end")
+    small = " (with 10 names it held in 87 to 90 of 100 pilots: take 20 or more)" * (
+        needed[0].pilot < SMALL_PILOT
+    )
+    click.echo(f"interval: 95 %{small}, for the pilot does not know its own spread; plan for its upper end")
 
 
 def _number(value: int | None) -> str:

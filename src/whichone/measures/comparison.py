@@ -375,6 +375,9 @@ def fleiss_kappa(ratings: Ratings) -> float | None:
 # How many names it takes to see a difference, from pilot runs.
 
 
+SMALL_PILOT = 20  # Names below which the interval of `names_needed` holds less often than it says (`bench/intervals.py`)
+
+
 class Needed(msgspec.Struct, frozen=True):
     """For one pair of pilot runs: names in the pilot, and names that the difference takes."""
 
