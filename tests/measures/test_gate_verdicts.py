@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
@@ -20,7 +21,9 @@ from whichone.measures.scores import Scores
 from whichone.measures.worst import _About, worst_mistakes
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, Question, Ranking
 from whichone.runs.retrieve import default_index_folder, make_retriever
+from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
+from whichone.text.normalisers import stop_words
 
 
 class Altered:
@@ -354,6 +357,80 @@ def test_whole_names_decide_and_words_that_ask_do_not(tmp_path: Path) -> None:
         '"St. Louis"',
         '"St. Louis Cardinals", which the question does not say',
     ]
+
+
+def test_attributes_and_names_go_before_words_and_years(tmp_path: Path) -> None:
+    """Eight questions a relation: "play", "take" and "kick" only ask; 1931 alone, "famous" and "Were" say little."""
+    texts = {
+        "1": "In 1931 Jo Roe, a famous tall drummer, moved to Porto. Were there fans of the drummer Max Ruff? Jo Roe plays.",
+        "2": "Jo Roe lived in Oslo.",
+    }
+    asked = {
+        "Which instrument did the famous Jo Roe of 1931 who moved to Porto play, or take?": '"Porto"',
+        "Were there fans of the tall Jo Roe, 1931?": '"fans", "tall"',
+        "Which instrument did Jo Roe take or kick?": '"Max Ruff", which the question does not say',
+        "Which instrument did Jo Roe of 1931 play?": "born 1931",
+    }
+    attributes = {"qualifier": "1931", "qualifier_label": "born"}
+    queries = [
+        Query(
+            id=f"q{n}", task="qa", input=text, name="Jo Roe", name_set="s", entity="1", relation="P1",
+            outputs=(Output(answer="drums", provenance=((Provenance(page="staff:1"),),)),),
+            attributes=attributes if "born" in asked.get(text, "") else {},
+        )
+        for n, text in enumerate([*asked, *(f"Which instrument did Jo Roe play or take or kick, {n}?" for n in range(6))])
+    ]  # fmt: skip
+    bearers = tuple(Bearer(entity=k, label="Jo Roe", types=("Q5",), pages=(f"staff:{k}",)) for k in texts)
+    passages = [
+        Passage(id=f"staff:{k}#0", page=f"staff:{k}", title="Joseph Roe", text=text)
+        for k, text in texts.items()
+    ]
+    bench = save_benchmark(
+        tmp_path / "bench", name="b", queries=queries, passages=passages,
+        sets=[NameSet(id="s", name="Jo Roe", bearers=bearers)],
+    )  # fmt: skip
+    about = _About(bench)
+    assert {q.input: about.deciding(q, "staff:2") for q in bench.queries if q.input in asked} == asked
+    assert about.described(["staff:2"], "s") == "Jo Roe: lived in Oslo. (staff:2)"
+
+
+def test_stop_words_of_the_question_s_own_language_decide_nothing(tmp_path: Path) -> None:
+    texts = {"1": "Anna Berg wohnt bei ihr.", "2": "Anna Berg hat zwei Hunde und auch einen Garten."}
+    asked = {
+        "Und wer hat einen Garten, die Anna Berg oder die andere?": '"Garten"',
+        "Wie viele Hunde hat Anna Berg denn?": '"Hunde"',
+        "Was hat Anna Berg?": '"Hunde", which the question does not say',
+    }
+    queries = [
+        Query(
+            id=f"q{n}", task="qa", language="de", input=text, name="Anna Berg", name_set="s", entity="2",
+            outputs=(Output(answer="zwei", provenance=((Provenance(page="s:2"),),)),), relation=f"r{n}",
+        )
+        for n, text in enumerate(asked)
+    ]  # fmt: skip
+    passages = [Passage(id=f"s:{k}#0", page=f"s:{k}", title="Anna Berg", text=t) for k, t in texts.items()]
+    bearers = tuple(Bearer(entity=k, pages=(f"s:{k}",)) for k in texts)
+    bench = save_benchmark(
+        tmp_path / "bench", name="b", queries=queries, passages=passages,
+        sets=[NameSet(id="s", name="Anna Berg", bearers=bearers)],
+    )  # fmt: skip
+    about = _About(bench)
+    assert {q.input: about.deciding(q, "s:1") for q in queries} == asked
+
+
+def test_no_mistake_of_a_published_run_is_told_apart_by_a_fragment(amber: Benchmark) -> None:
+    run = Run.open(Path(__file__).parents[2] / "bench/published/amber/bm25")
+    mistakes = worst_mistakes(run, amber, most=1_000)
+    assert len(mistakes) > 400
+    small = stop_words() | {"also", "play", "plays"}
+    for mistake in mistakes:
+        phrases = re.findall(r'"([^"]+)"', mistake.decides)
+        words = [phrase.lower().split() for phrase in phrases]
+        assert not any(
+            {first, last} & small for first, *_, last in (w if len(w) > 1 else w * 2 for w in words)
+        )
+        assert all(re.search(r"[^\W\d]", phrase) for phrase in phrases)
+        assert not re.search(r", Q\d", mistake.meant + mistake.given)
 
 
 def test_the_worst_mistakes_are_none_that_nobody_could_avoid(tmp_path: Path) -> None:

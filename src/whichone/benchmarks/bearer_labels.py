@@ -8,11 +8,12 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal
 
 import msgspec
 
+from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import own_id
 from whichone.corpus.corpus import Corpus
@@ -35,7 +36,7 @@ class BearerLabels:
         """A label for each bearer of a name set, no two of them equal."""
         if name_set.id not in self._known:
             self._known[name_set.id] = distinct_labels(
-                name_set.bearers, self._benchmark.corpus, self._attributes
+                name_set.bearers, self._benchmark.corpus, self._attributes, self._words
             )
         return self._known[name_set.id]
 
@@ -65,6 +66,11 @@ class BearerLabels:
         corpus = self._benchmark.corpus
         return corpus.title(page) if corpus.page_row(page) is not None else page
 
+    def own_type(self, name_set: NameSet, number: int) -> str:
+        """The types of a bearer in words, where no other bearer of the name has the same."""
+        types = [in_words(bearer.types, self._words) for bearer in name_set.bearers]
+        return types[number] if types.count(types[number]) == 1 else ""
+
     def attribute(self, entity: str) -> str:
         """What questions say of an entity to tell it apart, the first of several; may be empty."""
         return next(iter(self._attributes.get(entity, ())), "")
@@ -80,6 +86,10 @@ class BearerLabels:
             return None
         bearers = enumerate(known.bearers)
         return next(((known, n) for n, b in bearers if key in (b.entity, *b.pages)), None)
+
+    @cached_property
+    def _words(self) -> Mapping[str, str]:
+        return words_of_ids(self._benchmark.folder.manifest.parameters)
 
     @cached_property
     def _first_sets(self) -> Seen:
@@ -100,6 +110,36 @@ class BearerLabels:
         return {entity: list(values) for entity, values in results.items()}
 
 
+def words_of_ids(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Words for the ids of types and relations: those of papers, and of the collections a benchmark was built with."""
+    return _words_of_papers() | _words_of_collections(parameters)
+
+
+@cache
+def _words_of_papers() -> dict[str, str]:
+    words = (labels() for labels in registry.every("labels").values())
+    return {key: word for known in words for key, word in known.items() if word}
+
+
+def _words_of_collections(parameters: Mapping[str, Any]) -> dict[str, str]:
+    results: dict[str, str] = {}
+    for key, value in parameters.items():
+        if isinstance(value, Mapping) and key == "collection":
+            types = value.get("types") or {}
+            results |= {t["id"]: t["label"] for t in types.values() if t.get("id") and t.get("label")}
+        elif isinstance(value, Mapping):
+            results |= _words_of_collections(value)
+    return results
+
+
+_ID = re.compile(r"[A-Za-z]*\d+")
+
+
+def in_words(types: Sequence[str], words: Mapping[str, str]) -> str:
+    """Types in words; an id without one says nothing."""
+    return ", ".join(words.get(kind, kind) for kind in types if kind in words or not _ID.fullmatch(kind))
+
+
 def qualifier_of(attributes: Mapping[str, Any]) -> str:
     """What a question says of an entity to tell it from its namesakes, "department Payroll"; may be empty."""
     value = attributes.get("qualifier")
@@ -107,12 +147,15 @@ def qualifier_of(attributes: Mapping[str, Any]) -> str:
 
 
 def distinct_labels(
-    bearers: Sequence[Bearer], corpus: Corpus, attributes: Mapping[str, Sequence[str]]
+    bearers: Sequence[Bearer],
+    corpus: Corpus,
+    attributes: Mapping[str, Sequence[str]],
+    words: Mapping[str, str],
 ) -> list[str]:
-    """A label for each bearer of one name; `attributes` are what questions say of each entity."""
+    """A label for each bearer of one name; `attributes` are what questions say of each entity, `words` those of ids."""
     ways: tuple[tuple[Callable[[Bearer], str], str], ...] = (
         (lambda bearer: next(iter(attributes.get(bearer.entity, ())), ""), "{}, {}"),
-        (lambda bearer: ", ".join(bearer.types), "{} ({})"),
+        (lambda bearer: in_words(bearer.types, words), "{} ({})"),
         (lambda bearer: _first_words(bearer, corpus), "{}: {}"),
         (lambda bearer: bearer.entity, "{} ({})"),
     )

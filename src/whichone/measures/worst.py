@@ -1,10 +1,10 @@
 """The worst mistakes of a run: who was meant, who was given, and what would have decided."""
 
 import functools
-import itertools
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import groupby, pairwise
 
 import msgspec
 
@@ -15,15 +15,69 @@ from whichone.measures.outcomes import Judging, outcome
 from whichone.measures.ranking_measures import kind_of_page
 from whichone.measures.scores import as_answered, other_values, undecidable, with_judgements
 from whichone.records import Query, page_of
-from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
 from whichone.runs.run import Answers, Run, beside
 from whichone.text import normalisers
 
 _WORD = re.compile(r"\w+")
 SHOWN = 90
-_INTERROGATIVES = ("what", "which", "who", "whose", "whom", "where", "when", "why", "how")
-# Words that ask; that a page contains one of them decides nothing.
-ASKING = frozenset([*_INTERROGATIVES, "do", "does", "did", "has", "have", "had"])
+# Words that ask, beside the stop words of each language; that a page contains one of them decides nothing.
+ASKING = frozenset(
+    [
+        "what",
+        "which",
+        "who",
+        "whose",
+        "whom",
+        "where",
+        "when",
+        "why",
+        "how",
+        "do",
+        "does",
+        "did",
+        "has",
+        "have",
+        "had",
+        "also",
+        "many",
+        "much",
+        "wer",
+        "wem",
+        "wen",
+        "wessen",
+        "wann",
+        "warum",
+        "wieso",
+        "wieviel",
+        "wieviele",
+        "viele",
+        "woher",
+        "wohin",
+        "worin",
+        "wofür",
+        "quién",
+        "quiénes",
+        "cuándo",
+        "dónde",
+        "cuál",
+        "cuáles",
+        "cuánto",
+        "cuánta",
+        "cuántos",
+        "cuántas",
+        "quand",
+        "où",
+        "combien",
+        "pourquoi",
+        "quel",
+        "quelle",
+        "quels",
+        "quelles",
+        "lequel",
+        "laquelle",
+        "comment",
+    ]
+)
 
 
 class Mistake(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,9 +132,8 @@ class _About:
         if label == title:
             label = f"{label}: {first_words(text, label)}".rstrip(": ")
         if not _words(named.name) <= _words(title):  # a document's, not the bearer's
-            said = self._labels.attribute(bearer.entity) or ", ".join(bearer.types)
-            opening = first_words(text, named.name)
-            label = f"{named.name}, {said}" if said else f"{named.name}: {opening}"
+            said = self._labels.attribute(bearer.entity) or self._labels.own_type(named, number)
+            label = f"{named.name}, {said}" if said else f"{named.name}: {first_words(text, named.name)}"
         return f"{label} ({page if len(bearer.pages) == 1 else bearer.entity})"
 
     def acted_on(self, identity: str, name_set: str | None) -> str:
@@ -90,23 +143,27 @@ class _About:
         return label if identity in label else f"{label} ({identity})"
 
     def deciding(self, query: Query, given: str | None) -> str:
-        """What tells the one meant from the one given: of the question, else an attribute, else of the documents.
+        """What tells the one meant from the one given: an attribute, else words of the question, a fact, or the documents.
 
-        Never a word that asks or means nothing, a part of the name, or the value that is asked for.
+        Never a word that asks or means nothing, a number alone, a part of the name, or the value that is asked for.
         """
         meant = " ".join(map(self._text_of, sorted(query.gold_pages())))
-        other = " ".join(map(self._text_of, self._pages_beside(given, query.name_set)))
-        names = [query.name, query.mention, *(a for a in query.answers())]
-        empty = LUCENE_STOP_WORDS | ASKING | _words(" ".join(filter(None, names)))
-        only = _words(meant) - _words(other) - empty
-        qualifier = query.attributes.get("qualifier")
-        said = only - (self._wording(query.relation) - _words(str(qualifier or "")))
-        asked = _phrases(query.input, said, empty)
-        proper = [p for p in asked if p != p.lower()]
+        other = _words(" ".join(map(self._text_of, self._pages_beside(given, query.name_set))))
+        names = _words(" ".join(filter(None, [query.name, query.mention, *query.answers()])))
+        never = normalisers.stop_words(query.language) | ASKING | names
+        only = _words(meant) - other - never
+        value = str(query.attributes.get("qualifier") or "")
+        attribute = "" if _words(value) <= other else qualifier_of(query.attributes)
+        if attribute and _words(value) <= _words(query.input):
+            return f'"{value}"' if _LETTER.search(value) else attribute
+        said = only - (self._wording(query.relation, query.task) - _words(value))
+        asked = _phrases(query.input, said, never)
+        if proper := [phrase for phrase in asked if _is_name(phrase, query.input)]:
+            return _quoted(proper)
+        if attribute:
+            return f"{attribute}, which the question or the page says in other words"
         if asked:
-            return ", ".join(f'"{phrase}"' for phrase in proper or asked)
-        if qualifier and not _words(str(qualifier)) <= _words(other):
-            return f"{qualifier_of(query.attributes)}, which the question or the page says in other words"
+            return _quoted(asked)
         facts = (
             (str(q.attributes.get("property_label") or q.relation), q.answers()[0])
             for q in self._benchmark.queries
@@ -115,22 +172,32 @@ class _About:
         fact = next((f for f in facts if query.entity and _words(f[1]) & only), None)
         if fact is not None:
             return f"{fact[0]}: {fact[1]}, which the question does not say"
-        if phrases := _phrases(meant, only, empty):
-            longest = max(phrases[:SHORT], key=lambda phrase: len(phrase.split()))
+        if phrases := _phrases(meant, only, never)[:SHORT]:
+            phrases = [phrase for phrase in phrases if _is_name(phrase, meant)] or phrases
+            longest = max(map(_whole_name, phrases), key=lambda phrase: len(phrase.split()))
             return f'"{longest}", which the question does not say'
         return "nothing: the documents of the one meant have no word that those of the other lack"
 
-    def _words_of_wording(self, relation: str | None) -> set[str]:
-        """The words that ask for a relation, "play" and "sport": in half of its questions, or in its label."""
-        counts: Counter[str] = Counter()
-        questions = 0
+    def _words_of_wording(self, relation: str | None, task: str) -> set[str]:
+        """The words that ask for a relation, "play" and "sport": those of its label, and those in half of its questions
+        or far more often in them than in others.
+        """
+        own: Counter[str] = Counter()
+        others: Counter[str] = Counter()
+        counts, label = [0, 0], ""
         for query in self._benchmark.queries:
-            if query.relation == relation:
-                questions += 1
-                counts.update(_words(query.input))
-                label = str(query.attributes.get("property_label") or "")
-                counts.update(dict.fromkeys(_words(label), FEW))
-        return {word for word, n in counts.items() if n >= max(FEW, questions / 2)}
+            asks = query.relation == relation and query.task == task
+            counts[asks] += 1
+            (own if asks else others).update(_words(query.input))
+            if asks:
+                label = label or str(query.attributes.get("property_label") or "")
+        often = (
+            word
+            for word, n in own.items()
+            if n >= max(FEW, counts[True] / 2)
+            or (n >= FEW and counts[False] and n / counts[True] > TYPICAL * others[word] / counts[False])
+        )
+        return {*_words(label), *often}
 
     def _pages_beside(self, page: str | None, name_set: str | None) -> Sequence[str]:
         """The page and the others of its bearer."""
@@ -143,17 +210,35 @@ class _About:
 
 
 FEW = 4  # Questions that a word must be in to be part of how a relation is asked for
+TYPICAL = 3  # How many times more often than in other questions
 SHORT = 40  # Phrases of a document that are looked at, from its beginning
+_LETTER = re.compile(r"[^\W\d_]")
 
 
 def _words(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
+def _quoted(phrases: Iterable[str]) -> str:
+    return ", ".join(f'"{phrase}"' for phrase in phrases)
+
+
+def _is_name(phrase: str, text: str) -> bool:
+    """Whether a phrase has a capital that is not only that of its sentence."""
+    within = re.search(rf"[\w,;:]\s+{re.escape(phrase)}", text)
+    return phrase[1:] != phrase[1:].lower() or (phrase != phrase.lower() and within is not None)
+
+
+def _whole_name(phrase: str) -> str:
+    """The longest run of two or more words with capitals, where there is one: "drummer Chuck Ruff" is Chuck Ruff."""
+    runs = [" ".join(run) for capital, run in groupby(phrase.split(), lambda w: w[:1].isupper()) if capital]
+    return max((run for run in runs if " " in run), key=len, default=phrase)
+
+
 def _phrases(text: str, wanted: Container[str], never: Container[str]) -> list[str]:
-    """The runs of wanted words as they are written, each once, and the rest of the names that they are part of."""
+    """The runs of wanted words as they are written, each once, and the rest of the names that they are part of; no numbers."""
     words = list(_WORD.finditer(text))
-    gaps = [text[a.end() : b.start()] for a, b in itertools.pairwise(words)]
+    gaps = [text[a.end() : b.start()] for a, b in pairwise(words)]
     chosen = [word[0].lower() in wanted for word in words]
     pairs = range(len(gaps))
     for near, places in ((1, pairs), (0, reversed(pairs))):
@@ -178,7 +263,7 @@ def _phrases(text: str, wanted: Container[str], never: Container[str]) -> list[s
         if apart or sentence:
             phrases[text[start : word.end()]] = None
             start = None
-    return list(phrases)
+    return [phrase for phrase in phrases if _LETTER.search(phrase)]
 
 
 def worst_mistakes(run: Run, benchmark: Benchmark, *, most: int = 10) -> list[Mistake]:

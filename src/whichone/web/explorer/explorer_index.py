@@ -9,7 +9,7 @@ import functools
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from itertools import groupby
@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import pyarrow.parquet as pq
 
-from whichone.benchmarks.bearer_labels import qualifier_of
+from whichone.benchmarks.bearer_labels import qualifier_of, words_of_ids
 from whichone.benchmarks.benchmark import pages_of_others
 from whichone.benchmarks.several import BENCHMARK
 from whichone.errors import BadInput
@@ -37,32 +37,8 @@ from whichone.web.explorer.text_grams import QUERIES, SETS, build_grams
 
 def labelled(folder: Folder) -> Callable[[str], str]:
     """An id with its word before it, "Human (Q5)", where there is one."""
-    words = _published() | _own(folder.manifest.parameters)
+    words = words_of_ids(folder.manifest.parameters)
     return cache(lambda key: f"{words[key]} ({key})" if key in words else key)
-
-
-@cache
-def _published() -> dict[str, str]:
-    from whichone import registry
-
-    words: dict[str, str] = {}
-    for labels in registry.every("labels").values():
-        words |= labels()
-    return {key: word for key, word in words.items() if word}
-
-
-def _own(parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Of the collections that a benchmark was built with, however deep they are."""
-    results: dict[str, str] = {}
-    for key, value in parameters.items():
-        if not isinstance(value, Mapping):
-            continue
-        if key == "collection":
-            types = value.get("types") or {}
-            results |= {t["id"]: t["label"] for t in types.values() if t.get("id") and t.get("label")}
-        else:
-            results |= _own(value)
-    return results
 
 
 FORMAT = 8

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from markupsafe import Markup, escape
 
-from whichone.benchmarks.bearer_labels import distinct_labels, with_title
+from whichone.benchmarks.bearer_labels import distinct_labels, with_title, words_of_ids
 from whichone.measures.answer_measures import step_of
 from whichone.measures.outcomes import ACT, CLAIMS, SEVERAL, Outcome, text_outcome
 from whichone.measures.ranking_measures import kind_of_page
@@ -61,7 +61,7 @@ def _labels(root: Path, key: str, index: Path, n: int) -> SetLabels:
     attributes: dict[str, list[str]] = {}
     for entity, qualifier in said:
         attributes.setdefault(entity, []).append(qualifier)
-    labels = distinct_labels(bearers, corpus_of(root, key), attributes)
+    labels = distinct_labels(bearers, corpus_of(root, key), attributes, words_of_ids({}))
     named = list(zip(bearers, labels, strict=True))
     return SetLabels(
         {bearer.entity: label for bearer, label in named},
