@@ -217,4 +217,4 @@ def test_a_browser_is_refused_by_pages(service: TestClient) -> None:
     for answer, status in zip(refused, (429, 404, 422), strict=True):
         assert answer.status_code == status
         assert "Back to Search" in answer.text and 'role="alert"' in answer.text
-    assert service.get("/nowhere").json() == {"detail": "Not Found"}
+    assert service.get("/nowhere").json() == {"detail": "there is no such page"}

@@ -374,7 +374,7 @@ def test_leaderboard(page: Page) -> None:
     page.get_by_role("link", name="Which one?").click()
     page.get_by_role("row").filter(has_text="perfect").wait_for(timeout=60_000)
     page.get_by_role("row").filter(has_text="second").wait_for(timeout=60_000)
-    page.get_by_role("link", name="second").click()
+    page.get_by_role("link", name="second", exact=True).click()
     page.locator("#opened").wait_for()
     seen(page, "leaderboard")
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from campaigns import ambigdocs_benchmark
+from campaigns import ambigdocs_benchmark, as_person
+from leaderboards import make_board, whole_board
 from msgspec.structs import replace
 from small_benchmark import answer_by, small_benchmark, staff_benchmark, work_on
 from web_server import opened, text_of
@@ -239,3 +240,29 @@ def test_an_agents_trace_shows_where_the_namesake_came_in(staff: tuple[Any, str]
     assert "<b>ask user</b> Which department?" in page
     assert "I mean the one with the department Payroll." in page
     assert "✓ right" in page and "✗ answered for a namesake" in page
+
+
+def test_bars_of_the_explorer_and_of_boards_lead_to_the_names(client: Any, key: str, settings: Any) -> None:
+    """By system, role and outcome; not from a board whose visitor may not read."""
+    benchmark = Benchmark.open(settings.folder / "small")
+    answer_by(benchmark, settings.folder / "runs" / "third", "third", 2)
+    client.app.state.site.folder.look_again()
+    board = make_board(client, key)
+    whole_board(client, board, 3)
+    run = next(r["key"] for r in client.get("/api/benchmarks").json()[0]["runs"] if r["name"] == "second")
+    place = f"/b/{key}?run={run}&amp;role=tail&amp;outcome=confused"
+    for page in (client.get(f"/b/{key}").text, client.get(f"/boards/{board}").text):
+        assert place in page.replace("&role", "&amp;role").replace("&outcome", "&amp;outcome")
+    listed = client.get(place.replace("&amp;", "&")).text
+    assert "4 names" in listed and listed.count("✗ 3</span>") >= 4
+    only = as_person(client, "s", "submitter", f"board:{board}")
+    assert f'href="/b/{key}' not in client.get(f"/boards/{board}", headers=only).text
+    assert 'class="outcomes"' in client.get(f"/boards/{board}", headers=only).text
+
+
+def test_a_phone_is_shown_who_the_bearers_are(client: Any, key: str) -> None:
+    sheet = client.get("/assets/web.css").text
+    assert ".matrix.stacked thead { display: block;" in sheet
+    head = client.get(f"/b/{key}/set/1").text.partition("<tbody>")[0]
+    assert head.count('class="tag">head') == 1 and head.count('class="tag">tail') == 2
+    assert head.count('class="share"') == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -102,6 +103,13 @@ def test_an_archive_is_one_row_that_agrees_with_the_official_scores(
     assert len(downstream) == len(kilt) == 11
     page = client.get(f"/boards/{board}").text
     assert "partial" not in page
+    retrieved = client.get(f"/boards/{board}?of=retrieval").text
+    right = {
+        name: n for n, name in re.findall(r"([\d,]+) (right first|something else first|not found)", retrieved)
+    }
+    assert (
+        sum(int(right.get(what, "0")) for what in ("right first", "something else first", "not found")) == 55
+    )
     assert all(f"of={tab}" in page for tab in ("downstream", "retrieval", "KILT%20scores"))
     for format in ("csv", "tex"):
         assert "nq" in client.get(f"/boards/{board}/export/{format}").text

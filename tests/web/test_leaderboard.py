@@ -16,11 +16,14 @@ from typing import Any
 import pytest
 from campaigns import as_person, make_campaign
 from leaderboards import make_board, submitted, whole_board
+from msgspec.structs import replace
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.measures.intervals import Estimate
 from whichone.runs.run import Run
 from whichone.runs.run_files import export_amber_run, export_dpr_run, export_kilt_run
 from whichone.web.boards import board as board_module
+from whichone.web.boards.board_routes import _scale
 from whichone.web.boards.submissions import SAID
 
 
@@ -263,3 +266,41 @@ def test_a_refused_form_keeps_what_was_typed(client: Any, key: str) -> None:
     assert refused.status_code == 422
     assert "link must begin with https://" in refused.text
     assert 'value="Ours"' in refused.text and 'value="mine"' in refused.text
+
+
+def test_intervals_are_drawn_over_the_range_that_is_shown() -> None:
+    near = [Estimate(0.87, 0.83, 0.9, 100, 40), Estimate(0.91, 0.88, 0.93, 100, 40)]
+    assert _scale(near) == (0.8, 1.0)
+    assert _scale([Estimate(0.5, None, None, 3)]) == (0.5, 0.6)
+    assert _scale([]) == (0.0, 1.0)
+
+
+def test_intervals_stay_while_a_system_is_open(
+    client: Any, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board, rows_of = make_board(client, key), board_module.rows_of
+    whole_board(client, board, 2)
+
+    def sure(*given: Any) -> list[dict[str, Any]]:
+        rows = rows_of(*given)
+        for row in rows:
+            row["estimates"] = {n: replace(e, low=0.612, high=0.634) for n, e in row["estimates"].items()}
+        return rows
+
+    monkeypatch.setattr(board_module, "rows_of", sure)
+    for opened in (
+        "",
+        rows_of(client.app.state.site.database, {"board": board, "hidden": 0})[0]["submission"],
+    ):
+        page = client.get(f"/boards/{board}", params={"open": opened}).text
+        table = page[page.index("<table") : page.index("</table>")]
+        assert table.count('class="interval"') == 2
+        assert table.count(">61.2 to 63.4<") == 2, "their ends can be read"
+
+
+def test_figures_deeper_than_a_run_are_explained(client: Any, key: str, settings: Any) -> None:
+    board = make_board(client, key)
+    benchmark = Benchmark.open(settings.folder / "small")
+    assert submitted(client, board, trec(benchmark, False), "trec")["state"] == "done"
+    page = client.get(f"/boards/{board}").text
+    assert "°" in page and "° deeper than the run" in page

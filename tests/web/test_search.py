@@ -42,11 +42,13 @@ def many_names(path: Path, count: int = 400) -> Any:
             for b in range(draw.randint(2, 3))
         )  # fmt: skip
         sets.append(NameSet(id=f"s{n}", name=name, collection="c", bearers=bearers))
-        gold = Output(answer="x", provenance=((Provenance(page=f"w:{n}-0"),),))
-        queries.append(
-            Query(id=f"q{n}", task=draw.choice(["qa", "fc"]), input=f"Who is {name}?", outputs=(gold,),
-                  name=name, name_set=f"s{n}", entity=f"Q{n}-0", relation=f"P{n % 5}")
-        )  # fmt: skip
+        for b, role in enumerate(("head", "tail")):
+            gold = Output(answer="x", provenance=((Provenance(page=f"w:{n}-{b}"),),))
+            queries.append(
+                Query(id=f"q{n}-{b}", task=draw.choice(["qa", "fc"]), input=f"Who is {name}, {n} or {b}?",
+                      outputs=(gold,), name=name, name_set=f"s{n}", entity=f"Q{n}-{b}", relation=f"P{n % 5}",
+                      role=role)
+            )  # fmt: skip
     passages = [
         Passage(id=f"w:{n}-{b}#0", page=f"w:{n}-{b}", title="t", text="x")
         for n in range(count)
@@ -72,7 +74,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connecti
 
         def search(text: str, k: int, number: int = number) -> list[tuple[str, float]]:
             page = gold[text]
-            other = page[:-1] + "1"
+            other = page[:-1] + "10"[int(page[-1])]
             first = right[text] if number == 0 else text[7:8] != "a"
             return [((page if first else other) + "#0", 1.0), ((other if first else page) + "#0", 0.5)]
 
@@ -95,8 +97,8 @@ class Everything:
             self.facets.setdefault(n, set()).add((kind, value))
         self.outcomes: dict[int, list[Any]] = {}
         for row in database.execute(
-            "select a.n, a.right as a, b.right as b, a.confused as c from run0.outcomes a "
-            "join run1.outcomes b using (q)"
+            "select a.n, role, a.right as a, b.right as b, a.confused as c from run0.outcomes a "
+            "join run1.outcomes b using (q) join queries using (q)"
         ):
             self.outcomes.setdefault(row["n"], []).append(row)
 
@@ -107,10 +109,11 @@ class Everything:
             "not-all-correct": lambda rows: not all(r["a"] for r in rows),
             "right-wrong": lambda rows: any(r["a"] and not r["b"] for r in rows),
         }  # fmt: skip
+        role = dict(wanted.facets).get("role")
         return [
             n for n, key in self.keys.items()
             if fold(wanted.text) in key and self.facets[n].issuperset(wanted.facets)
-            and tests[wanted.outcome](self.outcomes[n])
+            and tests[wanted.outcome]([r for r in self.outcomes[n] if role in (None, r["role"])])
         ]  # fmt: skip
 
 
@@ -129,13 +132,14 @@ def test_search_finds_what_looking_through_everything_finds(index: sqlite3.Conne
     draw = random.Random(1)
     everything = Everything(index)
     keys = list(everything.keys.values())
-    for turn in range(120):
+    for turn in range(200):
         name = draw.choice(keys)
         start = draw.randrange(len(name))
         text = name[start : start + draw.randint(0, 6)] + draw.choice(["", "", "", "z", "x"])
         facets = tuple(
             draw.sample([("type", "T1"), ("type", "T2"), ("task", "qa"), ("relation", "P3"),
-                         ("bearers", "3"), ("gap", "2 to 10 times"), ("task", "none")], turn % 3)
+                         ("bearers", "3"), ("gap", "2 to 10 times"), ("role", "head"), ("role", "tail"),
+                         ("task", "none")], turn % 3)
         )  # fmt: skip
         wanted = listing.Wanted(text, facets, draw.choice(("", *listing.OUTCOMES)))
         expected = everything.sets(wanted)

@@ -156,7 +156,8 @@ REFUSED = (HTTPException, RequestValidationError, WhichoneError, TooLarge, TooSl
 def refused(error: Exception) -> tuple[int, str, Mapping[str, str] | None]:
     """Status, message and headers for one of them; what whichone refuses comes without its path."""
     if isinstance(error, HTTPException):
-        return error.status_code, str(error.detail), error.headers
+        detail = "there is no such page" if error.detail == "Not Found" else str(error.detail)
+        return error.status_code, detail, error.headers
     if isinstance(error, RequestValidationError):
         first = error.errors()[0]
         return 422, f"{'.'.join(map(str, first['loc']))}: {first['msg']}", None

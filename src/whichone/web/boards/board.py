@@ -14,7 +14,7 @@ from whichone.errors import BadInput, WhichoneError
 from whichone.measures.comparison import LEVEL, RULE
 from whichone.measures.intervals import Estimate, interval_note
 from whichone.measures.measure import Measure, parse_measure
-from whichone.report.page import Table
+from whichone.report.page import DEEPER, Table
 from whichone.web.boards.submissions import SAID, About
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.storage import Database, Readable, Row, Transaction, set_value
@@ -396,6 +396,9 @@ def _family_rows(board: Row, parts: Sequence[dict[str, Any]], tab: str) -> list[
         )
         row["estimates"] |= columns
         row["datasets"] += 1
+        for role, own in part["outcomes"].items():
+            before = row["outcomes"].get(role, {})
+            row["outcomes"][role] = {what: n + before.get(what, 0) for what, n in own.items()}
         row["complete"] = row["complete"] and part["complete"]
         for name, number in part["counts"].items():
             row["counts"][name] = row["counts"].get(name, 0) + number
@@ -443,6 +446,8 @@ def note_of(board: Row, systems: Sequence[dict[str, Any]], measure: str) -> str:
             f" † significantly below the best in {measure} "
             f"(paired permutation test by cluster, Holm-corrected, p < {LEVEL})."
         )
+    if any(e.shallow for s in systems for e in s["estimates"].values()):
+        note += f" {DEEPER}"
     if any(0 < s["datasets"] < whole for s in systems):
         note += f" Partial submissions have figures for some of the {whole} benchmarks; a missing figure is –, never 0."
     if any(not r["complete"] for r in systems):

@@ -1,7 +1,8 @@
 """The pages and the API of leaderboards: submit predictions, watch them being scored, export the table."""
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import IO, Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from whichone.measures.intervals import Estimate
 from whichone.web.boards.board import (
     board_tables,
     boards,
@@ -128,9 +130,16 @@ def board(
         b for b in boards(site)
         if b["benchmark"] != row["benchmark"] and b["benchmark"].rpartition("-")[0] == name
     ]  # fmt: skip
+    drawn = [e for s in listed if (e := s["estimates"].get(chosen)) and e.value is not None]
+    reads = person.may("reader") if person is not None else True
+    explored = next((s for s in site.folder.benchmarks().values() if s.id == row["benchmark"]), None)
     return show_page(
         request,
         "board.html",
+        scale=_scale(drawn),
+        spreads=any(e.low is not None for e in drawn),
+        explored=explored if reads and not row["hidden"] else None,
+        roles=list(dict.fromkeys(role for s in listed for role in s["outcomes"])),
         board=row,
         there=there,
         of=shown,
@@ -162,6 +171,13 @@ def board(
         may_submit=person is not None and person.may("submitter", _scope(key)),
         submissions=submissions_of(site.database, key) if admin else None,
     )
+
+
+def _scale(estimates: Sequence[Estimate]) -> tuple[float, float]:
+    """From which to which share intervals are drawn: the tenths between which they all lie."""
+    ends = [end for e in estimates for end in (e.low, e.value, e.high) if end is not None]
+    low = math.floor(10 * min(ends, default=0.0)) / 10
+    return low, max(math.ceil(10 * max(ends, default=1.0)) / 10, low + 0.1)
 
 
 def _unfinished(site: Site, key: str) -> int:

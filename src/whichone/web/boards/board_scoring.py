@@ -185,7 +185,6 @@ def _score_family(job: Job, report: Report) -> Outcome:
     missing = len(opened) - len(chosen)
     sentences = [f"Partial: no file for {missing} of {len(opened)} benchmarks."] if missing else []
     for row in parts:
-        row["outcomes"] = {}
         if left := row.pop("left_out"):
             left = without_details(left) if job.hidden else left
             sentences.append(f"{opened[row['benchmark']].name}: {left}")

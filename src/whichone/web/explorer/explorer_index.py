@@ -41,7 +41,7 @@ def labelled(folder: Folder) -> Callable[[str], str]:
     return cache(lambda key: f"{words[key]} ({key})" if key in words else key)
 
 
-FORMAT = 8
+FORMAT = 9
 _BATCH = 8192
 _SETS_BATCH = 16_384
 _QUERY_COLUMNS = ["id", "task", "input", "name", "name_set", "role", "relation", "entity", "gold_pages",
@@ -77,6 +77,8 @@ create table facets (kind text, value text, n integer, primary key (kind, value,
 insert into facets select distinct 'task', task, n from queries where n is not null order by 2, 3;
 insert into facets select distinct 'relation', relation, n from queries
     where n is not null and relation is not null order by 2, 3;
+insert into facets select distinct 'role', role, n from queries
+    where n is not null and role is not null order by 2, 3;
 insert into facets select distinct 'type', value, n from bearers, json_each(bearers.types) order by 2, 3;
 insert into facets select distinct 'benchmark', benchmark, n from queries
     where n is not null and benchmark is not null order by 2, 3;

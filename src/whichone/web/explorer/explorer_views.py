@@ -362,7 +362,8 @@ def set_view(
         bearer["reach"] = math.log10(1 + (bearer["popularity"] or 0)) / (most or 1.0)
     if rankings:
         with_rankings(site, served, queries, runs)
-    return {**name_set, "queries": queries, "count": count, "offset": offset, "matrix": matrix}
+    paged = {"count": count, "offset": offset, "page": listing.PAGE}
+    return {**name_set, "queries": queries, **paged, "matrix": matrix}
 
 
 def query_view(

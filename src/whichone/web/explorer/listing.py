@@ -17,14 +17,14 @@ import msgspec
 from whichone.names import fold
 from whichone.web.explorer.text_grams import QUERIES, SETS, Searched, Way, text_way
 
-PAGE = 50
+PAGE = 30
 DIFFERENCES = 20  # Rows of a page that compares two systems
 MOST_COUNTED = 1000
 _COUNTING = 0.02
 _PATIENCE = 1.0  # Seconds for counting once a page is full, and for filling it
 _STEPS = 2000
 
-FACETS = ("benchmark", "type", "relation", "task", "collection", "bearers", "gap")
+FACETS = ("benchmark", "type", "relation", "task", "role", "collection", "bearers", "gap")
 QUERY_FACETS = ("benchmark", "task", "relation", "role")
 OUTCOMES = ("confused", "right-wrong", "all-correct", "not-all-correct")
 QUERY_OUTCOMES = ("right", "wrong", "confused", "failed", "right-wrong")
@@ -57,7 +57,7 @@ def find_sets(database: sqlite3.Connection, wanted: Wanted, systems: int = 0) ->
     ways = _text(database, SETS, wanted) + [
         _facet(database, place, kind, value) for place, (kind, value) in enumerate(wanted.facets)
     ]
-    ways += _set_outcome(database, wanted.outcome, systems)
+    ways += _set_outcome(database, wanted.outcome, systems, dict(wanted.facets).get("role"))
     columns = "sets.n, sets.name, sets.collection, sets.bearers, sets.gap"
     for n in range(systems):
         for what in ("right", "confused", "queries"):
@@ -107,25 +107,34 @@ def _query_count(database: sqlite3.Connection, kind: str, value: str) -> int:
     return row[0] if row else 0
 
 
-def _set_outcome(database: sqlite3.Connection, outcome: str, systems: int) -> list[Way]:
+def _set_outcome(database: sqlite3.Connection, outcome: str, systems: int, role: str | None) -> list[Way]:
+    """What became of a name's queries; with a role, of those about its heads or its tails."""
     conditions = {
-        "confused": (0, "confused > 0"),
-        "all-correct": (0, "all_correct = 1"),
-        "not-all-correct": (0, "all_correct = 0"),
-        "right-wrong": (1, "all_correct = 0"),
+        "confused": (0, "confused > 0", "exists", "a.confused = 1"),
+        "all-correct": (0, "all_correct = 1", "not exists", "a.right = 0"),
+        "not-all-correct": (0, "all_correct = 0", "exists", "a.right = 0"),
+        "right-wrong": (1, "all_correct = 0", "exists", "a.right = 1 and b.right = 0"),
     }
-    if outcome not in conditions or systems < (2 if outcome == "right-wrong" else 1):
+    both = outcome == "right-wrong"
+    if outcome not in conditions or systems < 1 + both:
         return []
-    run, condition = conditions[outcome]
-    rows = summary(database, run).get(f"sets {condition}", 0)
-    way = Way(f"run{run}.set_outcomes o", "o.n", f"o.{condition}", (), rows)
-    if outcome != "right-wrong":
-        return [way]
-    both = (
-        "exists (select 1 from queries join run0.outcomes a using (q) join run1.outcomes b using (q)"
-        " where queries.n = sets.n and a.right = 1 and b.right = 0)"
-    )
-    return [way, Way("", "", both, (), 1 << 62)]
+    run, condition, which, of_query = conditions[outcome]
+    ways = []
+    if role is None or outcome != "all-correct":  # all of a role may be right where not all are
+        rows = summary(database, run).get(f"sets {condition}", 0)
+        ways.append(Way(f"run{run}.set_outcomes o", "o.n", f"o.{condition}", (), rows))
+    if both or role is not None:
+        joined = " join run1.outcomes b using (q)" if both else ""
+        own = " and queries.role = ?" if role is not None else ""
+        ways.append(
+            Way(
+                "", "",
+                f"{which} (select 1 from queries join run0.outcomes a using (q){joined}"
+                f" where queries.n = sets.n and {of_query}{own})",
+                (role,) if role is not None else (), 1 << 62,
+            )
+        )  # fmt: skip
+    return ways
 
 
 def _query_outcome(database: sqlite3.Connection, outcome: str, systems: int) -> list[Way]:
