@@ -29,6 +29,7 @@ NOT_RUN = {
     r"FOLDER|dpr\.cp|BERT_|encoder=auto|--encoder gt-|rerank": "a model; tests/retrieval/dense has one",
     r"--retriever (langchain|http|my_search)": "a server or a user's store",
     r"--prompt qa\.py": "an endpoint; tests/reading/test_prompt.py and test_llm_reader.py have such prompts",
+    r"AUTHORS|--endpoint URL": "the authors' files, a model",
     r"--original": "the original files of a dataset; tests/papers/kilt has them",
     r"import run (FILE|run\.tsv)": "files of linkers and MS MARCO; tests/retrieval has them",
     r"mentions=spacy": "a spaCy model; tests/retrieval/linkers has one",
