@@ -14,7 +14,7 @@ def denied(language: str, text: str) -> list[str]:
     assert denials is not None
     plain = text.replace("|", "")
     listed = denials.find(plain, [text.index("|")] if "|" in text else [])
-    assert len(blanked(plain, listed)) == len(plain)
+    assert len(blanked(plain, listed, ())) == len(plain)
     assert Denials.of_text(plain, "en") is denials
     return [" ".join(denial.words) for denial in listed if denial.words]
 
@@ -102,6 +102,75 @@ def test_denials_are_understood_whatever_the_language_of_the_passages(language: 
         believed = namesake.resolve(text)
         assert believed.best is not None and believed.best.id == "2", text
         assert believed.resolvable, text
+
+
+def asked(text: str, title: str = "Ada Park") -> tuple[str | None, bool]:
+    """Who is meant by a text about one of two in Leeds and Turin, and whether it is sure."""
+    records = [{**record, "title": title} for record in STAFF]
+    believed = whichone.Namesake.over(records, encoder="none").resolve(text)
+    return believed.best and believed.best.id, believed.resolvable
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I do not mean the Ada Park from Leeds. Which badge?",
+        "What is the badge? I'm not looking for Ada Park of Leeds.",
+        "We don't want Ada Park, the one in Leeds",
+        "Anyone but the Ada Park from Leeds",
+        "Ich meine nicht Ada Park aus Leeds.",
+        "Welche Nummer? Ich suche nicht die Ada Park in Leeds.",
+        "Je ne cherche pas Ada Park de Leeds",
+        "Nous ne parlons pas de la Ada Park de Leeds, quel badge ?",
+        "No me refiero a la Ada Park de Leeds",
+        "No buscamos a Ada Park de Leeds, ¿qué número tiene?",
+    ],
+)
+def test_a_name_inside_of_a_denial_is_not_what_is_denied(text: str) -> None:
+    assert asked(text) == ("2", True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is the badge of Ada Park, minus the Leeds one?",
+        "What badge has Ada Park, hardly the one in Leeds?",
+        "What badge has the Ada Park whose city is anything other than Leeds?",
+        "the badge of the Ada Park who declines to work in Leeds",
+        "the badge of the Ada Park who left Leeds",
+        "the badge of the non-Leeds Ada Park",
+        "the badge of Ada Park (Leeds ruled out)",
+        "the badge of Ada Park. Leeds does not count.",
+        "the badge of Ada Park; a long way off Leeds",
+        "the badge of Ada Park the elder",
+        "the badge of Ada Park from Quito",
+        "die Nummer von Ada Park, der Leeds verlassen hat",
+        "die Nummer von Ada Park, Leeds kommt nicht in Frage",
+        "le badge de Ada Park qui fuit Leeds",
+        "le badge de Ada Park, Leeds mis à part",
+        "el número de Ada Park que abandonó Leeds",
+        "el número de Ada Park, lejos de Leeds",
+    ],
+)
+def test_a_word_that_may_deny_leads_to_a_question_back(text: str) -> None:
+    assert not asked(text)[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is the badge of Ada Park in Turin?",
+        "the badge of the Ada Park whose home town is Turin",
+        "the badge of the Ada Park with the home town Turin",
+        "Ada Park from Turin cannot open the door. Which badge?",
+        "Does Ada Park, who lives in Turin, have a badge?",
+        "Welche Nummer hat die Ada Park, die in Turin arbeitet?",
+        "le badge de Ada Park, qui habite à Turin",
+        "la placa de Ada Park que vive en Turin",
+    ],
+)
+def test_what_affirms_is_no_denial(text: str) -> None:
+    assert asked(text) == ("2", True)
 
 
 def test_a_negator_that_is_not_understood_leads_to_a_question_back() -> None:

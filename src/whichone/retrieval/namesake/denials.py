@@ -9,17 +9,23 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Protocol
 
-from whichone.text.language import base_code
+from whichone.retrieval.bm25.analysis import stemmer
+from whichone.text.language import base_code, stemmer_of
 
 _WORD = re.compile(r"[^\W_]+")
 _MOST_WORDS = 8
 # Of a denial without names and numbers the first words count: "not the singer from the village".
 _PLAIN_WORDS = 3
 _SENTENCE = re.compile(r"[^.?!]*(?:[.?!](?!\s|$)[^.?!]*)*[.?!]?")
+_APART = re.compile(r"[,;:()\[\]]|\s[-–—]\s")
+_FRAGMENT = 4
+Span = tuple[int, int]
+Clue = Callable[[str], bool | None]
 _NEAR = r"(?:\W+[\w'’]+){0,3}?\W+"  # Up to three words between two that belong together
 
 
@@ -33,10 +39,20 @@ class Denial:
     """Nothing where it is not understood what is denied."""
 
 
+class Named(Protocol):
+    """A name at its place in a text."""
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+
 class Denials:
     """How a language says who is not meant."""
 
-    def __init__(self, raw: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, language: str, raw: Mapping[str, Sequence[str]]) -> None:
         def words(name: str) -> str:
             return rf"(?<!\w)(?i:{_any_of(raw[name])})(?!\w)"
 
@@ -57,11 +73,22 @@ class Denials:
             rf"\s*[,(;:–-]*\s*(?:{words('relatives')}{_NEAR}{negator}|{joins}?{words('exceptions')}|{anywhere})"
             rf"|\s*(?:[,(;:–-]+\s*{joins}?|{joins}){apart}"
         )
-        self._statement = re.compile(rf"(?:\W+[\w'’]+){{0,2}}?\W+{negator}")
+        self._statement = re.compile(rf"(?:\W+[\w'’]+){{0,2}}?\W+({negator})")
         self._pronoun = re.compile(rf"\s*{words('pronouns')}")
         self._answer = re.compile(rf"\s*(?:{negator}|{words('exceptions')}|{words('excludes')})\s*")
         self._end = re.compile(rf"[,;:?!()\[\]]|\s[-–]\s|\.(?:\s|$)|(?i:\b(?:{_any_of(raw['ends'])})\b)|$")
         self._skip = frozenset(raw["skip"]) | frozenset(raw["means"])
+        self._stem = stemmer(stemmer_of(language))
+        self._neutral = frozenset(self._stem(word) for word in (*raw["neutral"], *raw["skip"], *raw["means"]))
+        denies = (*raw["denies"], *raw["negators"], *raw["apart"], *raw["exceptions"], *raw["excludes"])
+        listed = {
+            "denies": denies,
+            "relative": raw["relatives"],
+            "preposition": raw["prepositions"],
+            "article": raw["articles"],
+        }
+        listed["whose"] = raw["whose"]
+        self._kinds = {word: kind for kind, words_of in listed.items() for word in words_of}
         self.common = frozenset([*raw["common"], *raw["negators"], *raw["relatives"], *raw["follows"]])
 
     @classmethod
@@ -82,20 +109,22 @@ class Denials:
 
         return tables[max(tables, key=likely)]
 
-    def find(self, text: str, name_ends: Iterable[int]) -> list[Denial]:
-        """Every denial of a text, in its order; `name_ends` are where its names end."""
-        ends = list(name_ends)
+    def find(self, text: str, name_ends: Sequence[int], names: Sequence[Span] = ()) -> list[Denial]:
+        """Every denial of a text, in its order; `name_ends` are where its names end.
+
+        `names` are where the name of the one who is meant stands, which no denial denies: "I do not mean the Ada Park in Leeds".
+        """
         starts = [match.span() for match in self._anywhere.finditer(text)]
-        starts += [m.span() for end in ends if (m := self._after.match(text, end)) is not None]
-        starts += self._statements(text, ends)
-        denials = list(self._apart(text, starts))
+        starts += [m.span() for end in name_ends if (m := self._after.match(text, end)) is not None]
+        starts += self._statements(text, name_ends)
+        denials = list(self._apart(text, starts, names))
         return sorted([*denials, *self._unclear(text, denials)], key=lambda denial: denial.start)
 
     def answered(self, text: str) -> list[Denial]:
         """The same of an answer, which may begin with it: "not Leeds"."""
         match = self._answer.match(text)
         starts = [m.span() for m in self._anywhere.finditer(text)]
-        return list(self._apart(text, [*starts, *([match.span()] if match is not None else [])]))
+        return list(self._apart(text, [*starts, *([match.span()] if match is not None else [])], ()))
 
     def _statements(self, text: str, name_ends: Sequence[int]) -> Iterator[tuple[int, int]]:
         """ "Ada Park is not in Leeds. What is her badge?": a sentence beside the one that asks."""
@@ -110,7 +139,7 @@ class Denials:
             for start in [*own, *([pronoun.end()] if pronoun is not None else [])]:
                 match = self._statement.match(text, start, sentence.end())
                 if match is not None:
-                    yield match.span()
+                    yield match.span(1)
 
     def _unclear(self, text: str, denials: Sequence[Denial]) -> Iterator[Denial]:
         """Negators that are part of no denial, with what they cover."""
@@ -120,37 +149,137 @@ class Denials:
             scope = self._end.search(text, match.end())
             yield Denial(match.start(), scope.start() if scope is not None else len(text), ())
 
-    def _apart(self, text: str, starts: Sequence[tuple[int, int]]) -> Iterator[Denial]:
+    def _apart(self, text: str, starts: Sequence[Span], names: Sequence[Span]) -> Iterator[Denial]:
         reached = 0
         for start, begins in sorted(starts):
             if start < reached:
                 continue
-            scope = self._end.search(text, begins)
-            end = scope.start() if scope is not None else len(text)
-            words = [w for w in _WORD.findall(text[begins:end]) if not self._is_skipped(w)]
+            scope, words = begins, list[str]()
+            for _ in range(
+                2
+            ):  # a clause that has but the name goes on: "not Ada Park, the one in Leeds, but ..."
+                found = self._end.search(text, scope + (scope > begins))
+                scope = found.start() if found is not None else len(text)
+                words = [text[slice(*place)] for place in self._words(text, begins, scope, names)]
+                if words or not any(begins <= at < scope for at, _ in names):
+                    break
             named = [w for w in words[:_MOST_WORDS] if not w[0].islower()]
             said = tuple(named or words[:_PLAIN_WORDS])
             if said:
-                reached = end
-                yield Denial(start, end, said)
+                reached = scope
+                yield Denial(start, scope, said)
 
-    def _is_skipped(self, word: str) -> bool:
-        code = len(word) > 1 and word.isupper()  # "IN" is Indiana
-        return word.casefold() in self._skip and not code
+    def _words(self, text: str, start: int, end: int, names: Sequence[Span]) -> Iterator[Span]:
+        """The words of a stretch that say something, the names aside."""
+        for match in _WORD.finditer(text, start, end):
+            word = match.group()
+            code = len(word) > 1 and word.isupper()  # "IN" is Indiana
+            inside = any(at <= match.start() < to for at, to in names)
+            if not inside and (code or word.casefold() not in self._skip):
+                yield match.span()
+
+    def strange(self, text: str, name: Span, clue: Clue) -> str:
+        """What is said of the one who is meant and is not understood: "minus", "hardly", "left", "the elder".
+
+        What such a word covers may be denied by it: "who left Oslo", "hardly the one in Oslo". `clue` says of a word whether some
+        bearers have it (True), all have it or it asks (False), or none (None).
+        """
+        for sentence in _SENTENCE.finditer(text):
+            own = sentence.start() <= name[0] < sentence.end()
+            starts = [
+                sentence.start(),
+                *(m.end() for m in _APART.finditer(text, sentence.start(), sentence.end())),
+            ]
+            for start, end in zip(starts, [*starts[1:], sentence.end()], strict=True):
+                if start <= name[0] < end:
+                    found = self._strange_before(text, start, name[0], clue) or self._strange_in(
+                        text, name[1], end, clue
+                    )
+                elif own or self._is_of_whom(text, start, end, clue):
+                    found = self._strange_in(text, start, end, clue, free=True)
+                else:
+                    continue
+                if found:
+                    return found
+        return ""
+
+    def _is_of_whom(self, text: str, start: int, end: int, clue: Clue) -> bool:
+        """Whether another sentence says something of the one who is meant: "She is in Oslo", "Oslo is wrong", "Far from Oslo." """
+        words = [match.group() for match in _WORD.finditer(text, start, end)]
+        opens = words[:1] and self._kind(words[0], clue) == "clue"
+        return bool(opens) or len(words) <= _FRAGMENT or self._pronoun.match(text, start) is not None
+
+    def _strange_before(self, text: str, start: int, end: int, clue: Clue) -> str:
+        """ "the non-Oslo Ada Park" """
+        words = [match.group() for match in _WORD.finditer(text, start, end)]
+        said = False
+        while words and self._kind(words[-1], clue) == "clue":
+            words.pop()
+            said = True
+        return words[-1] if said and words and self._kind(words[-1], clue) in ("strange", "denies") else ""
+
+    def _strange_in(self, text: str, start: int, end: int, clue: Clue, *, free: bool = False) -> str:
+        """`free` is a clause of its own, all of which is said of the one who is meant.
+
+        A noun between a preposition and what tells whom is its label, and so is one after a word that the pages have, or after
+        "whose": "with the badge 17", "whose home town is Oslo".
+        """
+        words = [match.group() for match in _WORD.finditer(text, start, end)]
+        kinds = [self._kind(word, clue) for word in words]
+        if kinds[:1] == ["value"] and free:
+            kinds[0] = "strange"  # the capital of a sentence
+        free = free or kinds[:1] in (["relative"], ["whose"])
+        predicate = kinds[:1] == ["neutral"]
+        attached, strange, label, said = not predicate, "", "", False
+        for n, (word, kind) in enumerate(zip(words, kinds, strict=True)):
+            before = kinds[n - 1] if n else ""
+            if kind == "clue":
+                if strange and not (word[0].isdigit() and before == "strange"):
+                    return strange
+                said, label = True, ""
+            elif kind == "value" and attached:
+                return word
+            elif kind == "preposition" and "neutral" not in kinds[:n]:
+                strange, label = strange or label, ""  # "with disdain for Oslo"
+            elif kind in ("strange", "denies"):
+                if said:
+                    return word if free else ""
+                if attached and before == "article" and n == 1:
+                    return word  # "the elder"
+                if kind == "strange" and before in ("preposition", "article", "clue", "known", "whose"):
+                    label = word
+                else:
+                    strange = strange or word
+            attached = attached and kind in ("preposition", "article", "relative")
+        return ""
+
+    def _kind(self, word: str, clue: Clue) -> str:
+        small = word.casefold()
+        if small in self._kinds:
+            return self._kinds[small]
+        told = clue(word)
+        if not told and self._stem(small) in self._neutral:
+            return "neutral"
+        if told is not None:
+            return "clue" if told else "known"
+        return "strange" if word.islower() else "value"
 
 
 @functools.cache
 def _tables() -> Mapping[str, Denials]:
     raw = tomllib.loads(files(__package__).joinpath("denials.toml").read_text("utf-8"))
-    return {code: Denials(own) for code, own in raw.items()}
+    return {code: Denials(code, own) for code, own in raw.items()}
 
 
-def blanked(text: str, denials: Sequence[Denial]) -> str:
-    """The text with blanks where it denies, so that places in it stay."""
+def blanked(text: str, denials: Sequence[Denial], kept: Sequence[Named]) -> str:
+    """The text with blanks where it denies, so that places in it stay; what is kept is not denied."""
+    left = text
     for denial in denials:
         gap = " " * (denial.end - denial.start)
-        text = text[: denial.start] + gap + text[denial.end :]
-    return text
+        left = left[: denial.start] + gap + left[denial.end :]
+    for name in kept:
+        left = left[: name.start] + text[name.start : name.end] + left[name.end :]
+    return left
 
 
 def _any_of(phrases: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from whichone.names import token_key, without_parentheses
 from whichone.retrieval.dense.encoder import Vectors
+from whichone.retrieval.namesake.denials import Denials
 from whichone.retrieval.namesake.knowledge_evidence import Knowledge, Language, Relation, Stems, contains
 from whichone.retrieval.namesake.lexical import Selection
 from whichone.retrieval.namesake.question_names import Mention, remainder
@@ -112,6 +114,9 @@ class Asked:
     relations: Sequence[Relation]
     cue: frozenset[str]
     """The stems of the words that ask."""
+    told: str
+    """What it says, without what it denies for sure, and without the relation of a slot to fill."""
+    denials: Denials
     denied: Sequence[str] = ()
     """What the question says the meant one is not: "not the one in Leeds"."""
     about: Sequence[float] = ()
@@ -228,11 +233,12 @@ class Weigher:
                     self._read(evidence, asked, around, several)
                 else:
                     evidence.values["unread"] = 1.0
-        for own in weighed[:-1]:
+        for own, around in zip(weighed[:-1], arounds, strict=False):
             most_typical = max((e.values.get("kind", 0.0) for e in own), default=0.0)
             for evidence in own:
                 if most_typical and evidence.values.get("kind") == most_typical:
                     evidence.values["best_kind"] = 1.0
+            self._add_strange([e for e in own if "unread" not in e.values], asked, around)
         self._weigh(every)
         named = [e for own in weighed[:-1] for e in own if "unread" not in e.values]
         if self._closeness is not None and asked.vector is not None and len(named) > 1:
@@ -531,6 +537,38 @@ class Weigher:
         title = frozenset(language.stems(self._pages.title(page)))
         listed = [frozenset(language.stems(s)) for _, s in zip(range(_SENTENCES), sentences, strict=False)]
         return tuple([listed[0] | title, *listed[1:]] if listed else [title])
+
+    def _add_strange(self, own: Sequence[Evidence], asked: Asked, around: Around) -> None:
+        """What the question says of the one who is meant and nobody can place, or may deny what it covers."""
+        if len(own) < 2 or around.mention is None:
+            return
+        stem = self._pages.table.language.stem
+        vocabulary: Counter[str] = Counter()
+        for evidence in own:
+            stems = [
+                s for name, _, value in self._attributes(evidence) for s in (*map(stem, name.split()), *value)
+            ]
+            vocabulary.update(frozenset(stems).union(*self._read_sentences(evidence)))
+        placed = {w for forms in around.said.places for form in forms for w in _WORD.findall(form)}
+        evident = any(evidence.values.get(name) for evidence in own for name in ("about", "period"))
+
+        def clue(word: str) -> bool | None:
+            own_stem = stem(word.lower())
+            if own_stem in asked.cue:
+                return False
+            if own_stem in vocabulary:
+                return vocabulary[own_stem] < len(own)
+            if own_stem in self._pages.table.words:
+                return False
+            number = any(map(str.isdigit, word))
+            place = word in placed and any("place" in e.values or "attribute" in e.values for e in own)
+            return True if place or (number and evident) else None
+
+        mention = around.mention
+        word = asked.denials.strange(asked.told, (mention.start, mention.end), clue)
+        for evidence in own if word else ():
+            evidence.values["strange"] = 1.0
+            evidence.speaks_against.append(f"the question says {word!r}, which nothing here explains")
 
     def _add_places(self, evidence: Evidence, places: Sequence[PlaceForms]) -> None:
         texts = " ".join(self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ])

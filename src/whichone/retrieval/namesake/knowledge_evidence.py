@@ -137,6 +137,12 @@ class RelationTable:
                 cues.setdefault(cue[0], []).append((number, cue))
         return cues
 
+    @functools.cached_property
+    def words(self) -> frozenset[str]:
+        """The stems of all words that ask for a relation, state one or name a kind."""
+        phrases = [phrase for relation in self.relations for phrase in (*relation.asks, *relation.says)]
+        return frozenset(stem for phrase in (*phrases, *self.kinds) for stem in phrase)
+
     def asked(self, remainder: Sequence[str]) -> list[Relation]:
         """The relations that the pieces of a question around its names ask for, the longest cue wins."""
         return self.asked_with_cue(remainder)[0]

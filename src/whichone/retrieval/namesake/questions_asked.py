@@ -17,7 +17,7 @@ from whichone.records import Question
 from whichone.retrieval.dense.dense import Dense
 from whichone.retrieval.dense.encoder import Encoder, encoder_name, need_encoder
 from whichone.retrieval.namesake.asking import Resolution, resolution
-from whichone.retrieval.namesake.denials import Denials, blanked
+from whichone.retrieval.namesake.denials import Denial, Denials, blanked
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
 from whichone.retrieval.namesake.knowledge_evidence import Knowledge, RelationTable
 from whichone.retrieval.namesake.lexical import Filter, Selection
@@ -96,6 +96,10 @@ class Heard:
     question: Question
     mentions: Sequence[Mention]
     denied: Sequence[str]
+    told: str
+    """The question without what it denies for sure, and without the relation of a slot to fill."""
+    denials: Denials
+    """How its language denies."""
 
 
 class Searcher:
@@ -219,20 +223,26 @@ class Searcher:
         mentions = self.mentions(question, selection)
         text = plain_signs(question.text)
         denials = Denials.of_text(text, self._pages.language)
-        listed = denials.find(text, [m.end for m in mentions])
-        ruled_out = [d for d in listed if d.words]
-        meant = [m for m in mentions if not any(d.start <= m.start < d.end for d in ruled_out)]
-        if ruled_out and meant:
-            text = blanked(text, ruled_out)
-        else:
-            ruled_out, meant = [], mentions
-        if any(len(m.pages) > 1 for m in meant):  # what may be denied is no evidence either
-            unclear = blanked(text, [d for d in listed if not d.words])
-            for m in meant:
-                unclear = unclear[: m.start] + text[m.start : m.end] + unclear[m.end :]
-            text = unclear
-        left = msgspec.structs.replace(question, text=text) if listed else question
-        return Heard(left, meant, tuple(" ".join(d.words) for d in ruled_out))
+        ends = [m.end for m in mentions]
+
+        def apart(listed: Sequence[Denial]) -> tuple[list[Denial], list[Mention]]:
+            ruled_out = [d for d in listed if d.words]
+            return ruled_out, [m for m in mentions if not any(d.start <= m.start < d.end for d in ruled_out)]
+
+        listed = denials.find(text, ends)
+        ruled_out, meant = apart(listed)
+        if ruled_out and mentions:
+            # where every name is inside of a denial, the shared one is that of the one who is meant
+            own = meant or [max(mentions, key=lambda m: (len(m.pages) > 1, -m.start))]
+            kept = [m for m in mentions if any(m.pages == o.pages for o in own)]
+            listed = denials.find(text, ends, [(m.start, m.end) for m in kept])
+            ruled_out, meant = apart(listed)
+            meant = meant or kept
+        told = blanked(text, ruled_out, meant)
+        shared = any(len(m.pages) > 1 for m in meant)
+        left = blanked(told, listed, meant) if shared else told  # what may be denied is no evidence either
+        asked = msgspec.structs.replace(question, text=left) if listed else question
+        return Heard(asked, meant, tuple(" ".join(d.words) for d in ruled_out), subject(told), denials)
 
     def _answered(self, answer: str) -> tuple[str, tuple[str, ...]]:
         """What an answer says, and what it denies: "not Leeds"."""
@@ -240,7 +250,7 @@ class Searcher:
         denials = Denials.of_text(text, self._pages.language).answered(text)
         if not denials:
             return answer, ()
-        return blanked(text, denials), tuple(" ".join(d.words) for d in denials)
+        return blanked(text, denials, ()), tuple(" ".join(d.words) for d in denials)
 
     def mentions(self, question: Question, selection: Selection) -> list[Mention]:
         """The names that are written as names; all that were found where none is."""
@@ -299,6 +309,7 @@ class Searcher:
             vector = self._closeness.question(plain_text(text))
         return Asked(
             text=plain_text(text),
+            told=heard.told,
             mentions=mentions,
             said=" ".join(_WORD.findall(said)),
             plain=" ".join(plain),
@@ -306,6 +317,7 @@ class Searcher:
             relations=relations,
             cue=cue,
             denied=heard.denied,
+            denials=heard.denials,
             about=about(f"{text} {said}"),
             periods=periods(words),
             claim=is_claim(text),

@@ -163,6 +163,7 @@ def lead_features(values: Sequence[Mapping[str, float]], scores: Sequence[float]
         "lead": shares[order[0]] - shares[order[1]],
         "odds": float(np.log(max(shares[order[0]], 1e-9) / max(shares[order[1]], 1e-9))),
         "bearers": float(np.log(len(scores))),
+        "strange": first.get("strange", 0.0),
         "unplaced": first.get("unplaced", 0.0),
         "claim": first.get("claim", 0.0),
         "loosely": first.get("loosely", 0.0),
