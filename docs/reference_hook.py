@@ -1,9 +1,11 @@
-"""What the site's reference needs when it is built: the tables of names, and helps that Markdown leaves as they are."""
+"""What the site needs when it is built: tables of names and of measured figures, and helps that Markdown leaves as they are."""
 
 from __future__ import annotations
 
+import csv
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,6 +13,8 @@ import click
 from whichone.cli import whichone
 from whichone.cli.folder_commands import listed
 
+DATA = Path(__file__).parent / "data"
+FOLDED = re.compile(r"^\[(?P<title>[^\]]+)\]\((?:\.\./)*data/(?P<file>[\w-]+\.csv)\)$", re.M)
 KINDS = ("measures", "retrievers", "readers", "exports")
 
 
@@ -35,10 +39,22 @@ def code_block(found: re.Match[str]) -> str:
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """The page of names followed by a table for each kind of them."""
-    if page.file.src_uri != "reference/names.md":
-        return markdown
-    return "\n".join([markdown, *map(table, KINDS)])
+    """Each table of `data` that a line is a link to, folded; the page of names followed by a table for each kind of them."""
+    if page.file.src_uri == "reference/names.md":
+        return "\n".join([markdown, *map(table, KINDS)])
+    return FOLDED.sub(folded, markdown)
+
+
+def folded(found: re.Match[str]) -> str:
+    with (DATA / found["file"]).open(encoding="utf-8", newline="") as file:
+        header, *rows = ([cell.replace("|", "\\|") for cell in row] for row in csv.reader(file))
+    kinds = [
+        "---:" if n and all(re.match(r"[-−+.\d]|$", row[n]) for row in rows) else "---"
+        for n in range(len(header))
+    ]
+    lines = [f"| {' | '.join(cells)} |" for cells in (header, kinds, *rows)]
+    opened = f'<details markdown="1"><summary>{found["title"]}</summary>'
+    return "\n".join([opened, "", *lines, "", "</details>"])
 
 
 def table(kind: str) -> str:

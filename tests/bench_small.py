@@ -17,6 +17,7 @@ SHAPES = {
     "amber_end_to_end": r'"all over the plain pass": \{\s*"paper, corpus none"',
     "bm25": r"whichone-numba +[\d,]+ +[\d.]+",
     "dense_limited": r"rankings equal: True",
+    "figures": r"[1-9]\d* figures in",
     "fuzz": r"damaged inputs, 0 tracebacks",
     "growth": r"\| score \| 300: \d+ MB",
     "intervals": r"lowest: percentile [\d.]+",
