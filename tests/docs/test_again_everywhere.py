@@ -33,6 +33,7 @@ OTHERWISE = {
 }
 ELSEWHERE = {
     "build inventors": "needs the published archive",
+    "build people": "a table of documents; tests/papers/people",
     "build paq": "needs the published files; tests/benchmarks/test_paq.py",
     "train": "models; tests/training",
 }

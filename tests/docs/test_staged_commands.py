@@ -24,7 +24,7 @@ RUN_ELSEWHERE = {"readers.md", "experiments.md", "training.md"}
 
 NOT_RUN = {
     r"spark://": "a cluster; tests/integrations/spark starts a local one",
-    r"\b(fetch (popqa|kilt|inventors)|build inventors)": "the network; tests/benchmarks/test_fetch.py has a server",
+    r"\b(fetch (popqa|kilt|inventors)|build (people )?inventors)": "the network; tests/benchmarks/test_fetch.py has a server",
     r"\bserve\b": "goes on until it is stopped; tests/web starts it",
     r"FOLDER|dpr\.cp|BERT_|encoder=auto|--encoder gt-|rerank": "a model; tests/retrieval/dense has one",
     r"--retriever (langchain|http|my_search)": "a server or a user's store",

@@ -7,7 +7,6 @@ import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -77,14 +76,14 @@ def with_licence(card: str, sources: Sequence[Mapping[str, Any]]) -> str:
     return f"{card.rstrip()}\n\nLicence and attribution: {licence_text(sources)}\n".lstrip()
 
 
-def card_text(package: str, **values: Any) -> str:
-    """A package's `card.md`, a Jinja template, with these values."""
+def card_text(file: Path, **values: Any) -> str:
+    """A card that is a Jinja template, with these values."""
     from jinja2 import Environment, StrictUndefined
 
     plain = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    return plain.from_string(files(package).joinpath("card.md").read_text("utf-8")).render(**values)
+    return plain.from_string(file.read_text("utf-8")).render(**values)
 
 
 def card_beside(out: Path) -> Path:

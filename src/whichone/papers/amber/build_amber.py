@@ -246,7 +246,7 @@ def _save(
         passages=passages,
         names=names_of_pages(kb, engine=pipeline.engine),
         card=card_text(
-            __package__,
+            Path(__file__).with_name("card.md"),
             collection=collection,
             rules=pipeline.rules,
             statistics=statistics,

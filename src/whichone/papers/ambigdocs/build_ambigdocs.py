@@ -309,7 +309,7 @@ def save_built(
         passages=cut_corpus(kb, _cut(options), **pages, engine=engine),
         names=names_of_pages(kb, engine=engine),
         card=card_text(
-            __package__,
+            Path(__file__).with_name("card.md"),
             models=models,
             options=options,
             source=sources[options.names],

