@@ -9,7 +9,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.report.figures import clearest_pair, spread
-from whichone.report.page import shortened
+from whichone.report.page import drawing, finish, shortened
 
 
 def test_labels_beside_a_figure_are_apart() -> None:
@@ -52,3 +52,16 @@ def test_the_example_is_one_on_which_systems_differ(tmp_path: Path) -> None:
     assert (pair.first.id, pair.second.id) == ("c:Bo1", "c:Bo2")
     assert (pair.right, pair.half) == (("good",), ("popular",))
     assert pair.shown(["popular", "good"]) == ["popular", "good"]
+
+
+def test_letters_that_no_font_has_are_said_and_not_warned_of() -> None:
+    assert shortened("👩‍👧 Familie ‮evil") == "Familie evil"
+    assert shortened("👩") == "👩"
+    with drawing() as (figure, axes):
+        axes[0][0].set_title("王伟")
+        made = finish(figure, "k", "Title", "A note.")
+    assert made.note == "A note. Letters that the font lacks are in the SVG alone."
+    assert "王伟" in made.svg
+    with drawing() as (figure, axes):
+        axes[0][0].set_title("Wang Wei")
+        assert finish(figure, "k", "Title", "A note.").note == "A note."

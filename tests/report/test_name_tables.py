@@ -152,7 +152,9 @@ def test_panels_show_the_most_telling_name_first(
     assert len(clearest_panels(runs, scores, benchmark, most=1)) == 1
     page = names_html(panels, BearerLabels(benchmark), [s.system for s in scores])
     rows = re.findall(
-        r"<b><bdi>([^<]*)</bdi></b>.*?<td class=\"n\">(\d+)</td><td class=\"n\">(\d+)</td>", page, re.DOTALL
+        r"<b><bdi>([^<]*)</bdi></b>.*?<td class=\"n\"[^>]*>(\d+)</td><td class=\"n\"[^>]*>(\d+)</td>",
+        page,
+        re.DOTALL,
     )
     assert rows == [("Her", "2", "0"), ("Abe Lincoln", "2", "1")]
     assert "2 of 2 right" in page and "1 of 2 right" in page and 'data-filter="names"' in page

@@ -46,12 +46,32 @@ def test_what_comes_first(report: Path) -> None:
     confused = text[text.index("<h2>Confused") : text.index("<h2>Found")]
     assert confused.index("<figure>") < confused.index("<table")
     settings = text[text.index("<h2>Settings") :]
-    assert "<td>bm25 k1</td>" in settings and "{&#39;" not in settings and "{'" not in settings
-    assert not re.search(r"<td>[^<]*[0-9a-f]{20}", settings)
+    assert "<td>bm25: saturation (k1)</td>" in settings and "{&#39;" not in settings and "{'" not in settings
+    assert "<td>judge words</td>" in settings and settings.count("<td>versions</td>") == 1
+    assert "<caption>Settings" not in settings, "its heading says it"
+    found = text[text.index("<h2>Found") : text.index("<h2>Popularity")]
+    assert found.index('class="outcomes"') < found.index("<table"), "bars before tables"
+    assert found.count('class="outcomes"') == 6 * 5  # two collections, three tasks, five systems
     assert 'title="acc@1: the right page is among the first 1">right first' in text
     assert '<caption title="Entity confusion (AmbER, Table 6)">Fell for a namesake' in text
     between = text[text.index("<h2>Between systems") : text.index("<h2>The benchmark")]
     assert not re.search(r"<td[^>]*>(acc@1|confused@20)<", between)
+
+
+@pytest.mark.slow
+def test_technical_names_and_ids_are_tips(report: Path) -> None:
+    """The page is in words; what files and programs call things is in a tooltip."""
+    text = report.read_text("utf-8")
+    text = re.sub(
+        "<pre>.*?</pre>|<style>.*?</style>|<svg.*?</svg>|<script>.*?</script>", "", text, flags=re.DOTALL
+    )
+    shown = " ".join(re.sub("<[^>]*>", " ", text).split())
+    assert re.findall(r"[\w-]*[0-9a-f]{12}\b", shown) == []
+    assert re.findall(r"[^ ]* \(P\d+\)", shown) == []
+    assert 'title="instrument (P1303)">instrument</td>' in text
+    footer = shown[shown.rindex("benchmark: ") :]
+    assert re.findall(r"\w+@\d+", footer) == [] and "right in first 20, fell for a namesake" in footer
+    assert "‡ ‡" not in footer and "popular ‡: saw more than the corpus" in footer
 
 
 @pytest.mark.slow
@@ -82,6 +102,21 @@ def test_opened_in_a_browser(report: Path) -> None:
         wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert wide <= 0, "a phone has to scroll sideways"
         page.get_by_role("heading", name=re.compile("most telling names")).click()
+        names = page.locator("#names > tbody > tr:visible")
+        assert names.count() == 50
+        page.get_by_label("Show all 85").check()
+        assert names.count() == 85
+        page.set_viewport_size({"width": 1200, "height": 740})
+        heading = page.get_by_role("columnheader", name="fell for a namesake").last
+        heading.focus()
+        for order in ("descending", "ascending"):
+            page.keyboard.press("Enter")
+            assert heading.get_attribute("aria-sort") == order
+            counts = [int(n) for n in page.locator("#names > tbody > tr > td:nth-child(3)").all_inner_texts()]
+            assert counts == sorted(counts, reverse=order == "descending")
+        page.set_viewport_size({"width": 360, "height": 740})
+        assert names.first.locator("svg.outcomes").first.is_visible()
+        page.get_by_label("Show all 85").uncheck()
         page.get_by_label("Filter").fill("lincoln")
         shown = page.locator("#names > tbody > tr:visible")
         assert 0 < shown.count() < 30

@@ -283,17 +283,25 @@ def first_screen(
     groups = {"head": np.flatnonzero(roles == HEAD), "tail": np.flatnonzero(roles == TAIL)}
     if not all(len(rows) for rows in groups.values()):
         groups = {"all questions": every}
-    overall = [_shares(s, results.outcomes[s.system], every) for s in systems]
-    overall.sort(key=lambda s: (-s.share("right"), s.share("confused"), s.system))
+    overall = [_shares(s, results.outcomes[s.system], every) for s in best_first(systems, results)]
     order = [s.system for s in overall]
-    best_first = sorted(systems, key=lambda s: order.index(s.system))
     worst = most_confused(overall).system
     examples = [] if redact else _examples(runs, systems, benchmark, telling, order, worst)
     shown = render(
-        "first_screen.html", shares=shares_by(best_first, results, groups), namesakes=results.any_set, examples=examples,
+        "first_screen.html", shares=shares_by(best_first(systems, results), results, groups), namesakes=results.any_set, examples=examples,
         verdict=verdict(overall, examples[0]["name"] if examples else None),
     )  # fmt: skip
     return Section("In short", html=shown)
+
+
+def best_first(systems: Sequence[Scores], results: FirstResults) -> list[Scores]:
+    """By how many questions they are right for, then by how seldom they are confused."""
+
+    def place(scores: Scores) -> tuple[int, int, str]:
+        counted = np.bincount(results.outcomes[scores.system], minlength=len(OUTCOMES))
+        return -int(counted[0]), int(counted[1]), scores.system
+
+    return sorted(systems, key=place)
 
 
 def _shares(scores: Scores, outcomes: Codes, rows: npt.NDArray[np.int64]) -> Shares:

@@ -8,6 +8,8 @@ import hashlib
 import io
 import itertools
 import re
+import unicodedata
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -45,7 +47,11 @@ class Figure:
 
 
 def shortened(text: str, most: int = 42) -> str:
-    """A text that fits into a figure; its end, where bearers of one name differ, is kept."""
+    """A text that fits into a figure; its end, where bearers of one name differ, is kept.
+
+    Emoji are left out: no font of a PDF has them.
+    """
+    text = "".join(c for c in text if unicodedata.category(c) not in ("So", "Sk", "Cf")).strip() or text
     if len(text) <= most:
         return text
     end = most // 2
@@ -82,6 +88,9 @@ def drawing(rows: int = 1, columns: int = 1, size: tuple[float, float] = (6.4, 3
             plt.close(figure)
 
 
+_LACKING = " Letters that the font lacks are in the SVG alone."
+
+
 def finish(figure: Any, key: str, title: str, note: str = "") -> Figure:
     """Save a drawn figure in all formats."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -89,15 +98,22 @@ def finish(figure: Any, key: str, title: str, note: str = "") -> Figure:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     svg, pdf, png = io.StringIO(), io.BytesIO(), io.BytesIO()
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # laid out once; each format would do it again
-    # not by savefig, which draws every figure twice, the first time for the layout alone
-    FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
-    dates = {"CreationDate": None, "Producer": None, "Creator": None}
-    FigureCanvasPdf(figure).print_pdf(pdf, metadata=dates)
-    figure.set_dpi(160)
-    FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.filterwarnings("always", "Glyph .* missing from font")
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # laid out once; each format would do it again
+        # not by savefig, which draws every figure twice, the first time for the layout alone
+        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
+        dates = {"CreationDate": None, "Producer": None, "Creator": None}
+        FigureCanvasPdf(figure).print_pdf(pdf, metadata=dates)
+        figure.set_dpi(160)
+        FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
     text = svg.getvalue()
+    for warning in noticed:
+        if "missing from font" not in str(warning.message):
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+        elif not note.endswith(_LACKING):
+            note += _LACKING
     return Figure(key, title, text[text.index("<svg") :], pdf.getvalue(), png.getvalue(), note)
 
 
@@ -228,15 +244,6 @@ class Table:
         grouped = any(map(self._same_as_above, range(len(self.rows))))
         return ["grouped"] * grouped + ["wide"] * (len(self.columns) > WIDE)
 
-    def heading(self, column: str) -> tuple[str, str]:
-        """A column in plain words, with the technical name and its meaning where it is a measure."""
-        try:
-            measure = parse_measure(column)
-        except (WhichoneError, ValueError):
-            return column, ""
-        among = f"right in first {measure.k}" if measure.name == "acc" else column
-        return _PLAIN.get(column, among), f"{column}: {measure.explained}"
-
     def shown_rows(self) -> Iterator[tuple[bool, list[tuple[str, str, str, str]]]]:
         """For each row whether a group begins, and its cells: how it is drawn, its value, its interval, its tip."""
         numeric = [self.numeric(c) for c in range(len(self.columns))]
@@ -246,7 +253,9 @@ class Table:
                 kind = "n" if numeric[c] else "same" if c < same else ""
                 value, spread, tip = self.text(r, c), "", ""
                 if self.columns[c] == "measure":
-                    value, tip = self.heading(value)
+                    value, tip = heading(value)
+                elif isinstance(cell, str):
+                    value, tip = without_id(value)
                 if isinstance(cell, Estimate) and cell.low is not None:
                     value = self._estimate(cell, False) + self.marks.get((r, c), "")
                     spread = self._estimate(cell, True).partition(" ")[2]
@@ -311,6 +320,30 @@ class Table:
         return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 
+def heading(column: str) -> tuple[str, str]:
+    """A column in plain words, with the technical name and its meaning where it is a measure."""
+    try:
+        measure = parse_measure(column)
+    except (WhichoneError, ValueError):
+        return column, ""
+    among = f"{_AMONG[measure.name]} in first {measure.k}" if measure.name in _AMONG else column
+    return _PLAIN.get(column, among), f"{column}: {measure.explained}"
+
+
+def in_plain_words(text: str) -> str:
+    """A sentence with its measures in plain words."""
+    return re.sub(r"\b[a-z_]+@\d+", lambda found: heading(found[0])[0], text)
+
+
+_ID = re.compile(r"(\S.*) \([PQ]\d+\)|(.*[^\W_].*)-[0-9a-f]{12}")
+
+
+def without_id(text: str) -> tuple[str, str]:
+    """A label or a name without the id behind it, and the whole as its tip: "birthplace" of "birthplace (P19)"."""
+    found = _ID.fullmatch(text)
+    return (found[1] or found[2], text) if found else (text, "")
+
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -352,6 +385,7 @@ def templates(package: str = "whichone.report") -> Environment:
         trim_blocks=True, lstrip_blocks=True, finalize=visible,
     )  # fmt: skip
     environment.filters["base64"] = lambda data: base64.b64encode(data).decode()
+    environment.filters |= {"heading": heading, "without_id": without_id}
     return environment
 
 
@@ -359,24 +393,26 @@ def render(name: str, package: str = "whichone.report", **values: Any) -> str:
     return templates(package).get_template(name).render(**values)
 
 
-# Sorts a table by the column whose heading is clicked; the page works without it.
+# Sorts a table by the column whose heading is clicked, or chosen by keyboard; the page works without it.
 _SORT = (
-    "for(const h of document.querySelectorAll('th[scope=col]'))h.addEventListener('click',()=>{"
+    "for(const h of document.querySelectorAll('th[scope=col]')){h.tabIndex=0;h.addEventListener('click',()=>{"
     "const t=h.closest('table').tBodies[0],n=[...h.parentNode.children].indexOf(h),"
     "d=h.ariaSort==='descending'?1:-1,v=r=>r.cells[n].textContent.trim(),f=r=>parseFloat(v(r).replace(/,/g,''));"
     "for(const o of h.parentNode.children)o.ariaSort=null;h.ariaSort=d<0?'descending':'ascending';"
-    "t.append(...[...t.rows].sort((a,b)=>d*(isNaN(f(a))||isNaN(f(b))?v(a).localeCompare(v(b)):f(a)-f(b))))})"
+    "t.append(...[...t.rows].sort((a,b)=>d*(isNaN(f(a))||isNaN(f(b))?v(a).localeCompare(v(b)):f(a)-f(b))))});"
+    "h.addEventListener('keydown',e=>{if(e.key==='Enter'||e.key===' '){e.preventDefault();h.click()}})}"
 )
 # The same, and shows the rows of a table that have what is typed beside it.
 _SCRIPT = _SORT + (
     "\nfor(const f of document.querySelectorAll('[data-filter]'))f.addEventListener('input',()=>{"
-    "for(const r of document.getElementById(f.dataset.filter).tBodies[0].rows)"
-    "r.hidden=!r.textContent.toLowerCase().includes(f.value.toLowerCase())})"
+    "const t=document.getElementById(f.dataset.filter);t.classList.toggle('filtered',f.value!=='');"
+    "for(const r of t.tBodies[0].rows)r.hidden=!r.textContent.toLowerCase().includes(f.value.toLowerCase())})"
 )
 _HASH = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
 _POLICY = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{_HASH}'"
 # Columns of pages in plain words; files keep the measures' own names.
 _PLAIN = {"acc@1": "right first", "confused@20": "fell for a namesake", "all_correct@1": "names all right"}
+_AMONG = {"acc": "right", "all_correct": "names all right"}
 # Words that are explained wherever a table uses them.
 _WORDS = {
     "head": "the most popular bearer of a name",

@@ -27,7 +27,7 @@ from whichone.measures.comparison import (
     names_needed,
     tied_ranks,
 )
-from whichone.measures.intervals import cluster_note, cluster_rule
+from whichone.measures.intervals import SHALLOW, cluster_note, cluster_rule
 from whichone.measures.measure import Measure, parse_measures
 from whichone.measures.scores import (
     COMPARED,
@@ -39,6 +39,7 @@ from whichone.measures.scores import (
     score_run,
     slice_scores,
 )
+from whichone.measures.summary import rows_by_place
 from whichone.options import Option, takes
 from whichone.report.answer_sections import answer_sections, answers_among, answers_report
 from whichone.report.figures import GapScale
@@ -46,6 +47,7 @@ from whichone.report.first_screen import (
     MOST,
     FirstResults,
     Shares,
+    best_first,
     clearest_panels,
     first_results,
     first_screen,
@@ -53,7 +55,7 @@ from whichone.report.first_screen import (
     shares_by,
 )
 from whichone.report.name_set_tables import TASKS, accuracy_table, confusion_table, example_sets
-from whichone.report.page import Cell, Page, Section, Table, render
+from whichone.report.page import Cell, Page, Section, Table, in_plain_words, render
 from whichone.runs.run import Answers, Run
 
 RANKED = ("acc@1",)  # What systems are ranked by
@@ -110,9 +112,9 @@ def make_report(
     gold_is = base.folder.manifest.parameters.get(GOLD_IS)
     page = Page(
         title=f"whichone: {base.name}",
-        subtitle=f"{', '.join(s.system for s in systems)} on {base.id}",
+        subtitle=", ".join(s.system for s in systems),
         sections=[replace(section, folded=n > 1) for n, section in enumerate(sections)],
-        meta=_meta(systems, base),
+        meta=_meta(named, base),
         words={"gold": GOLD_WORDS[gold_is]} if gold_is in GOLD_WORDS else {},
     )
     return page.write(Path(out))
@@ -160,7 +162,11 @@ def _sections(
         Section("Confused", [confusion_table(systems)], [example] if example else [])
         if results.any_set
         else None,
-        Section("Found", [accuracy_table(systems, 1, 5), accuracy_table(systems, 20, 9)]),
+        Section(
+            "Found",
+            [accuracy_table(systems, 1, 5), accuracy_table(systems, 20, 9)],
+            html=_found_html(systems, results),
+        ),
         kinds_section(systems, benchmark, results),
         Section("Popularity", figures=popularity) if popularity else None,
         three_choice_section(ranked, answers, benchmark, options.study),
@@ -179,6 +185,19 @@ def _sections(
         else None,
     ]
     return [section for section in sections if section is not None]
+
+
+def _found_html(systems: Sequence[Scores], results: FirstResults) -> str:
+    """What became of the questions of each collection and task, as bars."""
+    places = rows_by_place(systems[0].queries)
+    if not results.any_gold or len(places) > _MOST_KINDS:
+        return ""
+    groups = {
+        ", ".join(filter(None, (*place[:-1], TASKS.get(place[-1], place[-1])))): rows
+        for place, rows in places.items()
+    }
+    shares = shares_by(best_first(systems, results), results, groups)
+    return render("kinds.html", kinds=[("", shares)], namesakes=results.any_set)
 
 
 def rank_table(systems: Sequence[Scores]) -> Table:
@@ -254,14 +273,20 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
 def _meta(systems: Sequence[Scores], benchmark: Benchmark) -> dict[str, str]:
     """What the figures rest on, and why some of them are not to be quoted as they are."""
     licence = next((line for line in benchmark.card.splitlines() if "icence" in line), "")
-    cautions = {
-        s.system: "; ".join(said.removeprefix(f"{s.system}: ") for said in s.cautions()) for s in systems
-    }
+    cautions: dict[str, list[str]] = {}
+    for scores in systems:
+        same: dict[str, list[str]] = {}  # what is said of several measures, once
+        for said in scores.cautions():
+            own = said.removeprefix(f"{scores.system}: ").removeprefix(f"{scores.marked} ")
+            measure, _, rest = own.removeprefix(f"{SHALLOW} ").partition(": ")
+            of = same.setdefault(rest if own.startswith(SHALLOW) else own, [])
+            of += [measure] if own.startswith(SHALLOW) else []
+        cautions[scores.marked] = [f"{', '.join(of)}: {what}" if of else what for what, of in same.items()]
     return {
         "benchmark": benchmark.id,
         "intervals": cluster_note(benchmark.queries),
         "licence": licence or "see the benchmark's card",
-        **{f"run {system}": caution for system, caution in cautions.items() if caution},
+        **{f"run {system}": in_plain_words("; ".join(own)) for system, own in cautions.items() if own},
     }
 
 
@@ -278,17 +303,21 @@ def settings_table(runs: Sequence[Run], systems: Sequence[Scores]) -> Table:
 
 
 def _flat(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """Settings inside settings by their whole names: `bm25 k1`."""
+    """Settings in words, those inside others by both names ("bm25: stop words"); without versions of content, which the run's manifest has."""
     for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{name} ")
+        words = _SETTINGS.get(name, name.replace("_", " "))
+        if name == "versions" and isinstance(value, Mapping):
+            yield words, ", ".join(f"{package} {version}" for package, version in value.items())
+        elif isinstance(value, Mapping):
+            yield from _flat(value, f"{words}: ")
         else:
-            listed = isinstance(value, list | tuple)
-            text = ", ".join(map(str, value)) if listed else "" if value is None else str(value)
-            yield f"{before}{name}", _HASH.sub(r"\1 …", text) or "–"
+            listed = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            text = "" if value is None or _HASH.fullmatch(listed) else listed
+            yield f"{before}{words}", text or "–"
 
 
-_HASH = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
+_SETTINGS = {"k": "results for a question (k)", "b": "length normalisation (b)", "k1": "saturation (k1)"}
+_HASH = re.compile(r"[0-9a-f]{12,}")
 
 
 # Gold pages found, for any benchmark: by dataset or relation, shared or unique names.

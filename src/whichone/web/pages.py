@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import re
 import shutil
 import tempfile
 import time
@@ -23,7 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from whichone.report.page import not_a_formula, visible
+from whichone.report.page import not_a_formula, visible, without_id
 from whichone.web.boards.board import hidden_benchmarks
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.storage import StorageUnavailable
@@ -150,13 +149,8 @@ def template_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"when": when, "bdi": isolated, "label": label}
+    environment.filters |= {"when": when, "bdi": isolated, "label": lambda text: without_id(text)[0]}
     return environment
-
-
-def label(text: str) -> str:
-    """What a property or type is called, without its id: "birthplace" of "birthplace (P19)"."""
-    return re.sub(r"(?<=\S) \([PQ]\d+\)$", "", text)
 
 
 def isolated(name: object) -> Markup:
