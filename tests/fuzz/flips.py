@@ -165,7 +165,7 @@ def _of_knowledge_base(folder: Path) -> str:
 
 def _of_run(folder: Path) -> str:
     run = Run.open(folder)
-    return repr((run.rankings.to_pylist(), run.failures, run.ranked_pages()))
+    return repr((run.rankings.to_pylist(), run.failures, dict(run.ranked_pages()), run.depth))
 
 
 def _of_answers(folder: Path) -> str:
