@@ -46,9 +46,11 @@ def test_killed_and_started_again(toy, tmp_path, serve):
 
 
 def test_stopped_by_the_user_it_does_not_hang(toy, tmp_path, serve):
+    ended = threading.Event()
+
     def script(body: dict[str, Any], n: int) -> Reply:
         if n > 2:
-            time.sleep(30)
+            ended.wait(300)  # a process that waits for its calls would not end before
         return completion('{"answer": "Eskby", "passages": [1]}')
 
     server = serve(script)
@@ -67,8 +69,9 @@ def test_stopped_by_the_user_it_does_not_hang(toy, tmp_path, serve):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     try:
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=120)
     finally:
         process.kill()
+        ended.set()
     assert process.returncode == 130
     assert "start it again and it goes on" in told

@@ -292,9 +292,9 @@ def in_order(function: Callable[[Item], Found], items: Sequence[Item], workers: 
             except BaseException as error:
                 future.set_exception(error)
 
-    for _ in range(min(workers, len(items))):
-        threading.Thread(target=work, name=THREAD, daemon=True).start()
     try:
+        for _ in range(min(workers, len(items))):
+            threading.Thread(target=work, name=THREAD, daemon=True).start()
         for future in futures:
             yield future.result()
     finally:
