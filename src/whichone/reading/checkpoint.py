@@ -254,8 +254,7 @@ class CheckpointReader:
         self._model, self._tokenizer, self._device = open_checkpoint(model, self.head, device)
         limit = getattr(self._model.config, "max_position_embeddings", None) or window
         self.window = min(int(window), int(limit))
-        trained = tuple(getattr(self._model.config, TRAINED_TASKS, None) or ())
-        self.tasks = trained or self.can_do
+        self.tasks = tuple(getattr(self._model.config, TRAINED_TASKS, None) or ()) or self.can_do
         self.taught = read_taught(model)
         self.initialisation = initialisation_of(model, self._model)
         self.name = f"{type(self).name} {self.initialisation.label()}"

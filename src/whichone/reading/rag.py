@@ -80,8 +80,7 @@ class DocumentIndex:
         import torch
 
         held = self.vectors(rows.reshape(-1)).reshape(*rows.shape, self.size)
-        documents = torch.from_numpy(held).to(questions.device)
-        return torch.einsum("bh,bdh->bd", questions, documents)
+        return torch.einsum("bh,bdh->bd", questions, torch.from_numpy(held).to(questions.device))
 
     def texts(self, rows: Rows) -> list[list[tuple[str, str, str]]]:
         """Id, title and text of the documents of each question, all read together."""

@@ -33,16 +33,14 @@ def sequence_log_likelihood(
     """RAG-Sequence: one document writes the whole answer, summed over documents."""
     import torch
 
-    whole = (tokens * mask[:, None, :]).sum(-1)
-    return torch.logsumexp(documents + whole, 1)
+    return torch.logsumexp(documents + (tokens * mask[:, None, :]).sum(-1), 1)
 
 
 def token_log_likelihood(documents: torch.Tensor, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """RAG-Token: each token may come from another document."""
     import torch
 
-    each = torch.logsumexp(documents[:, :, None] + tokens, 1)
-    return (each * mask).sum(-1)
+    return (torch.logsumexp(documents[:, :, None] + tokens, 1) * mask).sum(-1)
 
 
 def log_likelihood(
@@ -185,8 +183,7 @@ class RagModel:
         logits = self.generator(**inputs, labels=targets).logits.float()
         there = targets != IGNORED
         wanted = targets.masked_fill(~there, 0)
-        result = torch.log_softmax(logits, -1).gather(-1, wanted[:, :, None]).squeeze(-1)
-        return result * there
+        return torch.log_softmax(logits, -1).gather(-1, wanted[:, :, None]).squeeze(-1) * there
 
 
 def marginal_of(config: Any) -> Marginal:
@@ -255,8 +252,7 @@ def by_sequence(
     """A beam for every document, then the marginal of every hypothesis."""
     import torch
 
-    states = model.generator.get_encoder()(**inputs)[0]
-    encoded = Encoded(states, inputs["attention_mask"])
+    encoded = Encoded(model.generator.get_encoder()(**inputs)[0], inputs["attention_mask"])
     out = model.generator.generate(
         **encoded.inputs(),
         num_beams=options.beams,
@@ -282,8 +278,7 @@ def by_sequence(
             chosen = sorted(here) if options.decoding == "fast" else list(range(count))
             wanted.append(Hypothesis(question, said, chosen, forced))
     for hypothesis, values in zip(wanted, _under(model, encoded, count, wanted), strict=True):
-        shares = documents[hypothesis.question, hypothesis.documents]
-        score = float(torch.logsumexp(shares + values, 0))
+        score = float(torch.logsumexp(documents[hypothesis.question, hypothesis.documents] + values, 0))
         best[hypothesis.question] = max(best[hypothesis.question], (score, hypothesis.tokens))
     return best
 
@@ -365,8 +360,7 @@ def by_token(
         doc_scores=documents,
         n_docs=documents.shape[1],
     )
-    beams = getattr(out, "beam_indices", None)
-    steps = rag.compute_transition_scores(out.sequences, out.scores, beams)
+    steps = rag.compute_transition_scores(out.sequences, out.scores, getattr(out, "beam_indices", None))
     results = []
     for sequence, values in zip(out.sequences.tolist(), steps.tolist(), strict=True):
         said = _said(sequence, model)

@@ -65,8 +65,7 @@ def inner_products(questions: torch.Tensor, passages: torch.Tensor) -> torch.Ten
 
 
 def unit_vectors(model: Any, features: dict[str, Any], task: str) -> torch.Tensor:
-    vectors = model(features)["sentence_embedding"].float()
-    return torch.nn.functional.normalize(vectors, dim=1)
+    return torch.nn.functional.normalize(model(features)["sentence_embedding"].float(), dim=1)
 
 
 def word_weights(model: Any, features: dict[str, Any], task: str) -> torch.Tensor:
@@ -96,8 +95,7 @@ def also_gold(batch: Sequence[Example], passages: Sequence[Text]) -> torch.Tenso
 def others(batch: Sequence[Example], place: int, count: int) -> list[Text]:
     """The right passages of the next examples of the batch, those aside that are right here too."""
     right = batch[place].right_pages()
-    turned = [*batch[place + 1 :], *batch[:place]]
-    wrong = [e.positive for e in turned if e.positive.page not in right]
+    wrong = [e.positive for e in [*batch[place + 1 :], *batch[:place]] if e.positive.page not in right]
     return [p for p in dict.fromkeys(wrong) if p != batch[place].positive][:count]
 
 
@@ -220,8 +218,7 @@ class EncoderTraining(Training[Example]):
         won = 0
         for i, example in enumerate(self.held_out):
             wrong = [*(n.passage for n in example.negatives), *others(self.held_out, i, 3)]
-            texts = [p.joined() for p in (example.positive, *wrong)]
-            first, *rest = scores(example.question, texts)
+            first, *rest = scores(example.question, [p.joined() for p in (example.positive, *wrong)])
             won += first > max(rest, default=float("-inf"))
         return float(won / len(self.held_out))
 
@@ -318,8 +315,7 @@ class BiEncoderTraining(EncoderTraining):
         )
         place = {p: i for i, p in enumerate(passages)}
         vectors = towers.encoded(self.tells.passages, passages, self.tells)
-        asked = [e.question for e in examples]
-        questions = towers.encoded(self.asks.questions, asked, self.asks)
+        questions = towers.encoded(self.asks.questions, [e.question for e in examples], self.asks)
         scores = (questions @ vectors.T).masked_fill(
             _other_gold(examples, passages).to(questions.device), float("-inf")
         )
@@ -361,8 +357,7 @@ class LateTraining(EncoderTraining):
     def accuracy(self) -> float:
         def scores(question: str, texts: list[str]) -> list[float]:
             asked = self.model.encode_query([question], show_progress_bar=False)
-            shown = self.model.encode_document(texts, show_progress_bar=False)
-            return maxsim(asked, shown)[0].tolist()
+            return maxsim(asked, self.model.encode_document(texts, show_progress_bar=False))[0].tolist()
 
         return self.wins(scores)
 

@@ -233,8 +233,7 @@ class ExampleMaker:
             return next(known[identity] for identity in named if identity in known)
         held = self._on_pages(sorted(query.gold_pages()))
         wanted = [tokens(answer) for answer in query.answers()]
-        first = held[0] if held else None
-        return next((p for p in held if contains_any(wanted, p.text)), first)
+        return next((p for p in held if contains_any(wanted, p.text)), held[0] if held else None)
 
     def _searched(self, queries: Sequence[Query]) -> list[list[Negative]]:
         """The best wrong passages that each search finds, of a wrong page its first; read together."""

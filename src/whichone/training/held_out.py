@@ -53,8 +53,7 @@ def name_of(query: Query) -> str:
 
 def share_of(name: str, seed: int = 0) -> float:
     """A number from 0 to 1 that only the name and the seed decide."""
-    digest = hashlib.sha256(f"{seed}\0{name}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64
+    return int.from_bytes(hashlib.sha256(f"{seed}\x00{name}".encode()).digest()[:8], "big") / 2**64
 
 
 def check_share(held_out: float) -> None:

@@ -117,8 +117,7 @@ def with_gold_page_negative(benchmark: Benchmark, example: Example, seed: int) -
     """The second kind of KILT's negatives: a passage drawn from the gold pages, the right one aside."""
     corpus = benchmark.corpus
     ids = [i for page in sorted(example.gold) for i in corpus.passages_of(page)]
-    held = [corpus.passage(i) for i in ids]
-    others = [p for p in held if p.text != example.positive.text]
+    others = [p for p in [corpus.passage(i) for i in ids] if p.text != example.positive.text]
     if not others:
         return example
     drawn = others[np.random.default_rng([seed, *example.id.encode()]).integers(len(others))]

@@ -84,8 +84,7 @@ def open_space_encoder(given: str, device: str | None = None) -> Encoder:
 
 
 def _drawn(items: Sequence[Any], most: int, generator: np.random.Generator) -> tuple[Any, ...]:
-    chosen = generator.permutation(len(items))[:most]
-    return tuple(items[i] for i in sorted(chosen))
+    return tuple(items[i] for i in sorted(generator.permutation(len(items))[:most]))
 
 
 def _bearers(benchmark: Benchmark) -> list[tuple[Text, Text]]:
@@ -145,8 +144,7 @@ def draw_space(
         from sklearn.manifold import TSNE
     except ImportError as error:
         package = (error.name or "").partition(".")[0]
-        extra = "figures" if package == "matplotlib" else "dense"
-        raise missing_extra(package, extra) from None
+        raise missing_extra(package, "figures" if package == "matplotlib" else "dense") from None
     figure = Figure(figsize=(5 * len(values), 4.6), layout="constrained")
     FigureCanvasAgg(figure)
     a, b = len(sample.asked), len(sample.others)

@@ -137,8 +137,7 @@ def _mentions(source: Path, corpus: Corpus) -> Iterator[tuple[_Item, str | None]
             )
         entries: list[Any] = [e for o in record.output for e in o.provenance or ()]
         known = next((e.wikipedia_id for e in entries if e.wikipedia_id is not None), None)
-        page = None if known is None else f"{prefix}:{known}"
-        yield (str(record.id), mention, page), mark
+        yield ((str(record.id), mention, None if known is None else f"{prefix}:{known}"), mark)
 
 
 def marked(text: str) -> MentionText | None:
@@ -198,8 +197,7 @@ class StageTraining(Training[E]):
         import torch
 
         trained = super().run()
-        best = self.folder / "best" / "weights.pt"
-        self.module.load_state_dict(torch.load(best, weights_only=True))
+        self.module.load_state_dict(torch.load(self.folder / "best" / "weights.pt", weights_only=True))
         self.module.eval()
         return trained
 
@@ -226,8 +224,7 @@ class BiTraining(StageTraining[LinkExample]):
         pages = list(entities)
         about = list(entities.values())
         vectors = self.blink.entities([t for t, _ in about], [d for _, d in about])
-        asked = self.blink.mentions([e.mention for e in self.held_out])
-        best = (asked @ vectors.T).argmax(1)
+        best = (self.blink.mentions([e.mention for e in self.held_out]) @ vectors.T).argmax(1)
         return float(np.mean([pages[n] == e.page for n, e in zip(best, self.held_out, strict=True)]))
 
     def _scores(self, batch: Sequence[LinkExample]) -> torch.Tensor:

@@ -72,8 +72,7 @@ class RagStart(msgspec.Struct, frozen=True, kw_only=True):
                 hint="--checkpoint RAG, or --question-encoder DPR --generator BART",
             )
         asks = question_folder(place_of(str(self.question_encoder)))
-        generator = place_of(str(self.generator))
-        return RagModel.join(asks, generator, self.marginal or "sequence", device)
+        return RagModel.join(asks, place_of(str(self.generator)), self.marginal or "sequence", device)
 
     def passages(self) -> str:
         """The folder of the passage encoder; the other half of a pair where none is named."""
@@ -150,8 +149,7 @@ class RagTraining(Training[RagExample]):
             longest=min(longest, self.target_limit),
         )
         self.trained = rag_reader.Trained(passage_encoder=start.passages(), documents=self.options.documents)
-        parts = {"questions": self.rag.encoder, "generator": self.rag.generator}
-        model = Joined(parts, (), self.loss)
+        model = Joined({"questions": self.rag.encoder, "generator": self.rag.generator}, (), self.loss)
         identity = {
             "model": f"rag-{self.rag.marginal}",
             "start": [weights_fingerprint(place) or place for place in places],
@@ -194,8 +192,7 @@ class RagTraining(Training[RagExample]):
             for _, title, text in result
         ]
         targets = model.targets([e.target for e in batch], self.target_limit)
-        repeated = targets.repeat_interleave(count, 0)
-        tokens = model.token_log_likelihoods(model.inputs(texts), repeated)
+        tokens = model.token_log_likelihoods(model.inputs(texts), targets.repeat_interleave(count, 0))
         mask = (targets != IGNORED).float()
         return log_likelihood(model.marginal, documents, tokens.view(len(batch), count, -1), mask)
 

@@ -161,8 +161,7 @@ class ReaderTraining(Training[ReadingExample]):
                 none = inputs["start_positions"] == 0
                 ends = said.end_logits.argmax(1) == inputs["end_positions"]
                 both = ends & (said.start_logits.argmax(1) == inputs["start_positions"])
-                classified = (said.no_answer_logits > 0) == none
-                right.append(classified & (both | none))
+                right.append(((said.no_answer_logits > 0) == none) & (both | none))
             elif self.kind == "claims":
                 right.append(said.logits.argmax(1) == inputs["labels"])
             else:
@@ -435,8 +434,7 @@ class DprReaderTraining(Training[Example]):
             total = total - relevance[place : place + size].log_softmax(0)[0]
             if answers:
                 begin, end = starts[place].log_softmax(0), ends[place].log_softmax(0)
-                each = torch.stack([begin[a] + end[b] for a, b in answers])
-                total = total - torch.logsumexp(each, 0)
+                total = total - torch.logsumexp(torch.stack([begin[a] + end[b] for a, b in answers]), 0)
             place += size
         return total / len(batch)
 
@@ -487,8 +485,7 @@ def train_dpr_reader(
     folder, device = training_folder(out), chosen_device(device)
     Start(checkpoint, base=base).check()
     quiet_libraries()
-    worded = msgspec.structs.replace(plan, in_words=True)
-    data = training_data(worded, settings, folder / "sources")
+    data = training_data(msgspec.structs.replace(plan, in_words=True), settings, folder / "sources")
     every = data.learn if plan.dev else [*data.learn, *data.watch]
     examples = [e for e in every if states(e.positive, e.answers)]
     dev = [e for e in data.watch if states(e.positive, e.answers)] if plan.dev else []

@@ -374,8 +374,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def preset(name: str, **changes: Any) -> Settings:
     """A preset's settings, with some of them changed."""
-    text = files("whichone.training").joinpath("presets.toml").read_text("utf-8")
-    known = tomllib.loads(text)
+    known = tomllib.loads(files("whichone.training").joinpath("presets.toml").read_text("utf-8"))
     if name not in known:
         raise UsageError(f"there is no preset {name!r}", hint=did_you_mean(name, known))
     given = {k: v for k, v in changes.items() if v is not None}
@@ -482,8 +481,7 @@ def round_robin(
         generator = np.random.default_rng([seed, epoch, place])
         rounds = -(-per_source // len(held))
         drawn = np.concatenate([generator.permutation(len(held)) for _ in range(rounds)])
-        starts = range(0, per_source - batch + 1, batch)
-        turns.append([held[drawn[at : at + batch]] for at in starts])
+        turns.append([held[drawn[at : at + batch]] for at in range(0, per_source - batch + 1, batch)])
     return [item for turn in zip(*turns, strict=True) for item in turn]
 
 

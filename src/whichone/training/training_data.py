@@ -344,8 +344,7 @@ def learned_sources(plan: Plan, seed: int, work: Path) -> tuple[list[Source[Any]
 def _source(name: str, plan: Plan, seed: int, work: Path) -> Source[Any]:
     if (examples := file_examples(name)) is not None:
         return _of_file(name, examples, plan, work)
-    benchmark = source_benchmark(name, plan.corpus, work)
-    return taken_queries(name, benchmark, plan, seed, work)
+    return taken_queries(name, source_benchmark(name, plan.corpus, work), plan, seed, work)
 
 
 def _of_file(name: str, examples: Callable[[], Iterator[Example]], plan: Plan, work: Path) -> Source[Example]:
@@ -355,8 +354,7 @@ def _of_file(name: str, examples: Callable[[], Iterator[Example]], plan: Plan, w
     def marked() -> Iterator[tuple[Example, str | None]]:
         return ((e, split_mark(e.split) or whole) for e in examples())
 
-    marks = (mark for _, mark in marked())
-    every, left = taken_marks(name, marks, learn_from_dev=plan.learn_from_dev)
+    every, left = taken_marks(name, (mark for _, mark in marked()), learn_from_dev=plan.learn_from_dev)
     records, other = Spool(Example, work), 0
     for example, mark in marked():
         if every or mark == TRAIN:
@@ -406,8 +404,7 @@ def watched(examples: Sequence[Example], seed: int) -> tuple[Sequence[Example], 
     """The examples to learn from, and those of some names by which training stops early."""
     learn, watch = array("q"), array("q")
     for place, example in enumerate(examples):
-        share = share_of(example.name or example.id, seed + 1)
-        (watch if share < WATCHED else learn).append(place)
+        (watch if share_of(example.name or example.id, seed + 1) < WATCHED else learn).append(place)
     return Selection(examples, learn), Selection(examples, watch)
 
 
@@ -470,8 +467,7 @@ def taken_queries(
         for fact in training_facts(benchmark, similar=plan.similar):
             yield fact, TRAIN, TRAIN
 
-    marks = (mark for _, _, mark in records())
-    every, left = taken_marks(source, marks, learn_from_dev=free)
+    every, left = taken_marks(source, (mark for _, _, mark in records()), learn_from_dev=free)
     own_split = not free and (has_facts or any(mark for _, mark in counts))
     train, unseen = Spool(Query, near), Spool(Query, near)
     other = 0

@@ -66,8 +66,7 @@ def _claims(original: Original) -> Sequence[_Claim]:
             if first is None:
                 newest.append(len(claims))
             elif claims[first].claim != claim.claim:
-                message = "two claims have one id"
-                raise BadInput(message, file=file, line=claim.line, ids=[claim.id])
+                raise BadInput("two claims have one id", file=file, line=claim.line, ids=[claim.id])
             else:
                 newest[first] = len(claims)
                 newest.append(-1)
@@ -308,8 +307,7 @@ def convert_eli5(original: Original) -> Iterator[TaskRecord]:
         for line, record in read_json_lines(file, _Eli5):
             texts, scores = record.answers.text, record.answers.score
             if len(texts) != len(scores):
-                problem = f"{len(texts)} answers, but {len(scores)} scores"
-                raise BadInput(problem, file=file, line=line)
+                raise BadInput(f"{len(texts)} answers, but {len(scores)} scores", file=file, line=line)
             outputs = [
                 TaskOutput(text, None, {"meta": {"score": score}})
                 for text, score in zip(texts, scores, strict=True)
@@ -357,8 +355,7 @@ def _chosen(turn: Mapping[str, Any]) -> tuple[str, str] | None:
     text = next(iter(checked.values()), NOTHING)
     if text == NOTHING or not text.strip():
         return None
-    passage = turn.get("checked_passage") or {}
-    title = next(iter(passage.values()), None) or next(iter(checked), "")
+    title = next(iter((turn.get("checked_passage") or {}).values()), None) or next(iter(checked), "")
     return str(title).replace("_", " "), text
 
 

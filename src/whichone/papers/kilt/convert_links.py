@@ -27,8 +27,7 @@ def cut_context(left: str, mention: str, right: str, most: int = MOST_TOKENS) ->
     before, after = left.split(), right.split()
     room = max(0, most - _MARKS - len(mention.split()))
     if len(before) + len(after) > room:
-        half = room // 2
-        keep_before = min(len(before), max(half, room - len(after)))
+        keep_before = min(len(before), max(room // 2, room - len(after)))
         before = before[len(before) - keep_before :]
         after = after[: room - keep_before]
     return " ".join(before), " ".join(after)
@@ -170,8 +169,7 @@ def export_hyperlinks(base: str | Path, out: str | Path) -> dict[str, int]:
 
 def dev_pages(base: str | Path, most: int = DEV, share: float = DEV_SHARE) -> frozenset[str]:
     """The pages whose links are dev."""
-    folder = Folder.open(base, KIND)
-    links = tables_sql(folder.parts("links"))
+    links = tables_sql(Folder.open(base, KIND).parts("links"))
     known = f"from {links} where target_page is not null"
     query = f"select page, count(*) {known} group by page order by sha256(page)"
     chosen: set[str] = set()

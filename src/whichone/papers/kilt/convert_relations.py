@@ -114,16 +114,14 @@ def convert_trex(original: Original) -> Iterator[TaskRecord]:
     surfaces = KeyedTable.of_pairs(
         _distinct(_rows(objects)), pa.list_(pa.string()), lambda t: lists_of(t["value"]), near
     )
-    triples = _rows(in_key_order(table, _TRIPLES, near))
-    chosen = enumerate(_of_split(triples, original), 1)
+    chosen = enumerate(_of_split(_rows(in_key_order(table, _TRIPLES, near)), original), 1)
     for block in blocks(chosen, BLOCK):
         values = list({fact.value for _, group in block for fact in group.facts})
         ids = {*values, *(i for _, group in block for i in (group.subject, group.relation))}
         labels, aliases = original.names(ids) if original.names else ({}, {})
         listed = dict(zip(values, surfaces.many(values), strict=True))
         for number, group in block:
-            written = relations.get(group.relation)
-            yield _record(group, number, labels, aliases, listed, written)
+            yield _record(group, number, labels, aliases, listed, relations.get(group.relation))
 
 
 def _distinct(objects: Iterable[tuple[str, int, str]]) -> Iterator[tuple[str, list[str]]]:
@@ -231,8 +229,7 @@ def _record(
         meta["rel_surface"] = list(relation_surfaces)
     name = labels.get(subject, first.names[0])
     asked = f"{name} [SEP] {labels.get(relation, first.names[1])}"
-    identity = made_id("trex", subject, relation)
-    return TaskRecord(identity, asked, tuple(outputs), number, {"meta": meta})
+    return TaskRecord(made_id("trex", subject, relation), asked, tuple(outputs), number, {"meta": meta})
 
 
 def _triples(original: Original, surfaces: dict[str, dict[str, None]]) -> Iterator[_Triple]:
@@ -372,6 +369,5 @@ def _examples(original: Original, relations: set[str]) -> Iterator[_Example]:
                 original.left_out["negative examples"] += 1
                 continue
             asked = question.replace(SLOT, subject)
-            given = list(filter(None, answers))
-            yield subject, relation, place, line, asked, text, given
+            yield (subject, relation, place, line, asked, text, list(filter(None, answers)))
             place += 1

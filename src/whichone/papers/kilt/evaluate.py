@@ -81,8 +81,7 @@ class LineIndex:
                     first = number[record] + 1
                     self._refuse(count, record, f"the id occurs twice, first on line {first}")
         except (OSError, EOFError, ValueError) as error:
-            line_number = len(starts)
-            raise BadInput(f"cannot be read: {error}", file=self.path, line=line_number) from error
+            raise BadInput(f"cannot be read: {error}", file=self.path, line=len(starts)) from error
 
     def __len__(self) -> int:
         return len(self.number)
@@ -202,8 +201,7 @@ class BlockScorer:
         check = SubmissionCheck()
         problems: list[Problem] = []
         rows = [self._row(record, line, check, problems) for record, line in stretch]
-        columns = [array("d", column) for column in zip(*rows, strict=True)]
-        return BlockResult(columns, problems, check)
+        return BlockResult([array("d", column) for column in zip(*rows, strict=True)], problems, check)
 
     def _row(
         self, record: str, line: int, check: SubmissionCheck, problems: list[Problem]

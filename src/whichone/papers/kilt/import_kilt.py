@@ -74,8 +74,7 @@ class PageLengths:
         for page, number in zip(pages, self._numbers.numbers(pages), strict=True):
             start = 0 if number is None else int(self._starts[number])
             if start:
-                count = int(self._lengths[start])
-                known[page] = self._lengths[start + 1 : start + 1 + count].tolist()
+                known[page] = self._lengths[start + 1 : start + 1 + int(self._lengths[start])].tolist()
         return known
 
 
@@ -310,8 +309,7 @@ def _moved(query: Query, titles: Mapping[str, str], by_title: Mapping[str, str])
         if page is None:
             lost.append(entry.page)
             return entry
-        own = entry.page.partition(":")[2]
-        kept = {"wikipedia_id": own, **entry.attributes}
+        kept = {"wikipedia_id": entry.page.partition(":")[2], **entry.attributes}
         return msgspec.structs.replace(entry, page=page, attributes=kept)
 
     return move_gold(query, moved), lost

@@ -75,8 +75,7 @@ def score_systems(gold: str | Path, systems: Sequence[System]) -> list[Scored]:
                 talk(f"{guess}: there is no gold for {' '.join(key)}")
                 continue
             file = golds[key][1]
-            values = _values(file, guess)
-            scores.append(Scored(system, dataset, key[1], file, guess, values))
+            scores.append(Scored(system, dataset, key[1], file, guess, _values(file, guess)))
     if not scores:
         raise UsageError("no prediction file has the name of a gold file", where=str(gold))
     return scores

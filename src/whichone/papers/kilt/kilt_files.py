@@ -150,8 +150,7 @@ def read_file(
         read.queries = Spool(Query, near).extend(map(_as_test, queries))
     elif read.split != "test" and without:
         for place, line in zip(without[::2], without[1::2], strict=True):
-            ids = [queries[place].id]
-            refuse(BadInput("gold with no outputs", file=read.path, line=line, ids=ids))
+            refuse(BadInput("gold with no outputs", file=read.path, line=line, ids=[queries[place].id]))
         read.queries = Spool(Query, near).extend(kept for kept in queries if kept.outputs)
     return read
 

@@ -171,8 +171,7 @@ def r_precision(ranked: dict[str, None], complete: Iterable[frozenset[str]]) -> 
     pages = ranked.keys()
     for gold in complete:
         if not pages.isdisjoint(gold):
-            hits = len(gold.intersection(islice(pages, len(gold))))
-            best = max(best, hits / len(gold))
+            best = max(best, len(gold.intersection(islice(pages, len(gold)))) / len(gold))
     return best
 
 

@@ -309,8 +309,7 @@ def runs_section(runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = Fa
     if not redact:
         tables.append(instances_table(benchmark))
     drawn = importlib.util.find_spec("matplotlib") is not None
-    figures = [datasets_per_page_figure(benchmark)] if drawn else []
-    return Section("KILT", tables, figures)
+    return Section("KILT", tables, [datasets_per_page_figure(benchmark)] if drawn else [])
 
 
 def datasets_table(benchmark: Benchmark) -> Table:

@@ -96,8 +96,7 @@ def _with_longest_words(phrases: Iterable[str]) -> list[tuple[str, str]]:
     A word of a normalised text also appears in the text in lower case without punctuation, which is
     much cheaper to make.
     """
-    normal = map(normalize, phrases)
-    return [(phrase, max(phrase.split(), key=len, default="")) for phrase in normal]
+    return [(phrase, max(phrase.split(), key=len, default="")) for phrase in map(normalize, phrases)]
 
 
 DOWNSTREAM = ("accuracy", "em", "f1", "rougel")

@@ -242,8 +242,7 @@ class Mapper:
         return msgspec.structs.replace(span, evidence=piece) if span else Mapped(piece)
 
     def _pages(self, pieces: Sequence[OriginalEvidence]) -> dict[str, str]:
-        named = {piece.page for piece in pieces if piece.page is not None}
-        pages = self._snapshot.resolve(named)
+        pages = self._snapshot.resolve({piece.page for piece in pieces if piece.page is not None})
         nameless = [piece.text or "" for piece in pieces if piece.page is None]
         if nameless:
             all_pages = find_pages(nameless, self._snapshot.pages(), self._tokenizer)
@@ -331,8 +330,7 @@ def text_at(page: SnapshotPage, span: Places) -> str:
         return ""
     if first == last:
         return paragraphs[first][start:end]
-    between = paragraphs[first + 1 : last]
-    return " ".join((paragraphs[first][start:], *between, paragraphs[last][:end]))
+    return " ".join((paragraphs[first][start:], *paragraphs[first + 1 : last], paragraphs[last][:end]))
 
 
 def _filled(record: TaskRecord, texts: dict[tuple[str, Places], str]) -> TaskRecord:

@@ -169,8 +169,7 @@ def _asked_for(query: Query, page: GoldPage) -> list[str]:
         return [name_key(query.name), title_key(page.title)]
     text = f" {name_key(query.input)} "
     held = [key for key in page.names if _holds(text, key)]
-    longest = sorted(held, key=lambda key: (-len(key), key))[:1]
-    return longest or [title_key(page.title)]
+    return sorted(held, key=lambda key: (-len(key), key))[:1] or [title_key(page.title)]
 
 
 def _holds(text: str, key: str) -> bool:
@@ -185,8 +184,7 @@ def _holds(text: str, key: str) -> bool:
 
 def _in_order(query: Query) -> list[str]:
     """Gold pages in the order in which the record names them."""
-    pages = (e.page for o in query.outputs for group in o.provenance for e in group)
-    return list(dict.fromkeys(pages))
+    return list(dict.fromkeys(e.page for o in query.outputs for group in o.provenance for e in group))
 
 
 def popularity_bin(views: float | None) -> str:

@@ -236,8 +236,7 @@ def best_span(
     if span := verbatim(evidence, paragraphs):
         return span
     page = tokens if tokens is not None else page_tokens(paragraphs, tokenizer)
-    original = [token.text for token in tokenize(evidence, tokenizer)]
-    return search(original, page)
+    return search([token.text for token in tokenize(evidence, tokenizer)], page)
 
 
 def verbatim(evidence: str, paragraphs: Sequence[str]) -> EvidenceSpan | None:
@@ -381,8 +380,7 @@ class _Matcher:
         if start < 0 or not kept:
             return None
         first = text.count(" ", 0, start)
-        last = text.count(" ", 0, max(start, start + len(answer) - 1))
-        end = kept[last]
+        end = kept[text.count(" ", 0, max(start, start + len(answer) - 1))]
         return PublishedMatch(
             number, paragraph.starts[kept[first]], paragraph.starts[end] + len(paragraph.words[end]), 1.0
         )

@@ -127,8 +127,7 @@ class PredictionInspector:
         except (TypeError, ValueError):
             return
         if any(a < b for a, b in pairwise(numbers)):
-            code = "ascending_scores" if numbers == sorted(numbers) else "unordered_scores"
-            check.note(code, record)
+            check.note("ascending_scores" if numbers == sorted(numbers) else "unordered_scores", record)
 
 
 def _entries(gold: Any) -> list[Any]:
