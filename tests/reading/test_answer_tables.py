@@ -6,7 +6,7 @@ import pytest
 from test_settings import Fixed
 
 from whichone.errors import BadInput, UsageError
-from whichone.papers.kilt.kilt_report import downstream_table, kilt_table, retrieval_table
+from whichone.papers.kilt.kilt_report import by_dataset, retrieval_table
 from whichone.report.answer_sections import (
     answer_sections,
     confusion_cost_table,
@@ -63,7 +63,7 @@ def test_what_confusion_costs(toy, three):
 
 
 def test_kilt_tables(toy, three, tmp_path):
-    plain, gated = downstream_table(three, toy), kilt_table(three, toy)
+    plain, gated = (by_dataset(three, toy, gated=gated) for gated in (False, True))
     column = "question answering (em)"
     assert [cell(plain, n, column).value for n in range(3)] == [1.0, 0.0, 1.0]
     assert [cell(gated, n, "question answering (kilt_em)").value for n in range(3)] == [1.0, 0, 0]

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from whichone.cli.options import corpus_option, gold_outside_option, own_options
 from whichone.cli.printing import emit, emit_json, emit_table, makes, write_rows
-from whichone.errors import GateFailed, UsageError
+from whichone.errors import GateFailed, UsageError, WhichoneError
 from whichone.options import Json, OnError, Option, PerQuery
 from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt, read_kilt, summary
 from whichone.papers.kilt.map_task import MapPlan, discarded_by_split
@@ -88,8 +88,8 @@ def score_kilt_command(
     settings = KiltSettings(depths, rank_keys, (only,) if only else PARTS, without_gold=check)
     result = evaluate(gold, guess, settings, rules=rules, on_error=on_error, workers=workers)
     for finding in result.findings:
-        examples = ", ".join(finding.examples)
-        click.echo(f"warning: {finding.message} ({finding.count:,} records: {examples})", err=True)
+        records = f"{finding.count:,} records: {', '.join(finding.examples)}"
+        click.echo(f"warning: {finding.message} ({records})", err=True)
     for problem in result.problems[:5]:
         named = f" (id {problem.id})" if problem.id is not None else ""
         click.echo(f"skipped: {problem.file}:{problem.line}: {problem.reason}{named}", err=True)
@@ -108,15 +108,16 @@ def score_kilt_command(
         if odd:
             raise GateFailed(f"{odd} kinds of things in the predictions need a look")
         click.echo("nothing odd in the predictions", err=True)
+    elif as_json:
+        emit_json(document)
     else:
-        _print_scores(document, as_json)
+        _print_scores(document)
 
 
 def _print_official(
     gold: str, guess: str, depths: tuple[int, ...], rank_keys: tuple[str, ...], only: Any, workers: Any
 ) -> None:
     """The dictionary that the official program prints; 1 where it would stop with an error."""
-    from whichone.errors import WhichoneError
     from whichone.papers.kilt.evaluate import evaluate
     from whichone.papers.kilt.kilt_scoring import PARTS, KiltSettings
 
@@ -133,19 +134,14 @@ def _print_official(
     scores = result.retrieval
     if scores is None or (alone and "no_provenance" in odd):
         raise GateFailed("a prediction has no provenance: the official program stops", where=guess)
-    if alone:
-        click.echo(pprint.pformat(scores, indent=4))
-        return
-    retrieval = {name: scores[name] for name in ("Rprec", "recall@5")}
-    both = {"downstream": result.downstream, "kilt": result.kilt, "retrieval": retrieval}
-    click.echo(pprint.pformat(both, indent=4))
+    document: dict[str, Any] = scores
+    if not alone:
+        retrieval = {name: scores[name] for name in ("Rprec", "recall@5")}
+        document = {"downstream": result.downstream, "kilt": result.kilt, "retrieval": retrieval}
+    click.echo(pprint.pformat(document, indent=4))
 
 
-def _print_scores(document: dict[str, Any], as_json: bool) -> None:
-
-    if as_json:
-        emit_json(document)
-        return
+def _print_scores(document: dict[str, Any]) -> None:
     marks = (document["headline"] or {}).values()
     for part in ("downstream", "kilt", "retrieval"):
         scores = document[part]
@@ -186,7 +182,6 @@ def import_kilt_command(
     whichone import kilt triviaqa-dev_id-kilt.jsonl BENCH --originals triviaqa-unfiltered.tar.gz
     whichone import kilt my-task.jsonl BENCH --task qa --knowledge KB --dry-run
     """
-
     if dry_run:
         read, corpus = read_kilt(files, plan)
         document = {**summary(read, corpus), "problems": corpus.problems}

@@ -1,16 +1,13 @@
 """The original files of KILT's datasets as tasks whose evidence is text."""
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
-from whichone.errors import BadInput, Missing, WhichoneError
-from whichone.files.arrow_records import KeyedTable, Seen, Selection, Spool, blocks
+from whichone.errors import BadInput, Missing
+from whichone.files.arrow_records import KeyedTable, blocks
 from whichone.files.json_records import array_records, records_under
 from whichone.files.lines import ODD_RECORD, read_json_lines
 from whichone.papers.kilt.convert_links import convert_aida, convert_elevant, convert_wned
@@ -42,7 +39,7 @@ class _Claim(msgspec.Struct, array_like=True):
 
 def convert_fever(original: Original) -> Iterator[TaskRecord]:
     """Claims of FEVER 1 and 2 with their sets of sentences; those without enough information are left out."""
-    claims = _claims(original)
+    claims = list(_claims(original).values())
     pages = _pages(original, claims)
     for block in blocks(claims, BLOCK):
         listed = [_places(claim) for claim in block]
@@ -54,44 +51,9 @@ def convert_fever(original: Original) -> Iterator[TaskRecord]:
             yield TaskRecord(claim.id, claim.claim, outputs, claim.line)
 
 
-def _claims(original: Original) -> Sequence[_Claim]:
-    """Each id where it comes first, with its last record."""
-    claims: Spool[_Claim] = Spool(_Claim, original.near)
-    newest = array("q")
-    seen = Seen(original.near)
-    for block in _blocks(_read(original)):
-        ids = [claim.id for _, claim in block]
-        before = seen.add(ids, range(len(claims), len(claims) + len(block)))
-        for (file, claim), first in zip(block, before, strict=True):
-            if first is None:
-                newest.append(len(claims))
-            elif claims[first].claim != claim.claim:
-                raise BadInput("two claims have one id", file=file, line=claim.line, ids=[claim.id])
-            else:
-                newest[first] = len(claims)
-                newest.append(-1)
-            claims.append(claim)
-    places = np.array(newest, np.int64)
-    once = places[places >= 0]
-    return claims if len(once) == len(claims) else Selection(claims, once)
-
-
-def _blocks(claims: Iterable[tuple[Path, _Claim]]) -> Iterator[list[tuple[Path, _Claim]]]:
-    """Blocks of claims; an error in reading comes after the claims before it, which may have one too."""
-    block: list[tuple[Path, _Claim]] = []
-    try:
-        for claim in claims:
-            block.append(claim)
-            if len(block) == BLOCK:
-                yield block
-                block = []
-    except WhichoneError:
-        yield block
-        raise
-    yield block
-
-
-def _read(original: Original) -> Iterator[tuple[Path, _Claim]]:
+def _claims(original: Original) -> dict[str, _Claim]:
+    """Each id where it comes first, with its last record; FEVER has fewer than 200,000."""
+    claims: dict[str, _Claim] = {}
     for file in original.files:
         for line, record in read_json_lines(file):
             try:
@@ -99,10 +61,13 @@ def _read(original: Original) -> Iterator[tuple[Path, _Claim]]:
                 claim = _Claim(key, line, label, record["claim"], record["evidence"])
             except (KeyError, TypeError):
                 raise BadInput("not a record of FEVER", file=file, line=line) from None
-            if label in LABELS:
-                yield file, claim
-            else:
+            if label not in LABELS:
                 original.left_out["not enough information"] += 1
+            elif claims.setdefault(key, claim).claim != claim.claim:
+                raise BadInput("two claims have one id", file=file, line=line, ids=[key])
+            else:
+                claims[key] = claim
+    return claims
 
 
 Place = tuple[str, int]
@@ -110,11 +75,11 @@ Place = tuple[str, int]
 
 def _places(claim: _Claim) -> list[list[Place]]:
     """Sets of page and sentence number; FEVER repeats a set for each annotator."""
-    sets = [
-        [(entry[2], entry[3]) for entry in group if entry[2] is not None and entry[3] is not None]
+    sets = (
+        tuple((entry[2], entry[3]) for entry in group if entry[2] is not None and entry[3] is not None)
         for group in claim.evidence
-    ]
-    return [list(all_places) for all_places in dict.fromkeys(tuple(places) for places in sets if places)]
+    )
+    return [list(places) for places in dict.fromkeys(sets) if places]
 
 
 def _outputs(
@@ -133,24 +98,23 @@ def _outputs(
 
 
 Numbered = list[tuple[int, str]]
-
-
 _NUMBERED = pa.list_(pa.struct([("number", pa.int64()), ("text", pa.string())]))
 
 
 def _pages(original: Original, claims: Iterable[_Claim]) -> KeyedTable[Numbered]:
     """The sentences of the pages that the claims refer to, from the files of FEVER's wiki-pages."""
-    wanted = Seen(original.near)
-    for block in blocks(claims, BLOCK):
-        pages = [page for claim in block for places in _places(claim) for page, _ in places]
-        wanted.add(pages, [0] * len(pages))
-    files = [f for path in original.extra for f in _page_files(path)]
-    if len(wanted) and not files:
+    wanted = {page for claim in claims for places in _places(claim) for page, _ in places}
+    files = [
+        f for path in original.extra for f in (sorted(path.glob("*.jsonl*")) if path.is_dir() else [path])
+    ]
+    if wanted and not files:
         raise Missing(
             "FEVER names sentences by their number",
             hint="give the folder of its wiki-pages (wiki-001.jsonl ...) with --extra",
         )
-    return KeyedTable.of_pairs(_wanted(files, wanted), _NUMBERED, _decoded, original.near)
+    pages = (page for file in files for _, page in read_json_lines(file))
+    pairs = ((page["id"], _numbered(page["lines"])) for page in pages if page.get("id") in wanted)
+    return KeyedTable.of_pairs(pairs, _NUMBERED, _decoded, original.near)
 
 
 def _decoded(table: pa.Table) -> Iterator[Numbered]:
@@ -158,23 +122,9 @@ def _decoded(table: pa.Table) -> Iterator[Numbered]:
         yield [(sentence["number"], sentence["text"]) for sentence in sentences]
 
 
-def _wanted(files: Iterable[Path], wanted: Seen) -> Iterator[tuple[str, Numbered]]:
-    for file in files:
-        pages = (page for _, page in read_json_lines(file) if isinstance(page.get("id"), str))
-        for block in blocks(pages, BLOCK):
-            known = wanted.numbers([page["id"] for page in block])
-            for page, number in zip(block, known, strict=True):
-                if number is not None:
-                    yield page["id"], _numbered(page["lines"])
-
-
 def _numbered(lines: str) -> Numbered:
     rows = (line.partition("\t") for line in lines.split("\n"))
     return [(int(n), rest.partition("\t")[0]) for n, _, rest in rows if n.isdigit()]
-
-
-def _page_files(path: Path) -> list[Path]:
-    return sorted(path.glob("*.jsonl*")) if path.is_dir() else [path]
 
 
 MOST_TOKENS = 5
@@ -188,17 +138,16 @@ def convert_nq(original: Original) -> Iterator[TaskRecord]:
     for file in original.files:
         for line, record in read_json_lines(file):
             try:
-                converted = _record(record, original)
+                if outputs := _outputs_of(record, original):
+                    yield TaskRecord(str(record["example_id"]), record["question_text"], outputs, line)
             except (KeyError, TypeError, IndexError) as error:
                 raise BadInput(
                     f"not a record of Natural Questions: {error!r}", file=file, line=line
                 ) from None
-            if converted:
-                identity, outputs = converted
-                yield TaskRecord(identity, record["question_text"], outputs, line)
 
 
-def _record(record: Mapping[str, Any], original: Original) -> tuple[str, tuple[TaskOutput, ...]] | None:
+def _outputs_of(record: Mapping[str, Any], original: Original) -> tuple[TaskOutput, ...]:
+    """Nothing of a question without a short answer."""
     tokens = _tokens(record)
     page = record.get("document_url") or record.get("document_title")
     short: dict[str, TaskOutput] = {}
@@ -220,8 +169,8 @@ def _record(record: Mapping[str, Any], original: Original) -> tuple[str, tuple[T
             long.setdefault(text, TaskOutput(None, (sentence(page, text, **document),)))
     if not short:
         original.left_out["questions without a short answer"] += 1
-        return None
-    return str(record["example_id"]), (*short.values(), *long.values())
+        return ()
+    return (*short.values(), *long.values())
 
 
 def _tokens(record: Mapping[str, Any]) -> list[tuple[str, bool]]:
@@ -234,9 +183,7 @@ def _tokens(record: Mapping[str, Any]) -> list[tuple[str, bool]]:
 
 def _words(tokens: list[tuple[str, bool]], span: Mapping[str, int]) -> list[str]:
     start, end = span["start_token"], span["end_token"]
-    if start < 0 or end < 0:
-        return []
-    return [token for token, markup in tokens[start:end] if not markup]
+    return [token for token, markup in tokens[start:end] if not markup] if min(start, end) >= 0 else []
 
 
 class _HotpotQa(msgspec.Struct):
@@ -259,8 +206,8 @@ def convert_hotpotqa(original: Original) -> Iterator[TaskRecord]:
                 if place < len(lines):
                     evidence.append(sentence(title, lines[place].strip()))
             original.left_out["supporting facts outside the context"] += lost
-            output = TaskOutput(record.answer, tuple(evidence))
-            yield TaskRecord(str(record.identity), record.question, (output,), number)
+            outputs = (TaskOutput(record.answer, tuple(evidence)),)
+            yield TaskRecord(str(record.identity), record.question, outputs, number)
 
 
 def convert_triviaqa(original: Original) -> Iterator[TaskRecord]:

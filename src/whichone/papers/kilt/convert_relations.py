@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 
 from whichone.errors import BadInput
@@ -111,9 +112,11 @@ def convert_trex(original: Original) -> Iterator[TaskRecord]:
     batches = _batches(_triples(original, relations), _TRIPLES)
     table = mapped_copy(batches, _TRIPLES.schema, near).table()
     objects = in_key_order(table.select(_SURFACES.schema.names), _SURFACES, near)
-    surfaces = KeyedTable.of_pairs(
-        _distinct(_rows(objects)), pa.list_(pa.string()), lambda t: lists_of(t["value"]), near
+    written = (  # each object with its surface forms, in the order of their first places
+        (value, list(dict.fromkeys(surface for _, _, surface in rows if surface)))
+        for value, rows in groupby(_rows(objects), itemgetter(0))
     )
+    surfaces = KeyedTable.of_pairs(written, _texts, lambda t: lists_of(t["value"]), near)
     chosen = enumerate(_of_split(_rows(in_key_order(table, _TRIPLES, near)), original), 1)
     for block in blocks(chosen, BLOCK):
         values = list({fact.value for _, group in block for fact in group.facts})
@@ -122,12 +125,6 @@ def convert_trex(original: Original) -> Iterator[TaskRecord]:
         listed = dict(zip(values, surfaces.many(values), strict=True))
         for number, group in block:
             yield _record(group, number, labels, aliases, listed, relations.get(group.relation))
-
-
-def _distinct(objects: Iterable[tuple[str, int, str]]) -> Iterator[tuple[str, list[str]]]:
-    """Each object with its surface forms, in the order of their first places."""
-    for value, rows in groupby(objects, itemgetter(0)):
-        yield value, list(dict.fromkeys(surface for _, _, surface in rows if surface))
 
 
 def _of_split(triples: Iterable[_Triple], original: Original) -> Iterator[_Group]:
@@ -142,8 +139,9 @@ def _of_split(triples: Iterable[_Triple], original: Original) -> Iterator[_Group
         facts[group.relation] += len(group.facts)
         sizes[group.relation] += 1
     frequent = {relation for relation, number in facts.items() if number >= least}
-    rare = sum(number for relation, number in facts.items() if relation not in frequent)
-    original.left_out["facts of rare relations"] += rare
+    original.left_out["facts of rare relations"] += sum(
+        facts[relation] for relation in facts.keys() - frequent
+    )
     if facts and not frequent:
         relation, most = facts.most_common(1)[0]
         raise BadInput(
@@ -151,21 +149,14 @@ def _of_split(triples: Iterable[_Triple], original: Original) -> Iterator[_Group
             file=original.files[0],
             hint="a part of T-REx is too small: name more of its files",
         )
-    drawn = _drawn(sum(sizes[relation] for relation in frequent), original)
-    return compress((group for group in groups if group.relation in frequent), drawn)
-
-
-def _drawn(count: int, original: Original) -> bytearray:
-    """For each of so many groups whether it is in the wanted split."""
+    count = sum(sizes[relation] for relation in frequent)
     size = min(original.options.get("evaluation", EVALUATION), count // 3)
     order = array("I", range(count))
     random.Random(original.seed).shuffle(order)
     cuts = {"dev": (0, size), "test": (size, 2 * size), "train": (2 * size, count)}
-    start, end = cuts[original.split]
-    drawn = bytearray(count)
-    for place in memoryview(order)[start:end]:
-        drawn[place] = True
-    return drawn
+    drawn = np.zeros(count, bool)
+    drawn[np.asarray(order)[slice(*cuts[original.split])]] = True
+    return compress((group for group in groups if group.relation in frequent), drawn)
 
 
 def _groups(triples: Iterable[_Triple], limit: int, original: Original) -> Iterator[_Group]:
@@ -200,8 +191,8 @@ def _fact(value: str, stated: list[_Triple], surfaces: dict[str, int]) -> _Fact:
         if text is not None:
             sentences.setdefault((title, text))
     subject, relation, _, first, *written, _, _ = stated[0]
-    names = (written[0] or subject, written[1] or relation, written[2] or value)
-    return _Fact(value, first, names, list(sentences))
+    one, link, other = written
+    return _Fact(value, first, (one or subject, link or relation, other or value), list(sentences))
 
 
 def _record(
@@ -227,8 +218,7 @@ def _record(
     }
     if relation_surfaces:  # the paper names them, the released files have none
         meta["rel_surface"] = list(relation_surfaces)
-    name = labels.get(subject, first.names[0])
-    asked = f"{name} [SEP] {labels.get(relation, first.names[1])}"
+    asked = f"{labels.get(subject, first.names[0])} [SEP] {labels.get(relation, first.names[1])}"
     return TaskRecord(made_id("trex", subject, relation), asked, tuple(outputs), number, {"meta": meta})
 
 

@@ -195,7 +195,7 @@ class BlockScorer:
         self._gold = gold
         self._guess = guess
         self._inspector = PredictionInspector(scorer)
-        self._width = len(scorer.settings.names)
+        self._left_out = [NAN] * len(scorer.settings.names)
 
     def score(self, stretch: Stretch) -> BlockResult:
         check = SubmissionCheck()
@@ -210,14 +210,17 @@ class BlockScorer:
             gold = self._scorer.gold_reader.read(self._gold.line(line))
         except Unreadable as error:
             problems.append(Problem(self._gold.path, line + 1, record, str(error)))
-            return self._left_out()
+            return self._left_out
         guess_line = self._guess.number.get(record)
         guess = None
         if guess_line is None:
             reason = f"no prediction for it in {self._guess.path}"
             problems.append(Problem(self._gold.path, line + 1, record, reason))
         else:
-            guess = self._read_guess(record, guess_line, problems)
+            try:
+                guess = self._read_guess(record, guess_line)
+            except Unreadable as error:
+                problems.append(Problem(self._guess.path, guess_line + 1, record, str(error)))
         if self._scorer.settings.without_gold and gold.output is UNSET:
             gold.output = []
             scores = self._scorer.look_at(guess) if guess is not None else RecordScores((), [])
@@ -226,41 +229,31 @@ class BlockScorer:
         if guess is not None:
             self._inspector.inspect(check, record, gold, guess, scores.pages)
         if not scores.flaws:
-            return scores.row or self._left_out()
+            return scores.row or self._left_out
         for side in ("gold", "guess"):
             if flaws := [flaw for flaw in scores.flaws if flaw.side == side]:
                 problems.append(self._problem(flaws, record, line, guess_line))
-        if not scores.row:
-            return self._left_out()
-        if any(flaw.side == "gold" for flaw in scores.flaws):  # it has no answer, but perhaps evidence
+        if scores.row and any(
+            flaw.side == "gold" for flaw in scores.flaws
+        ):  # no answer, but perhaps evidence
             split = len(DOWNSTREAM + KILT)
-            return [*self._left_out()[:split], *scores.row[split:]]
-        return scores.row
+            return [*self._left_out[:split], *scores.row[split:]]
+        return scores.row or self._left_out
 
-    def _read_guess(self, record: str, line: int, problems: list[Problem]) -> Any | None:
-        try:
-            guess = self._scorer.guess_reader.read(self._guess.line(line))
-        except Unreadable as error:
-            reason = str(error)
-        else:
-            if guess.output is UNSET:
-                reason = "the prediction has no output"
-            elif guess.id is UNSET or as_id(guess.id) != record:
-                reason = "the record has two ids"
-            else:
-                return guess
-        problems.append(Problem(self._guess.path, line + 1, record, reason))
-        return None
+    def _read_guess(self, record: str, line: int) -> Any:
+        guess = self._scorer.guess_reader.read(self._guess.line(line))
+        if guess.output is UNSET:
+            raise Unreadable("the prediction has no output")
+        if guess.id is UNSET or as_id(guess.id) != record:
+            raise Unreadable("the record has two ids")
+        return guess
 
     def _problem(self, flaws: Sequence[Flaw], record: str, line: int, guess_line: int | None) -> Problem:
         reason = "; ".join(flaw.reason for flaw in flaws)
-        if flaws[0].side == "guess" and guess_line is not None:
-            layout = all(flaw.layout for flaw in flaws)
-            return Problem(self._guess.path, guess_line + 1, record, reason, layout)
-        return Problem(self._gold.path, line + 1, record, reason)
-
-    def _left_out(self) -> list[float]:
-        return [NAN] * self._width
+        if flaws[0].side == "gold" or guess_line is None:
+            return Problem(self._gold.path, line + 1, record, reason)
+        layout = all(flaw.layout for flaw in flaws)
+        return Problem(self._guess.path, guess_line + 1, record, reason, layout)
 
 
 def score_blocks(
@@ -336,9 +329,8 @@ class Evaluation(Struct, frozen=True):
     def rows(self) -> list[dict[str, str | float | None]]:
         """One row a record of the gold file, in its order."""
         rows = zip(self.ids, *self.columns.values(), strict=True)
-        names = list(self.columns)
         return [
-            {"id": own, **{n: v if v == v else None for n, v in zip(names, values, strict=True)}}
+            {"id": own, **{n: v if v == v else None for n, v in zip(self.columns, values, strict=True)}}
             for own, *values in rows
         ]
 
@@ -457,13 +449,9 @@ def _error(problem: Problem) -> BadInput:
 def _has_answers(problems: Sequence[Problem], records: int, on_error: str) -> bool:
     """False when the whole file is what a retriever writes: rankings, none with an answer."""
     rankings = [p for p in problems if p.layout]
-    if not rankings:
-        return True
-    if len(rankings) == records:
-        return False
-    if on_error == "fail":
+    if rankings and len(rankings) < records and on_error == "fail":
         raise _error(rankings[0])
-    return True
+    return len(rankings) < records
 
 
 class Means:
@@ -514,19 +502,18 @@ def signs_of_gold(records: Iterable[Any]) -> frozenset[str]:
             signs.add("input")
         if "output" not in record:
             signs.add("records without output")
-        outputs = record.get("output")
-        listed = [o for o in outputs if isinstance(o, dict)] if isinstance(outputs, list) else []
+        listed = objects(record.get("output"))
         if sum("answer" in output for output in listed) > 1:
             signs.add("several answers")
-        keys = {key for output in listed for entry in _entries(output) for key in entry}
+        keys = {key for output in listed for entry in objects(output.get("provenance")) for key in entry}
         signs |= {"bleu_score"} & keys
         signs |= {"titles of pages"} if "title" in keys else set()
     return frozenset(signs)
 
 
-def _entries(output: dict[str, Any]) -> list[dict[str, Any]]:
-    listed = output.get("provenance")
-    return [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else []
+def objects(listed: Any) -> list[dict[str, Any]]:
+    """What of a list are JSON objects; nothing where there is no list."""
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
 def swapped(guess: str | Path, gold: str | Path) -> str | None:
@@ -537,10 +524,9 @@ def swapped(guess: str | Path, gold: str | Path) -> str | None:
     if Path(guess).is_fifo() or Path(gold).is_fifo():
         return None  # reading would use it up
     theirs, ours = signs_of_gold(_first(guess)), signs_of_gold(_first(gold))
-    if not theirs > ours:
-        return None
     more = ", ".join(sorted(theirs - ours))
-    return f"the files look swapped: {guess} has {more} as gold has, {gold} has not"
+    swapped = f"the files look swapped: {guess} has {more} as gold has, {gold} has not"
+    return swapped if theirs > ours else None
 
 
 def check_order(guess: str | Path, gold: str | Path) -> None:
@@ -598,7 +584,7 @@ def score_kilt(
 
 
 def _file(records: Records, place: Path) -> Path:
-    if isinstance(records, str | Path):
-        return Path(records)
-    write_json_lines(place, records)
-    return place
+    if not isinstance(records, str | Path):
+        write_json_lines(place, records)
+        return place
+    return Path(records)

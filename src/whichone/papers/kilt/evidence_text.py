@@ -100,15 +100,13 @@ def distinct_records(
                 yield line, item
 
 
-def read_task(
-    path: str | Path, on_error: str = "fail", bad: list[BadInput] | None = None
-) -> Iterator[TaskRecord]:
+def read_task(path: str | Path, on_error: str, bad: list[BadInput]) -> Iterator[TaskRecord]:
     """The records of a task; those that cannot be used raise an error or are added to `bad`."""
-    stops = on_error == "fail" or bad is None
+    stops = on_error == "fail"
     for _, item in distinct_records(path, partial(_record, path), stops=stops):
         if not isinstance(item, BadInput):
             yield item
-        elif stops or bad is None:
+        elif stops:
             raise item
         else:
             bad.append(item)
@@ -145,8 +143,8 @@ def _output(entry: Any) -> TaskOutput:
     if not isinstance(entry, dict):
         raise TypeError("an output is no JSON object")
     given = entry.get("provenance")
-    rest = {k: v for k, v in entry.items() if k not in ("answer", "provenance")}
     evidence = None if given is None else tuple(_evidence(piece) for piece in given)
+    rest = {k: v for k, v in entry.items() if k not in ("answer", "provenance")}
     return TaskOutput(entry.get("answer"), evidence, rest)
 
 

@@ -4,11 +4,9 @@ import contextlib
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
@@ -21,7 +19,7 @@ from whichone.corpus.page_names import names_of_pages
 from whichone.corpus.passage_files import PassageFields, pages_by_title, plain_title, sets_from_titles
 from whichone.corpus.save import PageNames
 from whichone.errors import BadInput, UsageError, sample
-from whichone.files.arrow_records import Seen, Spool, blocks, existing
+from whichone.files.arrow_records import KeyedTable, Seen, Spool, blocks
 from whichone.files.folder import file_hash
 from whichone.names import title_key
 from whichone.options import OnError, Option
@@ -33,56 +31,29 @@ from whichone.records import NameSet, Passage, Query
 from whichone.training.held_out import TRAIN, split_mark
 from whichone.training.training_data import Corpus as TrainingDataCorpus
 
-_BLOCK = 4_096
-
-
-class PageLengths:
-    """For each gold page that the knowledge base has, how many characters each of its paragraphs has."""
-
-    def __init__(self, snapshot: Snapshot, queries: Iterable[Query], near: str | Path | None = None) -> None:
-        self._numbers = Seen(near)
-        mentions = 0
-        for block in blocks(queries, _BLOCK):
-            pages = [page for query in block for page in query.gold_pages()]
-            self._numbers.add(pages, range(mentions, mentions + len(pages)))
-            mentions += len(pages)
-        with (
-            tempfile.TemporaryFile(dir=existing(near)) as starts,
-            tempfile.TemporaryFile(dir=existing(near)) as lengths,
-        ):
-            starts.truncate(8 * (mentions + 1))
-            self._starts: npt.NDArray[np.int64] = np.memmap(starts, np.int64, "r+")
-            """By the number of a page where its lengths are, after how many there are; 0 where it is unknown."""
-            np.zeros(1, np.int32).tofile(lengths)
-            self._read(snapshot, lengths)
-            self._lengths: npt.NDArray[np.int32] = np.memmap(lengths, np.int32, "r")
-
-    def _read(self, snapshot: Snapshot, lengths: IO[bytes]) -> None:
-        at = 1
-        for pages, per_page, offsets in snapshot.paragraph_lengths():
-            for place, number in enumerate(self._numbers.numbers(pages)):
-                if number is not None:
-                    own = per_page[offsets[place] : offsets[place + 1]]
-                    np.concatenate([[len(own)], own]).astype(np.int32).tofile(lengths)
-                    self._starts[number] = at
-                    at += len(own) + 1
-        lengths.flush()
-
-    def of(self, pages: Sequence[str]) -> dict[str, list[int]]:
-        """The lengths of those that the knowledge base has."""
-        known: dict[str, list[int]] = {}
-        for page, number in zip(pages, self._numbers.numbers(pages), strict=True):
-            start = 0 if number is None else int(self._starts[number])
-            if start:
-                known[page] = self._lengths[start + 1 : start + 1 + int(self._lengths[start])].tolist()
-        return known
-
-
+BLOCK = 4_096
 SKIPPED = "skipped.jsonl"
 SHOWN = 100  # So many queries with problems are described
-BLOCK = 4_096
 # So many queries are looked up in a knowledge base together: each time its tables of names are read.
 GOLD_AT_ONCE = 50_000
+
+
+def page_lengths(
+    snapshot: Snapshot, queries: Iterable[Query], near: str | Path | None
+) -> KeyedTable[list[int]]:
+    """For each gold page that the knowledge base has, how many characters each of its paragraphs has."""
+    wanted = Seen(near)
+    for block in blocks(queries, BLOCK):
+        pages = [page for query in block for page in query.gold_pages()]
+        wanted.add(pages, [0] * len(pages))
+    pairs = (
+        (pages[place], lengths[offsets[place] : offsets[place + 1]])
+        for pages, lengths, offsets in snapshot.paragraph_lengths()
+        for place, known in enumerate(wanted.numbers(pages))
+        if known is not None
+    )
+    kind = pa.list_(pa.int32())
+    return KeyedTable.of_pairs(pairs, kind, lambda table: table["value"].to_pylist(), near)
 
 
 class KiltCorpus(msgspec.Struct):
@@ -232,35 +203,29 @@ def _over_knowledge(queries: Sequence[Query], plan: KiltPlan, near: str | Path |
     base = plan.knowledge or ""
     snapshot = Snapshot(base)
     placed, sets, check = Spool(Query, near), UsedSets(near), GoldCheck()
+    cut = Cut(way="words", size=plan.words) if plan.words else Cut(way="pages")
     corpus = KiltCorpus(
         queries=placed,
-        passages=corpus_of(snapshot, plan.words),
+        passages=cut_corpus(snapshot.folder, cut, kind=ARTICLE),
         names=names_of_pages(snapshot.folder),
         sets=sets,
         problems={},
         origin=f"Asked of the articles of the knowledge base {Path(base).name}.",
     )
-    lengths = PageLengths(snapshot, queries, near)
+    lengths = page_lengths(snapshot, queries, near)
     for block in blocks(queries, GOLD_AT_ONCE):
         gold = sorted({page for query in block for page in query.gold_pages()})
-        known = lengths.of(gold)
+        known = {page: own for page, own in zip(gold, lengths.many(gold), strict=True) if own is not None}
         for query in block:
             corpus.note(query, page_problems(query, known))
         check.add(block, known)
         namesakes = GoldNamesakes(base, gold)
         results = [namesakes.place(query) for query in block]
-        used = {query.name_set for query in results}
-        sets.add(s for s in namesakes.sets.values() if s.id in used)
+        sets.add(s for s in namesakes.sets.values() if s.id in {query.name_set for query in results})
         placed.extend(results)
     _report_problems(corpus)
     check.end(base)
     return corpus
-
-
-def corpus_of(snapshot: Snapshot, words: int) -> pa.RecordBatchReader:
-    """Every article as passages of a number of words; 0 keeps each page whole."""
-    cut = Cut(way="words", size=words) if words else Cut(way="pages")
-    return cut_corpus(snapshot.folder, cut, kind=ARTICLE)
 
 
 def _passages(out: str | Path, plan: KiltPlan) -> contextlib.AbstractContextManager[Corpus]:

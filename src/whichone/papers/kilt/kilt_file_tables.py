@@ -10,7 +10,7 @@ import numpy as np
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.lines import read_json_lines, read_toml, write_atomic
 from whichone.measures.intervals import Estimate, interval, interval_note
-from whichone.papers.kilt.evaluate import evaluate
+from whichone.papers.kilt.evaluate import evaluate, objects
 from whichone.papers.kilt.evidence_text import Original
 from whichone.papers.kilt.kilt_record import (
     END,
@@ -105,12 +105,8 @@ def _values(gold: Path, guess: Path) -> dict[str, Estimate]:
     pages: dict[str, str] = {}
     for _, record in read_json_lines(gold):
         own = str(record.get("id")).strip()
-        named = [
-            str(entry.get("wikipedia_id"))
-            for output in record.get("output", ())
-            for entry in output.get("provenance") or ()
-        ]
-        pages[own] = min(named, default=f"id {own}")
+        entries = (entry for output in record.get("output", ()) for entry in output.get("provenance") or ())
+        pages[own] = min((str(entry.get("wikipedia_id")) for entry in entries), default=f"id {own}")
     clusters = [pages.get(identity, identity) for identity in scored.ids]
     unranked = ("KILT-", "Rprec", "recall")
     return {
@@ -128,8 +124,7 @@ def _predicted(guess: Path) -> tuple[bool, bool]:
     empty, answered, ranked = True, False, False
     for _, record in read_json_lines(guess):
         empty = False
-        outputs = record.get("output") if isinstance(record, dict) else None
-        listed = [o for o in outputs if isinstance(o, dict)] if isinstance(outputs, list) else []
+        listed = objects(record.get("output")) if isinstance(record, dict) else []
         answered = answered or (len(listed) == 1 and "answer" in listed[0])
         ranked = ranked or any(output.get("provenance") for output in listed)
         if answered and ranked:

@@ -78,10 +78,8 @@ def _documents(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
         return
     with tarfile.open(path) as archive:
         for member in archive:
-            if member.isfile() and member.name.endswith(".json"):
-                held = archive.extractfile(member)
-                if held is not None:
-                    yield f"{path}:{member.name}", held
+            if member.name.endswith(".json") and (held := archive.extractfile(member)) is not None:
+                yield f"{path}:{member.name}", held
 
 
 class ReadFile(msgspec.Struct):
@@ -147,16 +145,15 @@ def read_file(
     # Only test files may lack outputs; a file of another name that never says `output` is one.
     if not dataset_split and not split and silent == len(queries):
         read.split = "test"
-        read.queries = Spool(Query, near).extend(map(_as_test, queries))
+        read.queries = Spool(Query, near).extend(
+            msgspec.structs.replace(query, attributes={**query.attributes, "split": "test"})
+            for query in queries
+        )
     elif read.split != "test" and without:
         for place, line in zip(without[::2], without[1::2], strict=True):
             refuse(BadInput("gold with no outputs", file=read.path, line=line, ids=[queries[place].id]))
         read.queries = Spool(Query, near).extend(kept for kept in queries if kept.outputs)
     return read
-
-
-def _as_test(query: Query) -> Query:
-    return msgspec.structs.replace(query, attributes={**query.attributes, "split": "test"})
 
 
 def _query(read: ReadFile, record: Any, line: int, originals: Originals | None, source: str) -> Query:
@@ -193,15 +190,14 @@ def unique_ids(files: Sequence[ReadFile], near: str | Path | None = None) -> Ite
         for block in blocks(read.queries, BLOCK):
             before = taken.add([query.id for query in block], [0] * len(block))
             for query, earlier in zip(block, before, strict=True):
-                yield query if earlier is None else _labelled(query, read, taken)
-
-
-def _labelled(query: Query, read: ReadFile, taken: Seen) -> Query:
-    label = f"{query.attributes['dataset']}/{query.attributes['split']}/{query.id}"
-    if taken.add_one(label) is not None:
-        raise BadInput("the same records are in two files", file=read.path, ids=[query.id])
-    kept = {"id": query.id, **query.attributes[KEPT]}
-    return msgspec.structs.replace(query, id=label, attributes={**query.attributes, KEPT: kept})
+                if earlier is None:
+                    yield query
+                    continue
+                label = f"{query.attributes['dataset']}/{query.attributes['split']}/{query.id}"
+                if taken.add_one(label) is not None:
+                    raise BadInput("the same records are in two files", file=read.path, ids=[query.id])
+                kept = {"id": query.id, **query.attributes[KEPT]}
+                yield msgspec.structs.replace(query, id=label, attributes={**query.attributes, KEPT: kept})
 
 
 def export_kilt(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
@@ -216,9 +212,14 @@ def export_kilt(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
                 f"the benchmark contains {len(files)} files ({', '.join(sorted(files))})",
                 hint="name a folder for them",
             )
-        return {out.name: _write(out, benchmark.queries)}
-    out.mkdir(parents=True, exist_ok=True)
-    return {name: _write(out / name, queries) for name, queries in files.items()}
+        places = {out: benchmark.queries}
+    else:
+        out.mkdir(parents=True, exist_ok=True)
+        places = {out / name: queries for name, queries in files.items()}
+    return {
+        place.name: write_lines(place, (msgspec.json.encode(record_of(query)) for query in queries))
+        for place, queries in places.items()
+    }
 
 
 def export_kilt_answers(folder: str | Path, out: str | Path, benchmark: str | None = None) -> dict[str, int]:
@@ -245,7 +246,3 @@ def _file(query: Query, otherwise: str) -> str:
     split = str(query.attributes.get("split") or "dev")
     known = datasets().get(name)
     return known.file(split) if known else f"{name}-{split}-kilt.jsonl"
-
-
-def _write(path: Path, queries: Sequence[Query]) -> int:
-    return write_lines(path, (msgspec.json.encode(record_of(query)) for query in queries))

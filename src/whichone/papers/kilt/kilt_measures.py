@@ -80,14 +80,6 @@ class RecordReader:
                 raise Unreadable(f"not a KILT record: {error}") from None
 
 
-def gold_reader(rank_keys: Sequence[str]) -> RecordReader:
-    return RecordReader("Gold", (PAGE_KEY, "title", *rank_keys), ("id", "input"))
-
-
-def guess_reader(rank_keys: Sequence[str]) -> RecordReader:
-    return RecordReader("Guess", (PAGE_KEY, "text", "score", *rank_keys), ("id",))
-
-
 def as_id(value: object) -> str:
     """How the official programs compare ids: as stripped text, so 1, "1" and " 1" are the same."""
     return str(value).strip()
@@ -146,7 +138,7 @@ class IdMaker:
         return GoldIds(complete, evidence)
 
     def ranked(self, provenance: Sequence[Any]) -> Ranked:
-        """The ids of a prediction; entries that lack a rank key are passed over."""
+        """Entries that lack a rank key are passed over."""
         values = list(map(self._get, provenance))
         all_ids = self._ids(values)
         ids = dict.fromkeys(all_ids)
@@ -226,18 +218,16 @@ def provenance_found(answered: Answered) -> bool:
     Evidence whose page has no id in KILT's files does not count, as in the official program.
     """
     given = _pages_given(answered)
-    for output in answered.query.outputs:
-        for group in output.provenance:
-            pages = {source.page for source in group if f":{UNKNOWN_PAGE}" not in source.page}
-            if pages and pages == set(given[: len(pages)]):
-                return True
-    return False
+    sets = (
+        {source.page for source in group if f":{UNKNOWN_PAGE}" not in source.page}
+        for output in answered.query.outputs
+        for group in output.provenance
+    )
+    return any(pages and pages == set(given[: len(pages)]) for pages in sets)
 
 
 def _pages_given(answered: Answered) -> Sequence[str]:
     """The pages an answer rests on; in entity linking the answer is itself the title of a page."""
-    if answered.query.task != LINKING or answered.cited:
-        return answered.pages
     titles = {
         title.strip(): source.page
         for output in answered.query.outputs
@@ -247,7 +237,9 @@ def _pages_given(answered: Answered) -> Sequence[str]:
         if title
     }
     page = titles.get((answered.text or "").strip())
-    return answered.pages if page is None else (page, *answered.pages)
+    if page is None or answered.query.task != LINKING or answered.cited:
+        return answered.pages
+    return (page, *answered.pages)
 
 
 def kilt_recall(k: int | None) -> Measure:

@@ -1,6 +1,7 @@
 """What reports and statistics say of a benchmark of KILT's kind: the paper's tables and figures over it."""
 
 import importlib.util
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -95,7 +96,7 @@ class PagesInDatasets:
 
     def __init__(self, queries: Iterable[Query]) -> None:
         self._pages, pairs = Seen(), Seen()
-        self.counts = np.zeros(_BLOCK, np.int16)
+        self.counts = array("H")
         for block in blocks(queries, _BLOCK):
             needed = dict.fromkeys(
                 (page, str(query.attributes.get("dataset", "")))
@@ -104,27 +105,19 @@ class PagesInDatasets:
             )
             before = pairs.add(["\t".join(pair) for pair in needed], [0] * len(needed))
             new = [page for (page, _), known in zip(needed, before, strict=True) if known is None]
-            self._count(new)
-        self.counts = self.counts[: len(self._pages)]
-
-    def _count(self, pages: Sequence[str]) -> None:
-        distinct = list(dict.fromkeys(pages))
-        known = self._pages.numbers(distinct)
-        new = [page for page, number in zip(distinct, known, strict=True) if number is None]
-        self._pages.add(new, range(len(self._pages), len(self._pages) + len(new)))
-        while len(self.counts) < len(self._pages):
-            self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)])
-        np.add.at(self.counts, [n for n in self._pages.numbers(pages) if n is not None], 1)
+            first = len(self.counts)
+            self.counts.extend([0] * len(new))
+            for own, known in enumerate(self._pages.add(new, range(first, first + len(new))), first):
+                self.counts[own if known is None else known] += 1
 
     def of(self, pages: Sequence[str]) -> list[int]:
         """The number of datasets that need each page."""
-        return [0 if n is None else int(self.counts[n]) for n in self._pages.numbers(pages)]
+        return [0 if n is None else self.counts[n] for n in self._pages.numbers(pages)]
 
 
 def datasets_per_page(queries: Iterable[Query]) -> dict[int, int]:
     """Figure 2: for 1, 2, ... datasets, how many pages hold knowledge for that many."""
-    counts = np.bincount(PagesInDatasets(queries).counts)
-    return {n: int(count) for n, count in enumerate(counts) if n and count}
+    return {n: count for n, count in sorted(Counter(PagesInDatasets(queries).counts).items()) if n}
 
 
 def board_measures(benchmark: Benchmark, of: str) -> list[str]:
@@ -147,38 +140,10 @@ OTHER_DATASETS = {"qa": "em", "sf": "accuracy", "fc": "accuracy", "el": "accurac
 
 def answers_section(answers: Sequence[Answers], benchmark: Benchmark, runs: Sequence[Run]) -> Section:
     """What a report of answers says by dataset."""
-    tables: list[Table] = [downstream_table(answers, benchmark), kilt_table(answers, benchmark)]
+    tables = [by_dataset(answers, benchmark, gated=gated) for gated in (False, True)]
     if runs and not is_kilt(benchmark.queries):  # a report of runs over KILT has its own
         tables.insert(1, retrieval_table(runs, benchmark))
     return Section("By dataset, as KILT", tables)
-
-
-def downstream_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
-    """KILT's Table 3: each dataset's own measure."""
-    return _by_dataset(
-        answers,
-        benchmark,
-        key="kilt-downstream",
-        title="Downstream performance (KILT, Table 3)",
-        note="Accuracy, exact match, F1 or ROUGE-L, as the paper chooses for each dataset.",
-        gated=False,
-    )
-
-
-def kilt_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
-    """KILT's Table 5: the same, with points only where the provenance is found."""
-    return _by_dataset(
-        answers,
-        benchmark,
-        key="kilt-scores",
-        title="KILT scores (KILT, Table 5)",
-        note=(
-            "Points only where the pages an answer rests on are the gold pages (R-precision 1); for a "
-            "reader that cites nothing, the pages it was shown in their order. Closed-book readers "
-            "show no provenance and score 0."
-        ),
-        gated=True,
-    )
 
 
 def retrieval_table(runs: Sequence[Run], benchmark: Benchmark) -> Table:
@@ -214,9 +179,25 @@ def _datasets(benchmark: Benchmark) -> dict[str, npt.NDArray[np.int64]]:
     return {str(key): rows for (key,), rows in groups_of(benchmark.queries, [name])}
 
 
-def _by_dataset(
-    answers: Sequence[Answers], benchmark: Benchmark, *, key: str, title: str, note: str, gated: bool
-) -> Table:
+DOWNSTREAM = (
+    "kilt-downstream",
+    "Downstream performance (KILT, Table 3)",
+    "Accuracy, exact match, F1 or ROUGE-L, as the paper chooses for each dataset.",
+)
+GATED = (
+    "kilt-scores",
+    "KILT scores (KILT, Table 5)",
+    (
+        "Points only where the pages an answer rests on are the gold pages (R-precision 1); for a "
+        "reader that cites nothing, the pages it was shown in their order. Closed-book readers "
+        "show no provenance and score 0."
+    ),
+)
+
+
+def by_dataset(answers: Sequence[Answers], benchmark: Benchmark, *, gated: bool) -> Table:
+    """Each dataset's own measure (KILT's Table 3), or with points only where the provenance is found (Table 5)."""
+    key, title, note = GATED if gated else DOWNSTREAM
     if not answers:
         raise BadInput("a table needs at least one folder of answers")
     names = sorted({_measure(query, gated) for query in benchmark.queries})
@@ -272,20 +253,18 @@ def kilt_statistics(benchmark: Benchmark) -> PaperStatistics | None:
     if not is_kilt(benchmark.queries):
         return None
     rows = table_6(benchmark.queries)
-    columns = tuple(rows[0]) if rows else ()
     shown = [["x" if c is True else "" if c is False else c for c in row.values()] for row in rows]
     table = Table(
         key="kilt-statistics",
         title="Dataset statistics (KILT, Table 6)",
-        columns=columns,
+        columns=tuple(rows[0]) if rows else (),
         rows=shown,
         note=LEGEND,
     )
     pages = datasets_per_page(benchmark.queries)
     counts_text = [f"{count:,} in {number}" for number, count in pages.items()]
     text = f"{table.to_markdown()}\nGold pages by number of datasets (Figure 2): {', '.join(counts_text)}"
-    document = {"table_6": table_6(benchmark.queries), "datasets_per_page": pages}
-    return PaperStatistics(document, text, (table,))
+    return PaperStatistics({"table_6": rows, "datasets_per_page": pages}, text, (table,))
 
 
 def datasets_per_page_figure(benchmark: Benchmark) -> Figure:

@@ -14,9 +14,8 @@ from whichone.papers.kilt.kilt_measures import (
     GoldIds,
     IdMaker,
     Ranked,
+    RecordReader,
     completed_sets,
-    gold_reader,
-    guess_reader,
     r_precision,
 )
 from whichone.papers.kilt.kilt_record import dataset, datasets
@@ -26,19 +25,20 @@ NEVER = 1 << 62
 
 
 def gold_titles(outputs: Iterable[Any], get_title: GetKeys) -> set[str]:
-    """The distinct stripped titles of gold pages; TypeError where one is something else than text."""
-    titles = set()
-    for output in outputs:
-        if output.provenance is UNSET:
+    ranked = (output.provenance for output in outputs if output.provenance is not UNSET)
+    return _distinct((title for entries in ranked for title in map(get_title, entries)), "title")
+
+
+def _distinct(texts: Iterable[Any], kind: str) -> set[str]:
+    """The distinct stripped texts; nulls and empty texts are none. TypeError where one is something else than text."""
+    distinct = set()
+    for text in texts:
+        if text is UNSET or not text:
             continue
-        for title in map(get_title, output.provenance):
-            if title is UNSET or not title:
-                continue
-            if type(title) is not str:
-                raise TypeError(f"the gold title {title!r} is not text")
-            if stripped := title.strip():
-                titles.add(stripped)
-    return titles
+        if type(text) is not str:
+            raise TypeError(f"the gold {kind} {text!r} is not text")
+        distinct.add(text.strip())
+    return distinct - {""}
 
 
 def title_in_input(titles: Iterable[str], text: str) -> bool:
@@ -72,11 +72,9 @@ def first_mentions(
             raise TypeError(f"the text {text!r} of a retrieved passage is not text")
         bare = normalize_for_mapping(text)
         possible_titles = [title for title, word in normal_titles if word in bare]
-        if answer_at < NEVER and not possible_titles:
-            continue  # nothing new to be found here
         possible_answers = [answer for answer, word in normal_answers if word in bare]
-        if not possible_answers and not possible_titles:
-            continue
+        if not possible_titles and (answer_at < NEVER or not possible_answers):
+            continue  # nothing new to be found here
         normal = normalize(text)
         has_answer = any(answer in normal for answer in possible_answers)
         has_title = any(title in normal for title in possible_titles)
@@ -158,37 +156,20 @@ class RecordScores(Struct):
     """The predicted pages."""
 
 
-def gold_answers(outputs: Iterable[Any]) -> set[str]:
-    """The distinct stripped texts; nulls and empty texts are none.
-
-    TypeError where an answer is something else than text.
-    """
-    answers = set()
-    for output in outputs:
-        answer = output.answer
-        if answer is UNSET or not answer:
-            continue
-        if type(answer) is not str:
-            raise TypeError(f"the gold answer {answer!r} is not text")
-        if stripped := answer.strip():
-            answers.add(stripped)
-    return answers
-
-
 class RecordScorer:
     """Scores gold and guess records of one pair of files."""
 
     def __init__(self, settings: KiltSettings) -> None:
         self.settings = settings
-        self.gold_reader = gold_reader(settings.rank_keys)
-        self.guess_reader = guess_reader(settings.rank_keys)
+        keys = settings.rank_keys
+        self.gold_reader = RecordReader("Gold", (PAGE_KEY, "title", *keys), ("id", "input"))
+        self.guess_reader = RecordReader("Guess", (PAGE_KEY, "text", "score", *keys), ("id",))
         self._cuts = settings.cuts
         self._downstream = "downstream" in settings.parts
         self._retrieval = "retrieval" in settings.parts
-        self._by_page = settings.rank_keys == (PAGE_KEY,)
-        several = len(settings.rank_keys) > 1
-        self._gold_ids = IdMaker(self.gold_reader.get(*settings.rank_keys), several)
-        self._guess_ids = IdMaker(self.guess_reader.get(*settings.rank_keys), several)
+        self._by_page = keys == (PAGE_KEY,)
+        self._gold_ids = IdMaker(self.gold_reader.get(*keys), several_keys=len(keys) > 1)
+        self._guess_ids = IdMaker(self.guess_reader.get(*keys), several_keys=len(keys) > 1)
         self._gold_pages = IdMaker(self.gold_reader.get(PAGE_KEY), several_keys=False)
         self._guess_pages = IdMaker(self.guess_reader.get(PAGE_KEY), several_keys=False)
         self._title = self.gold_reader.get("title")
@@ -201,7 +182,7 @@ class RecordScorer:
         if reason := self._unusable(gold):
             return RecordScores((), [Flaw("gold", PARTS, reason)])
         try:
-            golds = gold_answers(gold.output)
+            golds = _distinct((output.answer for output in gold.output), "answer")
             titles = gold_titles(gold.output, self._title) if self._retrieval else set()
         except TypeError as error:
             return RecordScores((), [Flaw("gold", PARTS, str(error))])
@@ -305,7 +286,7 @@ def _the_ranking(outputs: Sequence[Any], flaws: list[Flaw]) -> Sequence[Any]:
         reason = f"{len(ranked)} outputs with provenance where one is expected"
         flaws.append(Flaw("guess", ("retrieval",), reason))
         return ()
-    return ranked[0] if ranked else ()
+    return next(iter(ranked), ())
 
 
 def _no_single_answer(outputs: Sequence[Any]) -> Flaw:

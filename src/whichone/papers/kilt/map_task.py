@@ -61,13 +61,6 @@ class Mapped(msgspec.Struct, frozen=True):
         return 1.0 if self.bleu is None else self.bleu
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """A record as it goes out (None when it is dropped), and how many outputs were dropped."""
-
-    record: dict[str, Any] | None
-    dropped_outputs: int = 0
-
-
 def assemble(
     task: TaskRecord,
     mapped: Sequence[Sequence[Mapped] | None],
@@ -76,10 +69,10 @@ def assemble(
     aliases: bool = False,
     linking: bool = False,
     threshold: float = THRESHOLD,
-) -> Kept:
-    """The KILT record of a task record; `mapped` goes with its outputs.
+) -> tuple[dict[str, Any] | None, int]:
+    """The KILT record of a task record, None when it is dropped, and how many outputs were dropped.
 
-    Train keeps every pair. Dev and test drop an output when any of its spans is below the threshold,
+    `mapped` goes with its outputs. Train keeps every pair. Dev and test drop an output when any of its spans is below the threshold,
     and a record when no output with provenance is left. With `aliases` an output that does not map
     stays as an answer, as in TriviaQA. In entity `linking` the answer is the title of the page, whatever the
     original calls it: a Wikidata id, a redirect, an older title.
@@ -96,22 +89,20 @@ def assemble(
             if aliases and output.answer is not None:
                 outputs.append(_output(output, None))
     if not train and not supported:
-        return Kept(None, dropped)
-    record: dict[str, Any] = {"id": task.id}
-    if task.input is not None:
-        record["input"] = task.input
-    return Kept({**record, "output": outputs, **task.rest}, dropped)
+        return None, dropped
+    asked = {} if task.input is None else {"input": task.input}
+    return {"id": task.id, **asked, "output": outputs, **task.rest}, dropped
 
 
 def _output(output: TaskOutput, values: Sequence[Mapped] | None, *, linking: bool = False) -> dict[str, Any]:
-    outputs: dict[str, Any] = {}
     title = next((piece.title for piece in values or () if piece.title), None) if linking else None
-    if title or output.answer is not None:
-        outputs["answer"] = title or output.answer
+    answer = title or output.answer
     entries = [_entry(piece) for piece in values or () if piece.page is not None]
-    if entries:
-        outputs["provenance"] = entries
-    return {**outputs, **output.rest}
+    return {
+        **({} if answer is None else {"answer": answer}),
+        **({"provenance": entries} if entries else {}),
+        **output.rest,
+    }
 
 
 def _entry(piece: Mapped) -> dict[str, Any]:
@@ -137,9 +128,6 @@ def section_of(paragraphs: Sequence[str], number: int) -> str:
     return next(above, "Section::::Abstract.").strip()
 
 
-Rules = Literal["paper", "published"]
-
-
 class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How to map; dataset and split are recognised by a published file's name when not given."""
 
@@ -161,7 +149,9 @@ class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
             kind="exists",
         ),
     ] = None
-    rules: Annotated[Rules, Option("What the paper says, or what the released program does.")] = "paper"
+    rules: Annotated[
+        Literal["paper", "published"], Option("What the paper says, or what the released program does.")
+    ] = "paper"
     tokenizer: Annotated[Literal["words", "spacy"], Option("What BLEU counts; spacy is as published.")] = (
         "words"
     )
@@ -202,8 +192,6 @@ class Mapper:
     """Places evidence in one snapshot, a page at a time."""
 
     def __init__(self, snapshot: Snapshot, plan: MapPlan, whole_pages: bool = False) -> None:
-        if plan.rules not in ("paper", "published"):
-            raise UsageError(f"rules are paper or published, not {plan.rules!r}")
         self._snapshot = snapshot
         self._published = plan.rules == "published"
         self._tokenizer = named_tokenizer(plan.tokenizer)
@@ -334,12 +322,14 @@ def text_at(page: SnapshotPage, span: Places) -> str:
 
 
 def _filled(record: TaskRecord, texts: dict[tuple[str, Places], str]) -> TaskRecord:
-    def filled(piece: OriginalEvidence) -> OriginalEvidence:
-        key = _key(piece)
-        return msgspec.structs.replace(piece, text=texts.get(key)) if key else piece
-
     outputs = tuple(
-        msgspec.structs.replace(output, evidence=tuple(map(filled, output.evidence)))
+        msgspec.structs.replace(
+            output,
+            evidence=tuple(
+                msgspec.structs.replace(piece, text=texts.get(key)) if (key := _key(piece)) else piece
+                for piece in output.evidence
+            ),
+        )
         if output.evidence is not None
         else output
         for output in record.outputs
@@ -440,7 +430,7 @@ def map_records(
                     account.evidence += 1
                     account.pages_not_found += piece.page is None
                     account.histogram[min(BINS - 1, int(piece.score * BINS))] += 1
-                assembled = assemble(
+                result, lost = assemble(
                     record,
                     mapped_record,
                     train=account.split == "train",
@@ -448,21 +438,16 @@ def map_records(
                     linking=kind == "el",
                     threshold=plan.threshold,
                 )
-                account.outputs_dropped += assembled.dropped_outputs
-                if assembled.record is None:
-                    why = [
-                        {
-                            "page": piece.evidence.page,
-                            "text": piece.evidence.text,
-                            "found": piece.page,
-                            "bleu": piece.score,
-                        }
-                        for piece in pieces
-                    ]
-                    dropped.append({"id": record.id, "line": record.line, "evidence": why})
-                else:
+                account.outputs_dropped += lost
+                if result is not None:
                     account.kept += 1
-                    yield assembled.record
+                    yield result
+                    continue
+                why = [
+                    {"page": p.evidence.page, "text": p.evidence.text, "found": p.page, "bleu": p.score}
+                    for p in pieces
+                ]
+                dropped.append({"id": record.id, "line": record.line, "evidence": why})
 
     out.parent.mkdir(parents=True, exist_ok=True)
     write_json_lines(out, kept())
@@ -482,17 +467,10 @@ def _beside(out: Path, ending: str) -> Path:
 
 def discarded_by_split(accounts: Sequence[MappingAccount]) -> list[dict[str, Any]]:
     """Figure 5's captions: how much of each split was discarded."""
-    records: Counter[str] = Counter()
-    kept: Counter[str] = Counter()
-    for account in accounts:
-        records[account.split] += account.records
-        kept[account.split] += account.kept
-    return [
-        {
-            "split": split,
-            "records": records[split],
-            "discarded": records[split] - kept[split],
-            "share": 1 - kept[split] / records[split],
-        }
-        for split in sorted(records)
-    ]
+    splits = []
+    for split in sorted({account.split for account in accounts}):
+        records = sum(a.records for a in accounts if a.split == split)
+        discarded = records - sum(a.kept for a in accounts if a.split == split)
+        share = discarded / records
+        splits.append({"split": split, "records": records, "discarded": discarded, "share": share})
+    return splits

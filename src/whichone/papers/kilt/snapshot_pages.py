@@ -174,12 +174,10 @@ def _asked_for(query: Query, page: GoldPage) -> list[str]:
 
 def _holds(text: str, key: str) -> bool:
     """Whether a name appears in a text between two characters that are no letters or digits."""
-    start = text.find(key, 1)
-    while start > 0:
-        if not text[start - 1].isalnum() and not text[start + len(key)].isalnum():
-            return True
-        start = text.find(key, start + 1)
-    return False
+    places = (match.start() for match in re.finditer(f"(?={re.escape(key)})", text))
+    return any(
+        start and not text[start - 1].isalnum() and not text[start + len(key)].isalnum() for start in places
+    )
 
 
 def _in_order(query: Query) -> list[str]:
@@ -231,14 +229,11 @@ class Snapshot:
             columns, others = ["title", "target_page"], forms - titles.keys()
             for row in self._rows("redirects", columns, "title", others):
                 redirects[row["title"]] = row["target_page"]
-        resolved = {}
-        for reference, listed in wanted.items():
-            for form in listed:
-                page = ids.get(form) or titles.get(form) or redirects.get(form)
-                if page:
-                    resolved[reference] = page
-                    break
-        return resolved
+        known = {**redirects, **titles, **ids}
+        resolved = (
+            (reference, next(filter(None, map(known.get, wanted[reference])), None)) for reference in wanted
+        )
+        return {reference: page for reference, page in resolved if page}
 
     def pages(self, ids: Iterable[str] | None = None) -> Iterator[SnapshotPage]:
         """The pages with these ids and their text, in the order of the table; all of them without ids."""

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.errors import Missing, UsageError, did_you_mean, missing_extra
+from whichone.errors import Missing, missing_extra
 from whichone.text.normalisers import normalize_for_mapping
 
 MAX_ORDER = 4
@@ -186,12 +186,7 @@ def tokenize(text: str, tokenizer: Tokenizer = words) -> list[PlacedToken]:
 
 def named_tokenizer(name: str) -> Tokenizer:
     """`words`, or `spacy` for the tokens that KILT's own mapping was made with."""
-    if name == "words":
-        return words
-    if name == "spacy":
-        return _spacy()
-    known = ("words", "spacy")
-    raise UsageError(f"there is no tokenizer called {name!r}", hint=did_you_mean(name, known))
+    return words if name == "words" else _spacy()
 
 
 @cache

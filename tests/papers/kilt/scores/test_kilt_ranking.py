@@ -5,7 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whichone.papers.kilt.kilt_measures import IdMaker, completed_sets, gold_reader, guess_reader, r_precision
+from whichone.papers.kilt.kilt_measures import IdMaker, completed_sets, r_precision
+from whichone.papers.kilt.kilt_scoring import KiltSettings, RecordScorer
 
 PAGES = st.sampled_from("abcdefg")
 RANKED = st.lists(PAGES, unique=True, max_size=7)
@@ -59,7 +60,7 @@ def entries(reader: Any, *provenance: dict[str, Any]) -> list[Any]:
 
 def test_ids_are_stripped_text_joined_by_a_plus() -> None:
     keys = ("wikipedia_id", "section")
-    reader = guess_reader(keys)
+    reader = RecordScorer(KiltSettings(rank_keys=keys)).guess_reader
     maker = IdMaker(reader.get(*keys), several_keys=True)
     (output,) = entries(
         reader,
@@ -72,7 +73,7 @@ def test_ids_are_stripped_text_joined_by_a_plus() -> None:
 
 
 def test_white_space_and_numbers_do_not_make_another_page() -> None:
-    reader = guess_reader(())
+    reader = RecordScorer(KiltSettings()).guess_reader
     maker = IdMaker(reader.get("wikipedia_id"), several_keys=False)
     (output,) = entries(reader, {"wikipedia_id": "5 "}, {"wikipedia_id": 5}, {"wikipedia_id": "\u20096"})
     ranked = maker.ranked(output.provenance)
@@ -81,7 +82,7 @@ def test_white_space_and_numbers_do_not_make_another_page() -> None:
 
 
 def test_an_entry_without_the_key_stays_in_the_evidence_but_not_in_r_precision() -> None:
-    reader = gold_reader(())
+    reader = RecordScorer(KiltSettings()).gold_reader
     maker = IdMaker(reader.get("wikipedia_id"), several_keys=False)
     gold = maker.gold(entries(reader, {"wikipedia_id": "5"}, {"title": "T"}))
     assert gold.complete == [frozenset({"5"})]
@@ -89,7 +90,7 @@ def test_an_entry_without_the_key_stays_in_the_evidence_but_not_in_r_precision()
 
 
 def test_an_empty_provenance_list_is_a_set_that_nobody_completes() -> None:
-    reader = gold_reader(())
+    reader = RecordScorer(KiltSettings()).gold_reader
     gold = IdMaker(reader.get("wikipedia_id"), several_keys=False).gold(entries(reader))
     assert gold.evidence == [frozenset()]
     assert completed_sets({"5": None}, gold.evidence) == []
