@@ -81,11 +81,8 @@ class PageHits(msgspec.Struct, frozen=True):
     hits: list[ValueHit]
 
 
-def hits(names: Names, text: str, rules: AmberRules) -> list[ValueHit]:
-    """Look for all of an entity's values on one of its pages."""
-    document = beginning(text, rules.tokens)
-    if document == "  ":
-        return []
+def hits(names: Names, document: str, rules: AmberRules) -> list[ValueHit]:
+    """Look for all of an entity's values in the beginning of one of its pages."""
     return [
         ValueHit(prop, v, n)
         for prop, values in names.items()
@@ -131,17 +128,30 @@ class _Look:
     """Looks for the values of one page's entity, or for `candidates` of the properties that are asked."""
 
     def __init__(self, rules: AmberRules, candidates: Names | None = None) -> None:
-        self._rules, self._candidates = rules, candidates
+        self._rules = rules
+        # By property and first word: a page is searched for those alone whose first word it has.
+        self._asks_candidates = candidates is not None
+        self._candidates: dict[str, dict[str, list[tuple[ValueHit, str]]]] = {}
+        for prop, values in (candidates or {}).items():
+            named = self._candidates[prop] = {}
+            for v, n, name in ((v, n, name) for v, own in enumerate(values) for n, name in enumerate(own)):
+                if (looked_for := needle(name, rules)) is not None:
+                    word = looked_for.strip().partition(" ")[0]
+                    named.setdefault(word, []).append((ValueHit(prop, v, n), looked_for))
 
     def __call__(self, page: PageRow) -> bytes | None:
         text = " ".join(part for part in page.paragraphs or () if part is not None)
-        names: Names = (
-            _NAMES.decode(page.asked)
-            if self._candidates is None
-            else {prop: self._candidates[prop] for prop in _PROPERTIES.decode(page.asked)}
-        )
-        seen = hits(names, text, self._rules)
-        if not seen or page.entity is None:
+        document = beginning(text, self._rules.tokens)
+        if page.entity is None or document == "  ":
+            return None
+        if not self._asks_candidates:
+            seen = hits(_NAMES.decode(page.asked), document, self._rules)
+        else:
+            words = {"", *document.split()}
+            asked = [self._candidates[prop] for prop in _PROPERTIES.decode(page.asked)]
+            places = (place for named in asked for word in words & named.keys() for place in named[word])
+            seen = [hit for hit, looked_for in places if looked_for in document]
+        if not seen:
             return None
         ref = PageRef(page.page, page.title)
         return msgspec.msgpack.encode(PageHits(page.entity, ref, page.position, seen))
