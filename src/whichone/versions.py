@@ -25,20 +25,19 @@ _PACKAGES = (
 )
 
 
-def versions() -> dict[str, str]:
-    """Versions of the installed packages that can change a number; nothing is imported."""
-    return dict(_versions())
-
-
 @functools.cache  # parsing the metadata of ten packages takes longer than writing a small folder
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return versions
+def installed_version(package: str) -> str | None:
+    """Nothing is imported."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def versions() -> dict[str, str]:
+    """Versions of the installed packages that can change a number."""
+    installed = {package: known for package in _PACKAGES if (known := installed_version(package))}
+    return {"python": platform.python_version(), **installed}
 
 
 def environment() -> dict[str, Any]:

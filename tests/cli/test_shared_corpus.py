@@ -181,10 +181,7 @@ def test_two_benchmarks_over_one_corpus_share_its_indexes(
     typed("retrieve", files / "ambigdocs", files / "run4", "--index", files / "index")
 
 
-def test_the_old_verb_names_the_new_one(kb: Path, tmp_path: Path) -> None:
-    done = CliRunner().invoke(whichone, ["passages", str(kb), str(tmp_path / "psgs.tsv")])
-    assert isinstance(done.exception, UsageError)
-    assert "whichone corpus KB" in str(done.exception)
+def test_passages_of_all_pages_as_a_file(kb: Path, tmp_path: Path) -> None:
     typed("corpus", kb, tmp_path / "psgs.tsv")
     lines = (tmp_path / "psgs.tsv").read_text().splitlines()
     assert lines[0] == "id\ttext\ttitle" and len(lines) == 506

@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import importlib
 import os
+import re
 import shlex
 import signal
 import sys
@@ -24,8 +25,6 @@ from whichone.errors import BadInput, UsageError, WhichoneError, did_you_mean, m
 from whichone.files.output import cache_folder, out_of_room
 
 # The verbs in the order of work, each with its summary in `whichone --help`.
-
-
 SECTIONS: dict[str, dict[str, str]] = {
     "Begin": {
         "demo": "The whole way on the built-in world: tables and a page.",
@@ -68,53 +67,26 @@ SECTIONS: dict[str, dict[str, str]] = {
 }
 
 
-# The command line: each command is loaded when it is asked for.
-
-
 # Commands for which numpy's threads would only spin, a tenth of a second each.
 _NO_LINEAR_ALGEBRA = (["ingest"], ["export"], ["build", "amber"])
-# Where each command is; papers bring more.
+# Where each command is, as a function that is called like it; papers bring more.
+_PLACES = {
+    "build_commands": ("build catalogue", "build noise", "build paq", "build small", "build splits"),
+    "data_commands": ("audit", "corpus", "fetch", "world"),
+    "folder_commands": ("doctor", "export", "list", "reproduce", "show", "verify"),
+    "import_commands": ("import answers", "import open-questions", "import questions", "import run"),
+    "ingest_command": ("ingest",),
+    "report_commands": ("demo", "experiment", "report", "serve"),
+    "score_commands": ("check", "compare", "power", "score", "score three"),
+    "system_commands": ("index", "read", "retrieve", "search", "work"),
+    "train_commands": (
+        "train linker", "train rag", "train reader", "train reranker", "train retriever", "train space",
+    ),
+}  # fmt: skip
 COMMANDS = {
-    "audit": "whichone.cli.data_commands:audit_command",
-    "build catalogue": "whichone.cli.build_commands:build_catalogue_command",
-    "build noise": "whichone.cli.build_commands:build_noise_command",
-    "build paq": "whichone.cli.build_commands:build_paq_command",
-    "build small": "whichone.cli.build_commands:build_small_command",
-    "build splits": "whichone.cli.build_commands:build_splits_command",
-    "check": "whichone.cli.score_commands:check_command",
-    "compare": "whichone.cli.score_commands:compare_command",
-    "corpus": "whichone.cli.data_commands:corpus_command",
-    "demo": "whichone.cli.report_commands:demo_command",
-    "doctor": "whichone.cli.folder_commands:doctor_command",
-    "experiment": "whichone.cli.report_commands:experiment_command",
-    "export": "whichone.cli.folder_commands:export_command",
-    "fetch": "whichone.cli.data_commands:fetch_command",
-    "import answers": "whichone.cli.import_commands:import_answers_command",
-    "import open-questions": "whichone.cli.import_commands:import_open_questions_command",
-    "import questions": "whichone.cli.import_commands:import_questions_command",
-    "import run": "whichone.cli.import_commands:import_run_command",
-    "index": "whichone.cli.system_commands:index_command",
-    "ingest": "whichone.cli.ingest_command:ingest_command",
-    "list": "whichone.cli.folder_commands:list_command",
-    "power": "whichone.cli.score_commands:power_command",
-    "read": "whichone.cli.system_commands:read_command",
-    "report": "whichone.cli.report_commands:report_command",
-    "reproduce": "whichone.cli.folder_commands:reproduce_command",
-    "retrieve": "whichone.cli.system_commands:retrieve_command",
-    "score": "whichone.cli.score_commands:score_command",
-    "score three": "whichone.cli.score_commands:score_three_command",
-    "search": "whichone.cli.system_commands:search_command",
-    "serve": "whichone.cli.report_commands:serve_command",
-    "show": "whichone.cli.folder_commands:show_command",
-    "train linker": "whichone.cli.train_commands:train_linker_command",
-    "train rag": "whichone.cli.train_commands:train_rag_command",
-    "train reader": "whichone.cli.train_commands:train_reader_command",
-    "train reranker": "whichone.cli.train_commands:train_reranker_command",
-    "train retriever": "whichone.cli.train_commands:train_retriever_command",
-    "train space": "whichone.cli.train_commands:train_space_command",
-    "verify": "whichone.cli.folder_commands:verify_command",
-    "work": "whichone.cli.system_commands:work_command",
-    "world": "whichone.cli.data_commands:world_command",
+    words: f"whichone.cli.{module}:{re.sub('[ -]', '_', words)}_command"
+    for module, commands in _PLACES.items()
+    for words in commands
 }
 
 
@@ -153,14 +125,11 @@ class Verbs(click.Group):
             with formatter.section(title):
                 formatter.write_dl([(f"{n:<10}", verbs[n]) for n in verbs if n in left])
             left = {name: None for name in left if name not in verbs}
-        rows = [(name, self._summary(ctx, name)) for name in left]
+        commands = ((name, self.get_command(ctx, name)) for name in left)
+        rows = [(name, command.get_short_help_str(limit=1000)) for name, command in commands if command]
         if rows:
             with formatter.section("Commands" if self.prefix else "Others"):
                 formatter.write_dl(rows)
-
-    def _summary(self, ctx: click.Context, name: str) -> str:
-        command = self.get_command(ctx, name)
-        return command.get_short_help_str(limit=1000) if command else ""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -168,15 +137,10 @@ class Verbs(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            renamed = _RENAMED.get(f"{self.prefix}{args[0]}")
-            raise UsageError(
-                f"there is no command {args[0]!r}",
-                hint=renamed or did_you_mean(args[0], self.list_commands(ctx)),
-            ) from None
+            hint = did_you_mean(args[0], self.list_commands(ctx))
+            raise UsageError(f"there is no command {args[0]!r}", hint=hint) from None
 
 
-# Commands of earlier releases, with what does their work now.
-_RENAMED = {"passages": "whichone corpus KB psgs_w100.tsv.gz writes the same file"}
 _GROUPS = {
     "build": "Make a benchmark from a knowledge base, or parts of another benchmark.",
     "import": "Bring in published datasets, your own questions, runs and predictions.",

@@ -4,11 +4,22 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.catalogue_build import CatalogueOptions, build_catalogue, examples
+from whichone.benchmarks.derive import (
+    KINDS,
+    checked_part,
+    noisy_benchmark,
+    own_parts,
+    small_corpus,
+    split_benchmark,
+)
+from whichone.benchmarks.open_questions import sample_paq
 from whichone.cli.options import command, corpus_option
 from whichone.cli.printing import emit, emit_benchmark, emit_table
 from whichone.errors import BadInput, UsageError
 from whichone.options import Argument, Asked, Existing, Json, Memory, Option, Place, Seed
+from whichone.runs.run import Run
 
 
 @command("catalogue", makes="bench")
@@ -66,9 +77,6 @@ def build_noise_command(
     whichone retrieve OUT RUN --retriever bm25
     whichone score RUN --measures acc@1 --by noise,strength
     """
-    from whichone.benchmarks.benchmark import Benchmark
-    from whichone.benchmarks.derive import KINDS, noisy_benchmark
-
     created = noisy_benchmark(
         Benchmark.open(bench), out, kinds=kinds or tuple(KINDS), strongest=strongest, seed=seed
     )
@@ -101,8 +109,6 @@ def build_paq_command(
     whichone build paq PAQ.metadata.jsonl.gz psgs_w100.tsv BENCH --sample 100000
     whichone train retriever BENCH OUT --checkpoint bert-base-uncased --negatives bm25
     """
-    from whichone.benchmarks.open_questions import sample_paq
-
     created = sample_paq(
         metadata, passages, bench,
         sample=sample, least=least, distractors=distractors, seed=seed, memory=memory,
@@ -128,10 +134,6 @@ def build_small_command(
     \b
     whichone build small BENCH RUN_BM25 RUN_DENSE OUT -k 20
     """
-    from whichone.benchmarks.benchmark import Benchmark
-    from whichone.benchmarks.derive import small_corpus
-    from whichone.runs.run import Run
-
     if len(places) < 2:
         raise UsageError("a benchmark first, then runs, last the folder to write")
     benchmark = Benchmark.open(places[0])
@@ -179,27 +181,16 @@ def build_splits_command(
     whichone build splits BENCH PARTS --shares train=0.7,test=0.3 --seed 1
     whichone build splits INVENTORS PARTS --by split
     """
-    from whichone.benchmarks.benchmark import Benchmark
-    from whichone.benchmarks.derive import own_parts, split_benchmark
-
     whole = Benchmark.open(benchmark)
     splits = own_parts(whole, out, by) if by else split_benchmark(whole, out, _shares(shares), seed=seed)
-    rows = [
-        {
-            "part": part,
-            "id": split.id,
-            "queries": split.folder.manifest.counts["queries"],
-            "sets": split.folder.manifest.counts["sets"],
-            "path": str(split.folder.root),
-        }
-        for part, split in splits.items()
-    ]
+    rows = []
+    for part, split in splits.items():
+        counts = {what: split.folder.manifest.counts[what] for what in ("queries", "sets")}
+        rows.append({"part": part, "id": split.id, **counts, "path": str(split.folder.root)})
     emit(rows, as_json)
 
 
 def _shares(words: tuple[str, ...]) -> dict[str, float]:
-    from whichone.benchmarks.derive import checked_part
-
     shares = {}
     for word in words:
         part, _, share = word.partition("=")

@@ -2,9 +2,11 @@
 
 import ast
 import importlib.util
+import re
 import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, requires, version
+from collections.abc import Iterator
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +18,14 @@ from whichone.cli.options import command
 from whichone.cli.printing import emit, emit_json
 from whichone.errors import Missing
 from whichone.options import Allow, Argument, Existing, Json, Option, Place
+from whichone.versions import installed_version
+
+_PROGRAMS = {
+    "java": ("the Spark engine", "apt install default-jre-headless"),
+    "chromium": ("tests of reports and the web page", "apt install chromium"),
+    "lbzip2": ("the ingestion benchmark's yardstick", "apt install lbzip2"),
+    "postgres": ("a web page for many annotators", "apt install postgresql"),
+}
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -27,56 +37,20 @@ class Finding(msgspec.Struct, frozen=True):
     how: str = ""
 
 
-_PROGRAMS = {
-    "java": ("the Spark engine", "apt install default-jre-headless"),
-    "chromium": ("tests of reports and the web page", "apt install chromium"),
-    "lbzip2": ("the ingestion benchmark's yardstick", "apt install lbzip2"),
-    "postgres": ("a web page for many annotators", "apt install postgresql"),
-}
-
-
-def examine() -> list[Finding]:
+def _examine() -> Iterator[Finding]:
     """Python, the core packages, each extra's packages, and programs; nothing is imported."""
-    findings = [Finding("python", "core", sys.version.split()[0])]
-    for package, extra in _packages():
-        how = f"pip install 'whichone[{extra}]'" if extra else "pip install whichone"
-        findings.append(Finding(package, extra or "core", _version(package), how))
-    for program, (purpose, how) in _PROGRAMS.items():
-        place = shutil.which(program)
-        findings.append(Finding(program, f"program for {purpose}", place, how))
-    return findings
-
-
-def _packages() -> list[tuple[str, str]]:
-    """The packages whichone asks for, each with the extra that brings it ("" for the core)."""
-    import re
-
+    yield Finding("python", "core", sys.version.split()[0])
     pairs: dict[tuple[str, str], None] = {}
     for line in requires("whichone") or ():
-        name = re.split(r"[\s<>=!~;\[]", line, maxsplit=1)[0]
+        package = re.split(r"[\s<>=!~;\[]", line, maxsplit=1)[0]
         extra = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
-        if name != "whichone" and (extra is None or extra[1] != "all"):
-            pairs.setdefault((name, extra[1] if extra else ""))
-    return list(pairs)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def as_rows(findings: list[Finding]) -> list[dict[str, Any]]:
-    return [
-        {
-            "what": f.what,
-            "for": f.kind,
-            "found": f.version or "missing",
-            "how to get it": "" if f.version else f.how,
-        }
-        for f in findings
-    ]
+        if package != "whichone" and (extra is None or extra[1] != "all"):
+            pairs.setdefault((package, extra[1] if extra else ""))
+    for package, brought_by in pairs:
+        how = f"pip install 'whichone[{brought_by}]'" if brought_by else "pip install whichone"
+        yield Finding(package, brought_by or "core", installed_version(package), how)
+    for program, (purpose, how) in _PROGRAMS.items():
+        yield Finding(program, f"program for {purpose}", shutil.which(program), how)
 
 
 # The names one can type, each with one line that says what it is.
@@ -135,9 +109,17 @@ def doctor_command(*, as_json: Json = False) -> None:
 
     Exits with 4 when a part of the core is missing; extras are optional.
     """
-
-    findings = examine()
-    emit(findings, as_json, as_rows(findings))
+    findings = [*_examine()]
+    rows = [
+        {
+            "what": f.what,
+            "for": f.kind,
+            "found": f.version or "missing",
+            "how to get it": "" if f.version else f.how,
+        }
+        for f in findings
+    ]
+    emit(findings, as_json, rows)
     lost = [f.what for f in findings if f.kind == "core" and f.version is None]
     if lost:
         raise Missing(f"the core lacks {', '.join(lost)}", hint="pip install --force-reinstall whichone")

@@ -1,12 +1,19 @@
 """`whichone import`: your own questions, published question files, other systems' answers and rankings."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
+from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.open_questions import read_open_questions
+from whichone.benchmarks.question_files import import_published
 from whichone.benchmarks.questions import QuestionFields, import_questions
 from whichone.cli.options import command, corpus_option, gold_outside_option
 from whichone.cli.printing import emit, emit_benchmark, in_words
+from whichone.corpus.passage_files import PassageFields
 from whichone.errors import UsageError
 from whichone.options import Asked, Existing, Json, OnError, Option, Place
+from whichone.runs.run import open_corpus
+from whichone.runs.run_files import import_answers, import_run
 
 
 @command(makes="benchmark")
@@ -70,9 +77,6 @@ def import_questions_command(
     whichone import questions scifact BENCH --passages scifact          # a BEIR folder
     whichone import questions topics.tsv BENCH --passages corpus.jsonl --qrels qrels.txt
     """
-    from whichone.corpus.passage_files import PassageFields
-    from whichone.runs.run import open_corpus
-
     if (passages is None) == (corpus is None):
         raise UsageError("give --passages or --corpus, one of the two")
     created = import_questions(
@@ -112,8 +116,6 @@ def import_answers_command(
     \b
     whichone import answers BENCH predictions.jsonl ANSWERS --name "my system"
     """
-    from whichone.runs.run_files import import_answers
-
     answer_run = import_answers(benchmark, file, answers, name=name, on_error=on_error)
     counts = answer_run.folder.manifest.counts
     document = {"answers": answers, "name": answer_run.name, "counts": counts}
@@ -147,9 +149,6 @@ def import_open_questions_command(
     whichone import open-questions NQ-open.dev.jsonl BENCH --format nq-open --passages psgs.tsv
     whichone import open-questions NQ-open.dev.jsonl BENCH --format nq-open --corpus CORPUS
     """
-    from whichone.benchmarks.open_questions import read_open_questions
-    from whichone.benchmarks.question_files import import_published
-
     queries = read_open_questions(file, layout)
     about = f"Questions of a {layout} file, with answers and no gold pages."
     created = import_published(queries, passages, benchmark, name=called or layout, files=[file], about=about)
@@ -192,11 +191,6 @@ def import_run_command(
     whichone import run run.txt RUN --benchmark BENCH --format trec
     whichone import run bootleg_labels.jsonl RUN --benchmark BENCH --format bootleg
     """
-    from pathlib import Path
-
-    from whichone.benchmarks.benchmark import Benchmark
-    from whichone.runs.run_files import import_run
-
     opened = Benchmark.open(benchmark)
     place = benchmark if benchmark.startswith("builtin/") else str(Path(benchmark).resolve())
     runs = import_run(

@@ -12,7 +12,7 @@ import click
 import msgspec
 from click.shell_completion import CompletionItem
 
-from whichone import options
+from whichone import registry
 from whichone.cli import printing
 from whichone.errors import UsageError
 from whichone.options import Argument, Option
@@ -29,15 +29,12 @@ class Depths(click.ParamType):  # type: ignore[type-arg]  # generic since click 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[int, ...]:
-        if isinstance(value, tuple):
-            return value
-        try:
-            depths = tuple(int(part) for part in str(value).split(","))
-        except ValueError:
+        parts = value if isinstance(value, tuple) else str(value).split(",")
+        if not all(str(part).strip().isdecimal() for part in parts):
             self.fail(f"{value!r} is not a list of whole numbers such as 1,5,20", param, ctx)
-        if any(k < 1 for k in depths):
+        if any(int(part) < 1 for part in parts):
             self.fail(f"{value!r} contains a number below 1", param, ctx)
-        return depths
+        return tuple(map(int, parts))
 
 
 class Words(click.ParamType):  # type: ignore[type-arg]
@@ -48,9 +45,8 @@ class Words(click.ParamType):  # type: ignore[type-arg]
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, ...]:
-        if isinstance(value, tuple):
-            return value
-        return tuple(part.strip() for part in str(value).split(",") if part.strip())
+        parts = value if isinstance(value, tuple) else str(value).split(",")
+        return tuple(filter(None, map(str.strip, parts)))
 
 
 class Measures(Words):
@@ -59,11 +55,8 @@ class Measures(Words):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        from whichone import registry
-
         before, comma, typed = incomplete.rpartition(",")
-        names = [name for name in registry.names("measures") if name.startswith(typed)]
-        return [CompletionItem(before + comma + name) for name in names]
+        return [CompletionItem(before + comma + name) for name in _beginning("measures", typed)]
 
 
 class BenchmarkName(click.ParamType):  # type: ignore[type-arg]
@@ -74,10 +67,8 @@ class BenchmarkName(click.ParamType):  # type: ignore[type-arg]
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        from whichone import registry
-
-        names = [name for name in registry.names("builtins") if name.startswith(incomplete)]
-        return [*map(CompletionItem, names), CompletionItem(incomplete, type="dir")]
+        names = map(CompletionItem, _beginning("builtins", incomplete))
+        return [*names, CompletionItem(incomplete, type="dir")]
 
 
 class Memory(click.ParamType):  # type: ignore[type-arg]
@@ -91,15 +82,9 @@ class Memory(click.ParamType):  # type: ignore[type-arg]
         return str(value)
 
 
-def names_of(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """What a shell offers for an option that takes a registered name, such as a retriever's."""
-
-    def offered(ctx: click.Context, param: click.Parameter, typed: str) -> list[str]:
-        from whichone import registry
-
-        return [name for name in registry.names(kind) if name.startswith(typed)]
-
-    return offered
+def _beginning(kind: str, typed: str) -> list[str]:
+    """What a shell offers where a registered name is typed, such as a retriever's."""
+    return [name for name in registry.names(kind) if name.startswith(typed)]
 
 
 _KINDS: dict[str, Callable[[], click.ParamType]] = {  # type: ignore[type-arg]
@@ -235,7 +220,7 @@ def _settings(hint: Any, option: Option, default: Any) -> dict[str, Any]:
     else:
         settings["type"] = plain
     if option.names:
-        settings["shell_complete"] = names_of(option.names)
+        settings["shell_complete"] = lambda ctx, param, typed: _beginning(option.names, typed)
     if option.bare is not None:
         settings |= {"is_flag": False, "flag_value": option.bare}
     if default is msgspec.NODEFAULT:
@@ -275,31 +260,6 @@ class JudgeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
         with open_endpoint(EndpointOptions(url=self.endpoint, model=self.judge)) as opened:
             yield judging(opened, self.outcome_words)
-
-
-json_option = field_option("as_json", options.Json, False)
-memory_option = field_option("memory", options.Memory, "2GB")
-seed_option = field_option("seed", options.Seed, 0)
-on_error_option = field_option("on_error", options.OnError, "fail")
-per_query_option = field_option("per_query", options.PerQuery, None)
-
-
-def engine_options(function: F) -> F:
-    """`--engine` and `--master`: where the work on a knowledge base is done."""
-    function = field_option("master", options.Master, None)(function)
-    return field_option("engine", options.EngineName, "duckdb")(function)
-
-
-def k_option(default: str, *names: str) -> Callable[[F], F]:
-    return click.option(
-        "-k",
-        *names,
-        "depths",
-        type=Depths(),
-        default=default,
-        show_default=True,
-        help="Depths, such as 1,5,20.",
-    )
 
 
 def corpus_option(function: F) -> F:

@@ -18,18 +18,17 @@ from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.benchmarks.by_name import build_builtin, ingest_dumps
 from whichone.cli.options import command
 from whichone.cli.printing import emit, emit_json, emit_table
-from whichone.errors import UsageError, WhichoneError, missing_extra
+from whichone.errors import BadInput, UsageError, WhichoneError, missing_extra
 from whichone.files.folder import Folder, can_go_on
 from whichone.files.lines import write_atomic
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
-from whichone.measures.summary import SummaryRow, as_document, summarise_runs
+from whichone.measures.summary import DEPTH, SummaryRow, as_document, summarise_runs, table_5, table_6
 from whichone.options import Allow, Argument, Json, Moved, Option
 from whichone.progress import talk
 from whichone.protocols import Retriever
 from whichone.report.report import ReportOptions, make_report
 from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.retrieve import make_retriever
-from whichone.runs.run import Run
 from whichone.runs.runner import run_retriever
 from whichone.world.compile import compile_builtin
 
@@ -40,7 +39,6 @@ RETRIEVERS: dict[str, tuple[str, dict[str, str]]] = {
     "namesake": ("namesake", {"encoder": "none"}),
     "namesake-with-kb": ("namesake", {"encoder": "none", "knowledge": "benchmark"}),
 }
-DEPTH = 20
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,6 @@ class Demo:
     benchmark: Benchmark
     rows: list[SummaryRow]
     page: Path
-
-    def document(self) -> dict[str, Any]:
-        return as_document(self.rows, self.benchmark)
 
 
 def run_demo(out: Path) -> Demo:
@@ -69,11 +64,16 @@ def run_demo(out: Path) -> Demo:
     runs = []
     for name in (*RETRIEVERS, "function"):
         talk(f"4/5  asking {name}")
-        retriever = _retriever(name, benchmark, out / "indexes")
-        runs.append(_run(retriever, benchmark, out / "runs" / name, name))
+        if name == "function":
+            retriever: Retriever = FunctionRetriever(word_overlap(benchmark), name=name)
+        else:
+            kind, options = RETRIEVERS[name]
+            retriever = make_retriever(kind, benchmark, out / "indexes", dict(options))
+        runs.append(run_retriever(retriever, benchmark, out / "runs" / name, k=DEPTH, name=name))
     talk("5/5  the page")
     demo = Demo(benchmark, summarise_runs(runs, benchmark), out / "report.html")
-    document = msgspec.json.format(msgspec.json.encode(demo.document()), indent=2) + b"\n"
+    encoded = msgspec.json.encode(as_document(demo.rows, benchmark))
+    document = msgspec.json.format(encoded, indent=2) + b"\n"
     summary = out / "demo.json"  # written last, so that the page is whole where it is there
     if not (demo.page.exists() and summary.exists() and summary.read_bytes() == document):
         make_report([run.path for run in runs], demo.page, benchmark=str(out / "amber"))
@@ -86,17 +86,6 @@ def _unless_done(path: Path, kind: str, make: Callable[[], object]) -> None:
         Folder.open(path, kind).verify()
     except WhichoneError:
         make()
-
-
-def _retriever(name: str, benchmark: Benchmark, work: Path) -> Retriever:
-    if name == "function":
-        return FunctionRetriever(word_overlap(benchmark), name="function")
-    retriever, options = RETRIEVERS[name]
-    return make_retriever(retriever, benchmark, work, dict(options))
-
-
-def _run(retriever: Retriever, benchmark: Benchmark, path: Path, name: str) -> Run:
-    return run_retriever(retriever, benchmark, path, k=DEPTH, name=name)
 
 
 def word_overlap(benchmark: Benchmark) -> Callable[[str, int], list[tuple[str, float]]]:
@@ -128,14 +117,9 @@ def demo_command(out: Annotated[str, Argument("made")] = "whichone-demo", *, as_
     whichone demo
     whichone demo --json
     """
-    from pathlib import Path
-
-    from whichone.measures.summary import DEPTH, table_5, table_6
-    from whichone.progress import talk
-
     demo = run_demo(Path(out))
     if as_json:
-        emit_json(demo.document())
+        emit_json(as_document(demo.rows, demo.benchmark))
     else:
         emit_table(table_5(demo.rows), title="Gold page first, percent (∀: every query of a name right)")
         emit_table(
@@ -172,9 +156,7 @@ def experiment_command(
     whichone experiment study.toml --report study.html
     whichone experiment study.toml --allow my_search:search
     """
-    from whichone.errors import BadInput
     from whichone.experiment import execute as experiment
-    from whichone.progress import talk
 
     if dry_run:
         planned = experiment.dry_run(file, out, allow=allow)
@@ -352,8 +334,6 @@ def serve_command(
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise missing_extra(error.name or "fastapi", "web") from None
-    from pathlib import Path
-
     from whichone.web.app import serve
     from whichone.web.web_site import Settings
 

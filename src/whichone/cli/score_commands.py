@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from xml.etree import ElementTree
 
 import click
-from msgspec import Meta
+from msgspec import Meta, to_builtins
 from msgspec.structs import asdict
 
 from whichone.cli import Verbs
@@ -14,6 +15,7 @@ from whichone.cli.options import JudgeOptions, command
 from whichone.cli.printing import emit_json, emit_table, write_rows
 from whichone.measures.budgets import Budgets, GateOptions
 from whichone.options import Argument, Asked, Json, Moved, Option, PerQuery, Place, Seed
+from whichone.progress import talk
 
 if TYPE_CHECKING:
     from whichone.measures.gate import GateReport
@@ -48,11 +50,8 @@ def check_command(
     whichone check RUN --by benchmark --max-confusion 0.4
     whichone check ANSWERS --max-answered-for-namesake 0.05 --min-answer-accuracy 0.7
     """
-    from pathlib import Path
-
     from whichone.measures.gate import describe, figures_line, gate_folder
     from whichone.measures.worst import mistake_rows
-    from whichone.progress import talk
 
     with judge.opened() as judging:
         report = gate_folder(
@@ -110,7 +109,6 @@ def compare_command(
     from whichone.measures.comparison import compare, comparison_rows
     from whichone.measures.intervals import cluster_note
     from whichone.measures.scores import distinctly_named, score_folder
-    from whichone.progress import talk
 
     scores = distinctly_named(
         [score_folder(run, measures, benchmark=benchmark or None) for run in runs], runs
@@ -239,7 +237,6 @@ def folder(
     """
     from whichone.measures.intervals import cluster_note
     from whichone.measures.scores import score_folder, slice_rows
-    from whichone.progress import talk
 
     with judge.opened() as judging:
         scores = score_folder(run, measures, benchmark=benchmark or None, judge=judging)
@@ -315,15 +312,13 @@ def score_three_command(
     whichone score three builtin/amber RUN_A RUN_B ANSWERS_GOLD
     whichone score three builtin/amber --retriever bm25 --retriever "namesake encoder=none"
     """
-    import msgspec
-
     from whichone.report.three_choice import three_choice_scores, three_document, three_rows
 
     rows, opened, choices = three_choice_scores(
         benchmark, places, retrievers, fewer=fewer, most=most, seed=seed, study=study
     )
     if items_file:
-        write_rows(items_file, [*map(msgspec.to_builtins, choices.items)])
+        write_rows(items_file, [*map(to_builtins, choices.items)])
     if as_json:
         emit_json(three_document(rows, opened, choices))
         return

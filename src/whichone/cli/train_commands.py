@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import click
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
+from whichone.benchmarks.benchmark import Benchmark
 from whichone.cli.options import command, field_option, options_of
 from whichone.cli.printing import emit, emit_json
 from whichone.errors import UsageError
 from whichone.options import Argument, Json, Option, Seed
+from whichone.runs.retrieve import default_index_folder
 from whichone.training.train_rag import RagOptions, RagStart
 from whichone.training.trainer import LinkerOptions, Settings, Start, preset
 from whichone.training.training_data import Corpus, Plan
@@ -82,10 +85,8 @@ def settings_options(default: str, *fields: str) -> Callable[[F], F]:
 
 
 def tell(out: str, trained: Trained, as_json: bool, model: str = "best") -> None:
-    import msgspec
-
     if as_json:
-        emit_json({**msgspec.structs.asdict(trained), "folder": out})
+        emit_json({**asdict(trained), "folder": out})
         return
     last = f"loss {trained.losses[-1]:.4f}" if trained.losses else "no epoch was finished"
     watched = f", held-out names {max(trained.held_out):.3f}" if trained.held_out else ""
@@ -374,12 +375,6 @@ def train_space_command(
     \b
     whichone train space BENCH space.png --encoder all-MiniLM-L6-v2 --encoder OUT/best --relation P19
     """
-    from pathlib import Path
-
-    import msgspec
-
-    from whichone.benchmarks.benchmark import Benchmark
-    from whichone.runs.retrieve import default_index_folder
     from whichone.training import space
 
     *benchmarks, out = places
@@ -394,7 +389,7 @@ def train_space_command(
         vectors = space.vectors_of(space.open_space_encoder(name, device), sample)
         spaces.append((space.closeness(name, vectors, sample), vectors))
     space.draw_space(Path(out), spaces, sample, seed=seed)
-    rows = [msgspec.structs.asdict(description) for description, _ in spaces]
+    rows = [asdict(description) for description, _ in spaces]
     emit(
         {"figure": out, "relation": sample.relation, "closeness": rows},
         as_json,

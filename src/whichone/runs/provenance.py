@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.chat.endpoint import remote_host
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError, sample
-from whichone.files.folder import file_hash
+from whichone.files.folder import Folder, file_hash
 from whichone.files.manifest import MANIFEST
 from whichone.files.output import refuse_to_replace
 from whichone.records import Query, Question, Ranking, page_of
@@ -217,30 +218,46 @@ def _content(path: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def is_made_by(
-    created: Mapping[str, Any], path: Path, kind: str, code: str | None, inputs: Mapping[str, str]
-) -> bool:
-    """Whether a finished folder was made by this code from these inputs.
+class Maker(msgspec.Struct, frozen=True):
+    """What of a user's own makes a folder of results: the code of the system, and the files that it reads."""
 
-    Where it was not, a command that may not replace it ends with an error that names what has changed.
-    """
-    before = created.get(ATTRIBUTE, {})
-    changes = [
-        f"{name}, which it reads, {_how(before.get(name), inputs.get(name))}"
-        for name in sorted(before | dict(inputs))
-        if before.get(name) != inputs.get(name)
-    ]
-    if created.get("code") != code:
-        changes.append("its code has changed")
-    if changes:
-        refuse_to_replace(path, kind, sample(changes, 5))
-    return not changes
+    code: str | None
+    inputs: dict[str, str]
+
+    @classmethod
+    def of(cls, system: object, description: Mapping[str, Any]) -> Self:
+        return cls(code_of(system), inputs_of(system, description))
+
+    def recorded(self) -> dict[str, Any]:
+        """For the `made` part of a manifest."""
+        return {name: value for name, value in msgspec.structs.asdict(self).items() if value}
+
+    def made(self, folder: Folder) -> bool:
+        """Whether a finished folder was made by this code from these inputs.
+
+        Where it was not, a command that may not replace it ends with an error that names what has changed.
+        """
+        before = folder.manifest.made.get(ATTRIBUTE, {})
+        changes = []
+        for name in sorted(before | self.inputs):
+            if name not in before:
+                changes.append(f"{name}, which it reads, was not an input before")
+            elif before[name] != self.inputs.get(name):
+                how = "has changed" if name in self.inputs else "is no input any more"
+                changes.append(f"{name}, which it reads, {how}")
+        if folder.manifest.made.get("code") != self.code:
+            changes.append("its code has changed")
+        if changes:
+            refuse_to_replace(folder.root, folder.manifest.kind, sample(changes, 5))
+        return not changes
 
 
-def _how(before: str | None, now: str | None) -> str:
-    if before is None:
-        return "was not an input before"
-    return "is no input any more" if now is None else "has changed"
+def latency(seconds: Sequence[float] | npt.NDArray[np.float64]) -> dict[str, float]:
+    """Half of the questions, and all but one in twenty, took no longer; empty where none was timed."""
+    if not len(seconds):
+        return {}
+    p50, p95 = np.percentile(seconds, [50, 95])
+    return {"latency_p50": round(float(p50), 6), "latency_p95": round(float(p95), 6)}
 
 
 # What changes a system's numbers beside its options: who wrote it, at which commit, and with which weights.

@@ -22,7 +22,7 @@ from whichone.reading.llm import FunctionReader
 from whichone.records import Answer, Query, ReadingTask
 from whichone.retrieval.adapters.adapted import load_function
 from whichone.runs.options import FLAGS, ReadOptions
-from whichone.runs.provenance import drawn, identified, inputs_of, is_made_by
+from whichone.runs.provenance import Maker, drawn, identified, latency
 from whichone.runs.run import ANSWERS_KIND, Answers, Run
 from whichone.runs.shown import (
     Entry,
@@ -33,12 +33,11 @@ from whichone.runs.shown import (
     checked_tasks,
     entry_of,
     finished_entries,
-    latency,
     not_for_reader,
     setting_for,
     write_tables,
 )
-from whichone.versions import code_of, environment
+from whichone.versions import environment
 
 # The runner of readers: shows passages, checks what comes back, and keeps every answer as it comes.
 # It can be killed at any moment; started again it goes on after the last answer. A question that fails
@@ -100,29 +99,27 @@ class ReadingRunner:
             )
         )
         parents = self._parents(parameters["reader"])
-        code = code_of(self.reader)
-        inputs = inputs_of(self.reader, description)
-        done = _finished(path, parameters, parents, code, inputs)
-        if done is not None and done.name != name:
-            done = None
-        earlier = finished_entries(done) if done is not None and self.retry else {}
-        again = len(done.failures) + len(done.answers) - len(earlier) if done is not None else 0
-        if done is not None and not (self.retry and again):
-            at = done.folder.manifest.made.get("at")
-            failed = f"; {len(done.failures):,} failed, --retry asks them" if done.failures else ""
-            talk(f"{path}: was made this way at {at}; nothing is asked again{failed}")
-            return done
+        maker = Maker.of(self.reader, description)
+        done = _finished(path, name, parameters, parents, maker)
+        earlier: dict[str, Entry] = {}
         if done is not None:
+            earlier = finished_entries(done) if self.retry else {}
+            again = len(done.failures) + len(done.answers) - len(earlier)
+            if not (self.retry and again):
+                at = done.folder.manifest.made.get("at")
+                failed = f"; {len(done.failures):,} failed, --retry asks them" if done.failures else ""
+                talk(f"{path}: was made this way at {at}; nothing is asked again{failed}")
+                return done
             talk(f"{path}: asking the {again:,} questions again that failed or got an empty reply")
         started = time.perf_counter()
         with Folder.create(path, ANSWERS_KIND, resume=True, extend=done is not None) as folder:
             identity = {"parameters": parameters, "parents": parents}
-            kept = begin(folder, {**identity, **({"inputs": inputs} if inputs else {})})
-            kept = {**earlier, **kept}
+            kept = begin(folder, {**identity, **({"inputs": maker.inputs} if maker.inputs else {})})
             shown = self._shown()
-            entries = self._entries(folder, kept, shown)
+            entries = self._entries(folder, {**earlier, **kept}, shown)
             counts = write_tables(folder, self.queries, entries, shown)
             account = getattr(self.reader, "usage", None)
+            asked = [e.usage for e in entries.values() if not e.usage.get("cached")]
             folder.commit(
                 name=name,
                 parameters=parameters,
@@ -130,13 +127,12 @@ class ReadingRunner:
                 counts=counts,
                 made={
                     **environment(),
-                    **({"code": code} if code else {}),
-                    **({"inputs": inputs} if inputs else {}),
+                    **maker.recorded(),
                     "benchmark": self.benchmark.place,
                     **({"run": str(self.retrieved.path.resolve())} if self.retrieved else {}),
                     **({"command": command} if command else {}),
                     "seconds": round(time.perf_counter() - started, 3),
-                    **latency(entries),
+                    **latency([usage["seconds"] for usage in asked if "seconds" in usage]),
                     **({"endpoint": account()} if account else {}),
                 },
             )
@@ -275,11 +271,7 @@ def _said(error: Exception) -> str:
 
 
 def _finished(
-    path: Path,
-    parameters: Mapping[str, Any],
-    parents: Mapping[str, str],
-    code: str | None,
-    inputs: Mapping[str, str],
+    path: Path, name: str, parameters: Mapping[str, Any], parents: Mapping[str, str], maker: Maker
 ) -> Answers | None:
     """The answers themselves when they are already there and were made the same way, by the same code."""
     try:
@@ -294,9 +286,7 @@ def _finished(
         less = {**manifest.parameters, "reader": reader}
         others = {k: v for k, v in parents.items() if k != "reader"}
         same = less == parameters and others.items() <= manifest.parents.items()
-    if not same:
-        return None
-    return answers if is_made_by(manifest.made, path, ANSWERS_KIND, code, inputs) else None
+    return answers if same and maker.made(answers.folder) and answers.name == name else None
 
 
 # From a reader's name and options to answers on disk.
@@ -385,11 +375,6 @@ def make_reader(name: str, benchmark: Benchmark, options: Mapping[str, Any]) -> 
             raise UsageError(f"{name} is an object: it takes no options, here {', '.join(options)}")
         return as_reader(functools.partial(answer, **options) if options else answer)
     kind = registry.find("readers", name)
-    if hasattr(kind, "for_benchmark") and not hasattr(kind, "over"):
-        raise UsageError(
-            f"{name} has for_benchmark(benchmark, **options): a reader is given a corpus now",
-            hint="rename it to over(corpus, **options)",
-        )
     try:
         opened_reader: Reader
         if hasattr(kind, "for_run") and kind.__module__.startswith("whichone.runs."):

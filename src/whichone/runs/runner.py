@@ -6,18 +6,19 @@ A run can be killed at any moment; started again it goes on after the last finis
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import parts_of
-from whichone.errors import BadInput, BrokenFolder, UsageError, WhichoneError, masked, masked_text
-from whichone.files.arrow_records import blocks, numbers
+from whichone.errors import BadInput, UsageError, WhichoneError, masked, masked_text
+from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
 from whichone.files.tables import TableSchema, in_key_order, read_table, write_batches
@@ -25,9 +26,9 @@ from whichone.progress import progress, talk
 from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
 from whichone.retrieval.adapters.adapted import MEND_IT
-from whichone.runs.provenance import RankingCheck, Returns, identified, inputs_of, is_made_by
+from whichone.runs.provenance import Maker, RankingCheck, Returns, identified, latency
 from whichone.runs.run import COUNTS, FAILURES, KIND, NOTES, RANKINGS, TIMING, Run
-from whichone.versions import code_of, environment
+from whichone.versions import environment
 
 BLOCK = 256
 DEEPEST = 32  # So many times k passages are looked at for k pages
@@ -37,10 +38,11 @@ class _Block(msgspec.Struct):
     """What a finished block leaves beside its rankings."""
 
     failures: dict[str, str] = {}
-    notes: dict[str, Any] = {}
+    notes: dict[str, str] = {}
+    """As JSON."""
     seconds: dict[str, float] = {}
-    cpu: float | None = None
-    """CPU seconds of this process, all threads together; None in what earlier versions began."""
+    cpu: float = 0.0
+    """CPU seconds of this process, all threads together."""
     empty: int = 0
     short: int = 0
     shallow: int = 0
@@ -86,11 +88,10 @@ class Runner:
             "parameters": msgspec.to_builtins(parameters),
             "block": self.block,
         }
-        code = code_of(self.retriever)
-        inputs = inputs_of(self.retriever, description)
-        if inputs:
-            identity["inputs"] = inputs
-        done = _finished(path, identity, code, name)
+        maker = Maker.of(self.retriever, description)
+        if maker.inputs:
+            identity["inputs"] = maker.inputs
+        done = _finished(path, identity, maker, name)
         if done is not None:
             at = done.folder.manifest.made.get("at")
             talk(f"{path}: was made this way at {at}; nothing is asked again")
@@ -98,11 +99,9 @@ class Runner:
         total = len(self.benchmark.queries)
         started = time.perf_counter()
         with Folder.create(path, KIND, resume=True) as folder:
-            _begin(folder, identity, code)
+            _begin(folder, identity, maker.code)
             self._ask_blocks(folder, total)
-            finished = _Finished(folder)
-            _some_answered(finished, total)
-            counts = _assemble(finished)
+            counts, timing = _assemble(folder, total)
             folder.commit(
                 name=name,
                 parameters={**parameters, "returns": self.check.returns},
@@ -114,11 +113,10 @@ class Runner:
                 },
                 made={
                     **environment(),
-                    **({"code": code} if code else {}),
-                    **({"inputs": inputs} if inputs else {}),
+                    **maker.recorded(),
                     "benchmark": self.benchmark.place,
                     "seconds": round(time.perf_counter() - started, 3),
-                    **_latency(finished, total),
+                    **timing,
                 },
             )
         return Run.open(path)
@@ -167,7 +165,7 @@ class Runner:
             block.empty += not ranking.passages
             block.short += 0 < len(ranking.passages) < self.k
             if ranking.notes:
-                block.notes[question.id] = dict(ranking.notes)
+                block.notes[question.id] = msgspec.json.encode(dict(ranking.notes)).decode()
             rows.extend(self._rows(self._first_pages(ranking)))
         block.returns = self.check.returns
         return block, RANKINGS.from_rows(rows)
@@ -268,44 +266,9 @@ def _check_options(k: object, block: object, on_error: object, returns: object) 
         raise UsageError(f"returns is 'page' or 'passage', not {returns!r}")
 
 
-class _Finished:
-    """The finished blocks of a run, read from their files each time they are gone through."""
-
-    def __init__(self, folder: Folder) -> None:
-        self.folder = folder
-        self.notes = sorted(folder.partial.glob("block-*.json"))
-        self.parts = sorted(folder.partial.glob("rankings-*.parquet"))
-
-    def __iter__(self) -> Iterator[_Block]:
-        decode = msgspec.json.Decoder(_Block).decode
-        return (decode(note.read_bytes()) for note in self.notes)
-
-    def write(self, schema: TableSchema, rows: Callable[[_Block], Sequence[Mapping[str, object]]]) -> int:
-        """Write a table of what `rows` makes of each block."""
-        tables = (schema.from_rows(rows(block)) for block in self)
-        return self._write(schema, tables)
-
-    def write_rankings(self) -> int:
-        return self._write(RANKINGS, (read_table(part) for part in self.parts))
-
-    def _write(self, schema: TableSchema, tables: Iterable[pa.Table]) -> int:
-        rows = (batch for table in tables for batch in table.to_batches())
-        ordered = in_key_order(rows, schema, self.folder.partial)
-        count = write_batches(self.folder.partial / schema.file, ordered, schema)
-        self.folder.adopt(schema.file, rows=count)
-        return count
-
-
-def _some_answered(finished: _Finished, questions: int) -> None:
-    """A system that failed at everything made no run; nothing of it is kept for the next start."""
-    failed, last = 0, ""
-    for block in finished:
-        failed += len(block.failures)
-        last = next(reversed(block.failures.values()), last)
-    if failed and failed == questions:
-        for file in finished.notes:
-            file.unlink()
-        raise BadInput(f"all {questions:,} questions failed, the last one so: {last}")
+def _finished_blocks(folder: Folder) -> Iterator[_Block]:
+    decode = msgspec.json.Decoder(_Block).decode
+    return (decode(note.read_bytes()) for note in sorted(folder.partial.glob("block-*.json")))
 
 
 def _within(
@@ -388,19 +351,15 @@ def _named(error: Exception, questions: Sequence[Question], retriever: object) -
     )
 
 
-def _finished(path: Path, identity: Mapping[str, Any], code: str | None, name: str) -> Run | None:
+def _finished(path: Path, identity: Mapping[str, Any], maker: Maker, name: str) -> Run | None:
     """The run itself when it is already there and was made the same way, by the same code."""
     try:
         run = Run.open(path)
-    except (BrokenFolder, WhichoneError):
+    except WhichoneError:
         return None
     made_with = {k: v for k, v in run.description.items() if k != "returns"}
-    if run.benchmark_id != identity["benchmark"] or made_with != identity["parameters"]:
-        return None
-    if run.name != name:
-        return None
-    created = run.folder.manifest.made
-    return run if is_made_by(created, path, KIND, code, identity.get("inputs", {})) else None
+    same = (run.benchmark_id, made_with) == (identity["benchmark"], identity["parameters"])
+    return run if same and run.name == name and maker.made(run.folder) else None
 
 
 def _begin(folder: Folder, identity: Mapping[str, Any], code: str | None) -> None:
@@ -424,43 +383,39 @@ def _begin(folder: Folder, identity: Mapping[str, Any], code: str | None) -> Non
     folder.journal.append({"code": code})
 
 
-def _assemble(finished: _Finished) -> dict[str, Any]:
-    finished.write_rankings()
-    failures = finished.write(
-        FAILURES, lambda b: [{"question": q, "error": e} for q, e in b.failures.items()]
-    )
-    finished.write(TIMING, lambda b: [{"question": q, "seconds": s} for q, s in b.seconds.items()])
-    encode = msgspec.json.encode
-    if any(block.notes for block in finished):
-        finished.write(
-            NOTES, lambda b: [{"question": q, "notes": encode(n).decode()} for q, n in b.notes.items()]
-        )
-    return {
-        "failures": failures,
-        "empty": sum(b.empty for b in finished),
-        "fewer_than_k": sum(b.short for b in finished),
-        **({"shallow": shallow} if (shallow := sum(b.shallow for b in finished)) else {}),
-    }
+def _assemble(folder: Folder, questions: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The tables of all finished blocks, what to count, and how long a question took.
 
+    A system that failed at everything made no run; nothing of it is kept for the next start.
+    """
+    of_blocks = [
+        (len(b.failures), b.empty, b.short, b.shallow, b.cpu, bool(b.notes)) for b in _finished_blocks(folder)
+    ]
+    failed, empty, short, shallow, cpu, noted = map(sum, zip(*of_blocks or [(0,) * 6], strict=True))
+    if failed and failed == questions:
+        *_, last = (error for b in _finished_blocks(folder) for error in b.failures.values())
+        shutil.rmtree(folder.partial)
+        raise BadInput(f"all {questions:,} questions failed, the last one so: {last}")
 
-def _latency(finished: _Finished, questions: int) -> dict[str, Any]:
-    import numpy as np
+    def write(schema: TableSchema, tables: Iterable[pa.Table]) -> None:
+        batches = (batch for table in tables for batch in table.to_batches())
+        ordered = in_key_order(batches, schema, folder.partial)
+        folder.adopt(schema.file, rows=write_batches(folder.partial / schema.file, ordered, schema))
 
-    seconds, count = numbers(questions, np.float64), 0
-    cpu: float | None = 0.0
-    for block in finished:
-        values = list(block.seconds.values())
-        seconds[count : count + len(values)] = values
-        count += len(values)
-        cpu = None if cpu is None or block.cpu is None else cpu + block.cpu
-    if not count:
-        return {}
-    p50, p95 = np.percentile(seconds[:count], [50, 95])
-    return {
-        "latency_p50": round(float(p50), 6),
-        "latency_p95": round(float(p95), 6),
-        **({"cpu_seconds": round(cpu, 3)} if cpu is not None else {}),
-    }
+    def write_by_question(schema: TableSchema, column: str, values: str) -> None:
+        by_block = (getattr(block, values) for block in _finished_blocks(folder))
+        rows = ([{"question": q, column: value} for q, value in block.items()] for block in by_block)
+        write(schema, map(schema.from_rows, rows))
+
+    write(RANKINGS, map(read_table, sorted(folder.partial.glob("rankings-*.parquet"))))
+    write_by_question(FAILURES, "error", "failures")
+    write_by_question(TIMING, "seconds", "seconds")
+    if noted:
+        write_by_question(NOTES, "notes", "notes")
+    counts = {"failures": failed, "empty": empty, "fewer_than_k": short}
+    seconds = np.fromiter((s for b in _finished_blocks(folder) for s in b.seconds.values()), np.float64)
+    timing = {**latency(seconds), "cpu_seconds": round(cpu, 3)} if len(seconds) else {}
+    return {**counts, **({"shallow": shallow} if shallow else {})}, timing
 
 
 def run_retriever(

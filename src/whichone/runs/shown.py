@@ -330,17 +330,6 @@ def write_tables(
     }
 
 
-def latency(entries: Mapping[str, Entry]) -> dict[str, Any]:
-    import numpy as np
-
-    asked = [e.usage for e in entries.values() if not e.usage.get("cached")]
-    seconds = [usage["seconds"] for usage in asked if "seconds" in usage]
-    if not seconds:
-        return {}
-    p50, p95 = np.percentile(seconds, [50, 95])
-    return {"latency_p50": round(float(p50), 6), "latency_p95": round(float(p95), 6)}
-
-
 # Which tasks a reader can do and is asked; every other question is left out, with the reason.
 
 
