@@ -16,9 +16,8 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput
 from whichone.files import arrow_records, tables
 from whichone.files.arrow_records import Selection
-from whichone.measures import intervals
 from whichone.measures.comparison import compare
-from whichone.measures.intervals import cluster_note, interval
+from whichone.measures.intervals import cluster_note
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, score_answers, score_run, slice_scores, subset
 from whichone.measures.summary import summarise, summarise_answers, summary_measures
@@ -51,8 +50,7 @@ class Sometimes:
 
 
 def few_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (arrow_records, intervals):
-        monkeypatch.setattr(module, "IN_MEMORY", 8)
+    monkeypatch.setattr(arrow_records, "IN_MEMORY", 8)
     monkeypatch.setattr(run_module, "ROW_GROUP", 7)
     monkeypatch.setattr(tables, "SORTED_IN_MEMORY", 16)
 
@@ -176,14 +174,6 @@ def test_answers_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.Monkey
         score_answers(answers, fewer, measures)
 
 
-def test_interval_of_many_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
-    generator = np.random.default_rng(0)
-    values, clusters = generator.integers(0, 2, 900) / 1.0, generator.integers(0, 300, 900)
-    known = interval(values, clusters)
-    monkeypatch.setattr(intervals, "IN_MEMORY", 100)
-    same_estimates({"": known}, {"": interval(values, clusters)})
-
-
 def test_queries_and_name_sets_by_their_places(tmp_path: Path) -> None:
     known = names(tmp_path / "bench", 30)
     stored = in_parts(tmp_path / "parts", 30)
@@ -209,7 +199,6 @@ def test_report_on_disk_as_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyP
     make_report(runs, tmp_path / "known" / "report.html", panels=5)
     few_in_memory(monkeypatch)
     for module in (benchmark_tables, first_screen):
-        monkeypatch.setattr(module, "IN_MEMORY", 8)
         monkeypatch.setattr(module, "_BLOCK", 16)
     make_report(runs, tmp_path / "stored" / "report.html", panels=5)
     known = sorted(p.name for p in (tmp_path / "known").rglob("*.csv"))

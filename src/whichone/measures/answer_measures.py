@@ -3,6 +3,7 @@
 `em` and `f1` use SQuAD's normaliser, as KILT does; measures of one paper alone are in its folder. A refusal and a failure are wrong. Without a gold answer no measure of the text applies.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -29,28 +30,15 @@ def answer_scores(answer: str, golds: set[str]) -> AnswerScores:
             exact = 1.0
         f1 = max(f1, token_f1(words, gold_words))
     sentences = normalisers.sentence_words(answer)
-    rouge_l = normalisers.best_rouge_l(sentences, map(normalisers.sentence_words, golds))
-    return 0.0, exact, f1, rouge_l
+    return 0.0, exact, f1, normalisers.best_rouge_l(sentences, map(normalisers.sentence_words, golds))
 
 
 def token_f1(prediction: Sequence[str], gold: Sequence[str]) -> float:
     """Harmonic mean of precision and recall over tokens; 0 without overlap, also for two empty bags."""
-    if not prediction or not gold:
+    common = (Counter(prediction) & Counter(gold)).total()
+    if not common:
         return 0.0
-    if prediction == gold:
-        return 1.0
-    left: dict[str, int] = {}
-    for token in gold:
-        left[token] = left.get(token, 0) + 1
-    common = 0
-    for token in prediction:
-        if left.get(token, 0):
-            left[token] -= 1
-            common += 1
-    if common == 0:
-        return 0.0
-    precision = common / len(prediction)
-    recall = common / len(gold)
+    precision, recall = common / len(prediction), common / len(gold)
     return (2 * precision * recall) / (precision + recall)
 
 
@@ -71,22 +59,11 @@ def text_value(answered: Answered, value: Value) -> float | None:
     return value(text, golds) if text else 0.0
 
 
-def accuracy_value(text: str, golds: set[str]) -> float:
-    return answer_scores(text, golds)[0]
+def _score_at(place: int) -> Value:
+    return lambda text, golds: answer_scores(text, golds)[place]
 
 
-def exact_value(text: str, golds: set[str]) -> float:
-    return answer_scores(text, golds)[1]
-
-
-def f1_value(text: str, golds: set[str]) -> float:
-    return answer_scores(text, golds)[2]
-
-
-def rouge_l_value(text: str, golds: set[str]) -> float:
-    return answer_scores(text, golds)[3]
-
-
+accuracy_value, exact_value, f1_value, rouge_l_value = map(_score_at, range(4))
 accuracy = of_text("accuracy", accuracy_value, "the answer is an accepted one, letter by letter")
 exact_match = of_text("em", exact_value, "the answer is an accepted one after SQuAD's normaliser")
 f1 = of_text("f1", f1_value, "the words that the answer shares with the best accepted one")
@@ -183,7 +160,6 @@ Step = Literal["gold", "namesake", "neither"]
 
 
 def step_of(call: Call, gold: frozenset[str], others: frozenset[str]) -> Step:
-    """Which of the two a search brought in first."""
     kinds = (kind_of_page(page_of(passage), gold, others) for passage in call.passages)
     return next((kind for kind in kinds if kind != "other"), "neither")
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import combinations
 from statistics import NormalDist, fmean
 from typing import Any
@@ -85,18 +85,16 @@ def compare(
     if baseline is not None and baseline not in {s.system for s in systems}:
         raise UsageError(f"no system is called {baseline!r}")
     pairs = [
-        (a, b)
-        for i, a in enumerate(systems)
-        for b in systems[i + 1 :]
+        (b, a) if b.system == baseline else (a, b)
+        for a, b in combinations(systems, 2)
         if baseline is None or baseline in (a.system, b.system)
     ]
-    if baseline is not None:
-        pairs = [(b, a) if b.system == baseline else (a, b) for a, b in pairs]
     comparisons = [
         msgspec.structs.replace(
             _pair(parts[a.system], parts[b.system], m, parts[systems[0].system], seed), where=where
         )
-        for where, parts in _parts(systems, by)
+        for where, chosen in slices(systems[0], by)
+        for parts in [{s.system: subset(s, chosen) if by else s for s in systems}]
         for m in measures
         for a, b in pairs
     ]
@@ -109,7 +107,6 @@ def compare(
 
 
 def comparison_rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Rows for a table."""
     return [
         {
             **c.where,
@@ -136,14 +133,6 @@ def _figure(value: float | None, shallow: int = 0, form: str = ".3f") -> str:
     return "-" if value is None else f"{value:{form}}{SHALLOW if shallow else ''}"
 
 
-def _parts(
-    systems: Sequence[Scores], by: Sequence[str]
-) -> Iterator[tuple[dict[str, Any], dict[str, Scores]]]:
-    """For each slice what is common to its queries, and every system's part."""
-    for where, chosen in slices(systems[0], by):
-        yield where, {s.system: subset(s, chosen) if by else s for s in systems}
-
-
 def slices(scores: Scores, by: Sequence[str]) -> list[tuple[dict[str, Any], Callable[[Query], bool]]]:
     """What is common to the queries of each slice, and whether a query is in it."""
     readers = [scores.column(name) for name in by]
@@ -159,14 +148,12 @@ def slices(scores: Scores, by: Sequence[str]) -> list[tuple[dict[str, Any], Call
 
 
 def check_comparable(systems: Sequence[Scores]) -> None:
-    """Refuse systems that were asked different things."""
     if len(systems) < 2:
         raise UsageError("two or more systems are needed for a comparison")
     check_same_benchmark([(s.system, s.benchmark) for s in systems])
 
 
 def check_same_benchmark(asked: Sequence[tuple[str, str]]) -> None:
-    """Systems, each with the benchmark it was run over."""
     if len({benchmark for _, benchmark in asked}) > 1:
         systems_text = ", ".join(f"{system} on {benchmark}" for system, benchmark in asked)
         raise BadInput(
@@ -274,8 +261,7 @@ def _tossed(
         return float(extreme(2 * patterns - 1).mean())
     hits, step = 0, max(1, 4_000_000 // size)
     for start in range(0, permutations, step):
-        signs = generator.integers(0, 2, (min(step, permutations - start), size)) * 2 - 1
-        hits += int(extreme(signs).sum())
+        hits += int(extreme(generator.integers(0, 2, (min(step, permutations - start), size)) * 2 - 1).sum())
     return (hits + 1) / (permutations + 1)
 
 
@@ -298,8 +284,7 @@ def swapping_p(
         with np.errstate(invalid="ignore", divide="ignore"):
             one = (sum_a + sum_b + signs @ sums) / (number_a + number_b + signs @ numbers)
             other = (sum_a + sum_b - signs @ sums) / (number_a + number_b - signs @ numbers)
-        less: npt.NDArray[np.bool_] = np.abs(one - other) < observed
-        return ~less  # without a value on one side as extreme as can be
+        return ~(np.abs(one - other) < observed)  # without a value on one side as extreme as can be
 
     return _tossed(int(moves.sum()), permutations, np.random.default_rng(seed), extreme)
 
@@ -345,10 +330,8 @@ def mean_cohen_kappa(ratings: Ratings) -> float | None:
     """The mean over all pairs of people who rated the same things, weighted by how many."""
     kappas: list[tuple[float, int]] = []
     for first, other in combinations(sorted(ratings), 2):
-        common = [thing for thing in ratings[first] if thing in ratings[other]]
-        kappa = cohen_kappa(
-            [ratings[first][t] for t in common], [ratings[other][t] for t in common]
-        )  # fmt: skip
+        common = ratings[first].keys() & ratings[other].keys()
+        kappa = cohen_kappa([ratings[first][t] for t in common], [ratings[other][t] for t in common])
         if kappa is not None:
             kappas.append((kappa, len(common)))
     weight = sum(n for _, n in kappas)
@@ -365,9 +348,7 @@ def fleiss_kappa(ratings: Ratings) -> float | None:
     if not tables:
         return None
     observed = fmean(sum(k * (k - 1) for k in c.values()) / (c.total() * (c.total() - 1)) for c in tables)
-    every: Counter[Hashable] = Counter()
-    for c in tables:
-        every.update(c)
+    every = sum(tables, Counter[Hashable]())
     expected = sum((k / every.total()) ** 2 for k in every.values())
     return None if expected == 1 else (observed - expected) / (1 - expected)
 
@@ -429,8 +410,7 @@ def names_needed(
                 hint=f"a pilot takes {FEWEST} names or more",
             )
         squares = size * (size - 1) * (left_out - mean) ** 2
-        greatest = max(measure.bounds[1] ** 2, float(squares.max()))
-        variance = interval(squares, bounds=(0.0, greatest))
+        variance = interval(squares, bounds=(0.0, max(measure.bounds[1] ** 2, float(squares.max()))))
         spread = math.sqrt(variance.value or 0.0)
         estimates.append(
             Needed(
@@ -460,7 +440,7 @@ RULE = (
 
 
 def tied_ranks(systems: Sequence[str], comparisons: Iterable[Comparison]) -> dict[str, int]:
-    """Ranks, best first: one more than the number of systems that are significantly better.
+    """One more than the number of systems that are significantly better.
 
     Two systems of different ranks need not differ significantly: only somebody above them does. A system with
     the larger figure can have the worse rank where it has the smaller spread, so that more are known to be better.
@@ -474,7 +454,6 @@ def tied_ranks(systems: Sequence[str], comparisons: Iterable[Comparison]) -> dic
 
 
 def ranks_of(systems: Sequence[Scores], measure: Measure, *, seed: int = 0) -> dict[str, int]:
-    """The ranks of systems on one measure, every pair compared by the paired permutation test."""
     result = compare(systems, [measure], seed=seed) if len(systems) > 1 else []
     return tied_ranks([s.system for s in systems], result)
 
@@ -486,8 +465,7 @@ def better_systems(systems: Sequence[Scores], measure: Measure) -> dict[str, lis
     tests = [(float(sums.sum()), _bounded_p(sums)) for sums in differences]
     better: dict[str, list[str]] = {s.system: [] for s in ordered}
     corrected = holm([p for _, p in tests])
-    pairs = zip(combinations(ordered, 2), tests, corrected, strict=True)
-    for (a, b), (total, _), p in pairs:
+    for (a, b), (total, _), p in zip(combinations(ordered, 2), tests, corrected, strict=True):
         if p < LEVEL and total:
             above, below = (b, a) if total > 0 else (a, b)
             better[below.system].append(above.system)

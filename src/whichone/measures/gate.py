@@ -74,8 +74,7 @@ class GateReport(msgspec.Struct, frozen=True):
     @property
     def verdict(self) -> Verdict:
         verdicts = {check.verdict for check in self.checks}
-        worst_first: tuple[Verdict, ...] = ("failed", "undecided")
-        return next((verdict for verdict in worst_first if verdict in verdicts), "passed")
+        return next((verdict for verdict in ("failed", "undecided") if verdict in verdicts), "passed")
 
     @property
     def exit_code(self) -> int:
@@ -125,10 +124,8 @@ def check_budgets(
     checks = [_budget(name, getattr(budgets, name), of_figure[name]) for name in budgets.names()]
     if depth is not None:
         checks += _usual(scores, budgets, depth)
-    if floor is not None:
-        checks += _against(scores, floor, seed, "floor", margin)
-    if baseline is not None:
-        checks += _against(scores, baseline, seed, "baseline", margin)
+    for called, other in (("floor", floor), ("baseline", baseline)):
+        checks += _against(scores, other, seed, called, margin) if other is not None else []
     checks += _results(every)
     sets = len({q.name_set for q in scores.queries if q.name_set})
     warnings = every.cautions()
@@ -189,15 +186,13 @@ def check_slices(
 
 
 def _usual(scores: Scores, budgets: Budgets, depth: int) -> list[Check]:
-    """What applies to every search, whatever its budgets."""
     estimate = _mean(f"acc@{depth}", None, scores)
     share = estimate.value or 0.0
     message = (
         f"gold is among the first {depth} pages in {share:.0%} of {estimate.n:,} questions, "
         f"at least {LEAST_FOUND:.0%} wanted"
     )
-    verdict: Verdict = "passed" if share >= LEAST_FOUND else "failed"
-    checks = [Check("found", verdict, estimate, None, message)]
+    checks = [Check("found", "passed" if share >= LEAST_FOUND else "failed", estimate, None, message)]
     if budgets.max_tail_gap is None and tail_gap(scores).value is not None:
         checks.append(_budget("max_tail_gap", TAIL_GAP, scores))
     return checks
@@ -225,8 +220,7 @@ def _results(scores: Scores) -> list[Check]:
     if sum(without) * 2 <= len(without):
         return []
     estimate = Estimate(sum(without) / len(without), None, None, len(without))
-    detail = f"{scores.without_result()}, at most half may"
-    return [Check("results", "failed", estimate, 0.5, detail)]
+    return [Check("results", "failed", estimate, 0.5, f"{scores.without_result()}, at most half may")]
 
 
 def _decidable(query: Query) -> bool:
@@ -258,16 +252,14 @@ def not_found(scores: Scores) -> Estimate:
     """Neither gold nor a namesake is among the results: lost, which is something else than confused."""
     deepest = max((m for m in scores.measures if m.name == "acc"), key=lambda m: m.k or 0)
     hits, confused = scores.values[str(deepest)], np.nan_to_num(scores.values["confused@20"])
-    lost = np.where(np.isnan(hits), np.nan, (hits == 0) & (confused == 0))
-    return interval(lost, scores.clusters)
+    return interval(np.where(np.isnan(hits), np.nan, (hits == 0) & (confused == 0)), scores.clusters)
 
 
 def asked(scores: Scores) -> Estimate:
     """How often the system asked back where no search can decide who is meant."""
     back, user = scores.values["asked_back"], scores.values["asked_user"]
     open_ones = np.fromiter(map(undecidable, scores.queries), np.bool_, len(scores.queries))
-    values = np.where(open_ones, np.where(np.isnan(back), user, back), np.nan)
-    return interval(values, scores.clusters)
+    return interval(np.where(open_ones, np.where(np.isnan(back), user, back), np.nan), scores.clusters)
 
 
 def _of(measure: str, role: str | None = None) -> Callable[[Scores], Estimate]:
@@ -314,8 +306,7 @@ def _against(scores: Scores, other: Scores, seed: int, called: str, margin: floa
     compared = compare([replace(other, system=f"{other.system} "), scores], known, seed=seed)
     compared = [comparison for comparison in compared if comparison.difference.value is not None]
     if not compared:
-        nothing = Estimate(None, None, None, 0)
-        return [Check(called, "failed", nothing, None, f"{UNMEASURED}: {_RANKINGS}")]
+        return [Check(called, "failed", Estimate(None, None, None, 0), None, f"{UNMEASURED}: {_RANKINGS}")]
     checks = [_compared(comparison, called, margin) for comparison in compared]
     if called == "floor" and any(c.measure == "acc@1" and c.better == c.b for c in compared):
         checks = [
@@ -327,11 +318,10 @@ def _against(scores: Scores, other: Scores, seed: int, called: str, margin: floa
 def _compared(comparison: Comparison, called: str, margin: float) -> Check:
     difference = comparison.difference.value or 0.0
     worse = (difference if comparison.direction == "lower" else -difference) > margin + 1e-12
-    verdict: Verdict = "passed"
-    if worse and comparison.p_holm < LEVEL:
-        verdict = "failed"
-    elif worse and called == "floor":
-        verdict = "undecided"
+    sure = comparison.p_holm < LEVEL
+    verdict: Verdict = (
+        "failed" if worse and sure else "undecided" if worse and called == "floor" else "passed"
+    )
     return Check(
         f"{called} {comparison.measure}",
         verdict,
@@ -343,7 +333,6 @@ def _compared(comparison: Comparison, called: str, margin: float) -> Check:
 
 
 def describe(report: GateReport, checks: Sequence[Check] | None = None) -> list[dict[str, str]]:
-    """Rows for a table."""
     return [
         {"check": c.name.replace("_", "-"), "verdict": c.verdict, "found": c.message}
         for c in (checks or report.checks)
@@ -351,7 +340,6 @@ def describe(report: GateReport, checks: Sequence[Check] | None = None) -> list[
 
 
 def figures_line(report: GateReport) -> str:
-    """The figures that every gate prints, in one line of percent."""
     return ", ".join(
         f"{_FIGURE_WORDS[name]} {100 * (e.value or 0):.0f} %" for name, e in report.figures.items()
     )

@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from whichone.benchmarks.benchmark_tables import first_places, once
 from whichone.errors import UsageError
-from whichone.files.arrow_records import IN_MEMORY, Seen, Selection, Stored, numbers
-from whichone.files.arrow_records import numbers as on_disk
+from whichone.files.arrow_records import Seen, Selection, Stored, numbers
 from whichone.records import Query
 
 LEVEL = 0.95
@@ -69,31 +68,21 @@ def interval(
     """
     numbers = np.asarray(values, np.float64)
     groups = np.arange(len(numbers)) if clusters is None else np.asarray(clusters)
-    if len(numbers) > IN_MEMORY and groups.dtype.kind in "iu":
-        sums, counts = _sums_of_many(numbers, groups)
-        if not len(sums):
-            return Estimate(None, None, None, 0, 0, "no value")
-        return sums_interval(sums, counts, bounds=bounds, level=level)
     keep = ~np.isnan(numbers)
-    if not keep.all():
-        numbers, groups = numbers[keep], groups[keep]
-    if not len(numbers):
+    if not keep.any():
         return Estimate(None, None, None, 0, 0, "no value")
-    return sums_interval(*cluster_sums(numbers, groups), bounds=bounds, level=level)
+    return sums_interval(*cluster_sums(numbers[keep], groups[keep]), bounds=bounds, level=level)
 
 
 def sums_interval(
     sums: Floats, counts: Floats, *, bounds: tuple[float, float] = (0.0, 1.0), level: float = LEVEL
 ) -> Estimate:
     """The same from the sum and the number of the values of each cluster."""
-    often = None
-    if len(sums) > IN_MEMORY and (alike := _alike(sums, counts)) is not None:
-        sums, counts, often = alike
-    total, number = _total(sums, often), _total(counts, often)
+    total, number = sums.sum(), counts.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
         left_out = (total - sums) / (number - counts)
-    means, place = np.unique(sums / counts, return_inverse=True)
-    common = np.bincount(place, often).argmax()
+    means, place, often = np.unique(sums / counts, return_inverse=True, return_counts=True)
+    common = often.argmax()
     return jackknife(
         float(total / number),
         left_out,
@@ -102,26 +91,7 @@ def sums_interval(
         differing=place != common if bounds[0] < means[common] < bounds[1] else None,
         bounds=bounds,
         level=level,
-        often=often,
     )
-
-
-def _total(values: npt.NDArray[Any], often: Floats | None) -> Any:
-    return values.sum() if often is None else values @ often
-
-
-def _alike(sums: Floats, counts: Floats) -> tuple[Floats, Floats, Floats] | None:
-    """The different pairs of a sum and a number among many clusters, and how often each occurs; None where most differ."""
-    pairs: npt.NDArray[np.complex128] = np.empty(0, np.complex128)
-    often: Floats = np.empty(0)
-    for start in range(0, len(sums), IN_MEMORY):
-        part = sums[start : start + IN_MEMORY] + 1j * counts[start : start + IN_MEMORY]
-        new, times = np.unique(part, return_counts=True)
-        pairs, place = np.unique(np.concatenate([pairs, new]), return_inverse=True)
-        often = np.bincount(place, np.concatenate([often, times])).astype(np.float64)
-        if len(pairs) > IN_MEMORY:
-            return None
-    return pairs.real, pairs.imag, often
 
 
 def jackknife(
@@ -133,7 +103,6 @@ def jackknife(
     differing: npt.NDArray[np.bool_] | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
     level: float = LEVEL,
-    often: Floats | None = None,
 ) -> Estimate:
     """The interval of a statistic, given what it is without each cluster and how large the clusters are.
 
@@ -143,9 +112,8 @@ def jackknife(
     one above those of the clusters that are `differing` from the most common value, where that is within the
     bounds (two systems that are equal on most names): they carry all there is to know. Where no cluster changes the
     value, up to 1 - 0.025 ** (1 / clusters) of all clusters may still differ, and by as much as can be.
-    `often` says how many clusters each entry is, where equal ones are one entry.
     """
-    size = len(counts) if often is None else int(often.sum())
+    size = len(counts)
     if size < FEWEST:
         return Estimate(value, None, None, n, size, f"none, fewer than {FEWEST} clusters")
     least, greatest = bounds
@@ -154,13 +122,12 @@ def jackknife(
         share = 1 - ((1 - level) / 2) ** (1 / size)
         low, high = value - share * (value - least), value + share * (greatest - value)
         return Estimate(value, low, high, n, size, SAME)
-    error = math.sqrt((size - 1) / size * float(_total((left_out - value) ** 2, often)))
+    error = math.sqrt((size - 1) / size * float(((left_out - value) ** 2).sum()))
     if not bounded and not error:
         return Estimate(value, None, None, n, size, "none, all clusters the same")
-    freedom = degrees_of_freedom(counts, often)
-    if differing is not None and 0 < _total(differing, often) < size - 1:
-        these = None if often is None else often[differing]
-        freedom = min(freedom, 1 + degrees_of_freedom(counts[differing], these))
+    freedom = degrees_of_freedom(counts)
+    if differing is not None and 0 < differing.sum() < size - 1:
+        freedom = min(freedom, 1 + degrees_of_freedom(counts[differing]))
     half = t_quantile((1 + level) / 2, freedom) * error
     place = (value - least) / (greatest - least) if bounded else 0.0
     spread = place * (1 - place) * (greatest - least) if 0 < place < 1 else 0.0
@@ -175,19 +142,19 @@ def _share(odds: float) -> float:
     return 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
 
 
-def degrees_of_freedom(counts: Floats, often: Floats | None = None) -> float:
+def degrees_of_freedom(counts: Floats) -> float:
     """Satterthwaite's for the jackknife variance of a mean over clusters of these sizes.
 
     Bell and McCaffrey 2002 with independent values as the working model: clusters less one where all are
     of one size, close to 1 where one cluster is nearly all there is.
     """
-    if (len(counts) if often is None else often.sum()) < 2:
+    if len(counts) < 2:
         return 1.0
-    total = _total(counts, often)
+    total = counts.sum()
     weights = counts / (total * (total - counts))
-    squares = _total(weights**2, often)
-    trace = squares + total**2 * (squares**2 - _total(weights**4, often))
-    return max(1.0, float(_total(weights, often) ** 2 / trace))
+    squares = (weights**2).sum()
+    trace = squares + total**2 * (squares**2 - (weights**4).sum())
+    return max(1.0, float(weights.sum() ** 2 / trace))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -226,8 +193,7 @@ def left_out_means(a: Sums, b: Sums) -> tuple[float, Floats]:
     total = [side.sum() for side in (*a, *b)]
     rest = [whole - side for whole, side in zip(total, (*a, *b), strict=True)]
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = float(total[0] / total[1] - total[2] / total[3])
-        return mean, rest[0] / rest[1] - rest[2] / rest[3]
+        return float(total[0] / total[1] - total[2] / total[3]), rest[0] / rest[1] - rest[2] / rest[3]
 
 
 def difference_of_means(a: Sums, b: Sums, *, n: int, bounds: tuple[float, float] = (-1.0, 1.0)) -> Estimate:
@@ -241,12 +207,7 @@ def difference_of_means(a: Sums, b: Sums, *, n: int, bounds: tuple[float, float]
 
 
 def cluster_sums(values: Floats, clusters: npt.NDArray[Any]) -> tuple[Floats, Floats]:
-    """Sum and number of the values of each cluster, clusters in order of first appearance.
-
-    Where there are many values, clusters that are numbers are taken in their own order.
-    """
-    if len(values) > IN_MEMORY and clusters.dtype.kind in "iu":
-        return _sums_of_many(values, clusters)
+    """Sum and number of the values of each cluster, clusters in order of first appearance."""
     _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first, kind="stable")] = np.arange(len(first))
@@ -255,25 +216,6 @@ def cluster_sums(values: Floats, clusters: npt.NDArray[Any]) -> tuple[Floats, Fl
         np.bincount(inverse, weights=values, minlength=len(first)).astype(np.float64),
         np.bincount(inverse, minlength=len(first)).astype(np.float64),
     )
-
-
-def _sums_of_many(values: Floats, clusters: npt.NDArray[Any]) -> tuple[Floats, Floats]:
-    """The same a part at a time, in arrays on disk, without NaN; `clusters` are numbers from 0 on."""
-    size = int(clusters.max()) + 1
-    sums, counts = on_disk(size, np.float64), on_disk(size, np.float64)
-    for start in range(0, len(values), IN_MEMORY):
-        part, own = clusters[start : start + IN_MEMORY], values[start : start + IN_MEMORY]
-        keep = ~np.isnan(own)
-        np.add.at(sums, part[keep], own[keep])
-        np.add.at(counts, part[keep], 1.0)
-    end = 0
-    for start in range(0, size, IN_MEMORY):  # numbers that no value has are left out
-        kept = counts[start : start + IN_MEMORY] > 0
-        there = slice(end, end + int(kept.sum()))
-        sums[there] = sums[start : start + IN_MEMORY][kept]
-        counts[there] = counts[start : start + IN_MEMORY][kept]
-        end = there.stop
-    return sums[:end], counts[:end]
 
 
 def interval_note(rule: str, clusters: int | None = None) -> str:
@@ -317,11 +259,7 @@ class Clusters(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """How many clusters there are."""
-        present = numbers(int(self.numbers.max(initial=-1)) + 1, np.bool_)
-        for start in range(0, len(self.numbers), IN_MEMORY):
-            present[self.numbers[start : start + IN_MEMORY]] = True
-        return int(np.count_nonzero(present))
+        return len(np.unique(self.numbers))
 
     @property
     def kinds(self) -> list[str]:

@@ -39,9 +39,7 @@ class Matcher(msgspec.Struct, frozen=True):
     name: str
     about: str
     ready: Callable[[str], Any]
-    """An answer, made ready to be looked for in many passages."""
     finds: Callable[[Sequence[Any], MatchedText], bool]
-    """Whether one of the answers that were made ready is in a passage."""
     matches_everything: Callable[[str], bool]
     """Whether an answer has nothing to look for, so that every passage would be a hit."""
 
@@ -125,8 +123,6 @@ _SIGMAS = ("σ", "ς")
 
 
 class AnswerTokens(msgspec.Struct, frozen=True):
-    """An answer, decomposed, and its tokens."""
-
     text: str
     tokens: list[str]
 
@@ -147,14 +143,15 @@ def _token_matcher(name: str, about: str, decompose: bool, title_joint: str | No
     def finds(answers: Sequence[AnswerTokens], passage: MatchedText) -> bool:
         return any_found(answers, matcher.passage_text(passage.title, passage.text))
 
-    def ready(answer: str) -> AnswerTokens:
-        text = decomposed(answer)
-        return AnswerTokens(text, tokens(text))
-
-    def empty(answer: str) -> bool:
-        return not has_tokens(decomposed(answer))
-
-    matcher = TokenMatcher(name, about, ready, finds, empty, decompose, title_joint)
+    matcher = TokenMatcher(
+        name,
+        about,
+        lambda answer: AnswerTokens(text := decomposed(answer), tokens(text)),
+        finds,
+        lambda answer: not has_tokens(decomposed(answer)),
+        decompose,
+        title_joint,
+    )
     return matcher
 
 
@@ -187,12 +184,8 @@ def _found(answer: list[str], text: str, lower: str) -> bool:
 
 
 def _starts_with(answer: list[str], text: str, at: int) -> bool:
-    following = TOKEN.finditer(text, at)
-    for token in answer:
-        match = next(following, None)
-        if match is None or match.group().lower() != token:
-            return False
-    return True
+    following = (match.group().lower() for match in TOKEN.finditer(text, at))
+    return all(next(following, None) == token for token in answer)
 
 
 _ALL = (

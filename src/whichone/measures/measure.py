@@ -30,6 +30,7 @@ OFFICIAL = {
 
 _NAME = re.compile(r"([A-Za-z_][\w-]*|[\w.]+:\w+)(?:@(\d+))?")
 Direction = Literal["higher", "lower", "neither"]
+Depth = Literal["none", "needed", "optional"]
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,7 @@ class Answered:
     asks: str | None = None
     """The question back, where the system says that it asks."""
     others: frozenset[str] = frozenset()
-    """Pages of the other bearers of the name that are not gold."""
     trace: Trace | None = None
-    """What an agent did, where it was one."""
     judged: str | None = None
     """The outcome by a judge other than the rules, where one was asked."""
 
@@ -107,7 +106,6 @@ class Measure:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The least and the greatest value there can be."""
         return (0.0, 1.0 if self.unit == "share" else math.inf)
 
     @property
@@ -118,17 +116,15 @@ class Measure:
     @property
     def explained(self) -> str:
         """Its label, and its direction where more is not better."""
-        if self.direction == "higher":
-            return self.label
-        lower = self.direction == "lower"
-        return f"{self.label} ({'lower' if lower else 'neither more nor less'} is better)"
+        words = {"higher": "", "lower": " (lower is better)", "neither": " (neither more nor less is better)"}
+        return f"{self.label}{words[self.direction]}"
 
 
 Maker = Callable[[int | None], Measure]  # What is registered as a measure: the depth in, the measure out
 
 
 def as_measure(
-    name: str = "", *, depth: Literal["none", "needed", "optional"] = "none", **settings: Any
+    name: str = "", *, depth: Depth = "none", **settings: Any
 ) -> Callable[[Callable[..., float | None]], Maker]:
     """A function of one query (and of the depth, where it takes one) as a measure with these fields of `Measure`."""
 
@@ -136,11 +132,9 @@ def as_measure(
         called = name or value.__name__
 
         def make(k: int | None) -> Measure:
+            check_depth(called, k, depth)
             if depth == "none":
-                no_depth(called, k)
                 return Measure(called, value, **settings)
-            if depth == "needed":
-                needs_depth(called, k)
             return Measure(called, lambda one: value(one, k), k, **settings)
 
         make.__doc__, make.__name__ = value.__doc__, value.__name__
@@ -261,6 +255,13 @@ def check_of(measures: Sequence[Measure], wanted: Literal["rankings", "answers"]
         raise UsageError(
             f"{', '.join(strangers)}: no measure of {wanted}", hint=f"such as --measures {other}"
         )
+
+
+def check_depth(name: str, k: int | None, wanted: Depth) -> None:
+    if wanted == "none":
+        no_depth(name, k)
+    elif wanted == "needed":
+        needs_depth(name, k)
 
 
 def needs_depth(name: str, k: int | None) -> int:

@@ -17,7 +17,7 @@ import msgspec
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import read_toml
 from whichone.files.pools import in_order
-from whichone.measures.measure import Answered, Direction, Measure, no_depth
+from whichone.measures.measure import Answered, Direction, Maker, as_measure
 from whichone.protocols import ChatReply
 from whichone.records import Query
 from whichone.text import normalisers
@@ -84,8 +84,7 @@ def text_outcome(
     sentences = [s for s in _SENTENCE.split(text) if s.strip()]
     asking = [s for s in sentences if _asks(s, words)]
     refusing = [s for s in sentences if s not in asking and words.tells("refuses", s)]
-    saying = [s for s in sentences if s not in asking and s not in refusing]
-    given = _given(saying, accepted, others, words)
+    given = _given([s for s in sentences if s not in asking and s not in refusing], accepted, others, words)
     if given == {"own"}:
         return "right"
     if given == {"own", "other"}:
@@ -173,9 +172,7 @@ def outcome(answered: Answered, words: OutcomeWords | None = None) -> Outcome | 
     return text_outcome(answered.text, accepted, others, words or words_of(query.language))
 
 
-def outcome_measure(name: str, wanted: Outcome, k: int | None, direction: Direction = "neither") -> Measure:
-    no_depth(name, k)
-
+def _outcome_measure(name: str, wanted: Outcome, about: str, direction: Direction = "neither") -> Maker:
     def value(answered: Answered) -> float | None:
         result = outcome(answered)
         nobody_else = answered.query.task == CLAIMS or not answered.other_values
@@ -183,40 +180,33 @@ def outcome_measure(name: str, wanted: Outcome, k: int | None, direction: Direct
             return None
         return float(result == wanted)
 
-    return Measure(name, value, direction=direction, of="answers")
+    return as_measure(name, label=about, direction=direction, of="answers")(value)
 
 
-def answer_right(k: int | None) -> Measure:
-    """The answer gives an accepted value and no namesake's; a full sentence counts like one word."""
-    return outcome_measure("answer_right", "right", k, "higher")
-
-
-def answer_several(k: int | None) -> Measure:
-    """The answer gives the accepted value and a namesake's, each attributed to its bearer."""
-    return outcome_measure("answer_several", "several", k)
-
-
-def asked_back(k: int | None) -> Measure:
-    """The system asks which one is meant, or says that several are, without choosing."""
-    return outcome_measure("asked_back", "asked", k)
-
-
-def refused(k: int | None) -> Measure:
-    """The system says that it cannot or will not answer."""
-    return outcome_measure("refused", "refused", k)
-
-
-def answered_for_namesake(k: int | None) -> Measure:
-    """The answer gives another bearer's value and no accepted one.
-
-    Claims and questions about several bearers have no namesake to be taken for.
-    """
-    return outcome_measure("answered_for_namesake", "namesake", k, "lower")
-
-
-def answer_wrong(k: int | None) -> Measure:
-    """None of the other outcomes: invented, merged, beside the point, or a failure."""
-    return outcome_measure("answer_wrong", "wrong", k, "lower")
+answer_right = _outcome_measure(
+    "answer_right", "right", "the answer gives an accepted value and no namesake's", "higher"
+)
+answer_several = _outcome_measure(
+    "answer_several",
+    "several",
+    "the answer gives the accepted value and a namesake's, each attributed to its bearer",
+)
+asked_back = _outcome_measure(
+    "asked_back", "asked", "the system asks which one is meant, or says that several are, without choosing"
+)
+refused = _outcome_measure("refused", "refused", "the system says that it cannot or will not answer")
+answered_for_namesake = _outcome_measure(
+    "answered_for_namesake",
+    "namesake",
+    "the answer gives another bearer's value and no accepted one",
+    "lower",
+)
+answer_wrong = _outcome_measure(
+    "answer_wrong",
+    "wrong",
+    "none of the other outcomes: invented, merged, beside the point, or a failure",
+    "lower",
+)
 
 
 # The measure of each outcome; for one answer exactly one of them is 1.

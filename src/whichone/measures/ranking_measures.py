@@ -9,12 +9,13 @@ from whichone.errors import missing_extra
 from whichone.measures.matchers import MatchedText, PreparedAnswers, find_matcher
 from whichone.measures.measure import (
     Answered,
+    Depth,
     Direction,
+    Maker,
     Measure,
     Retrieved,
     as_measure,
-    needs_depth,
-    no_depth,
+    check_depth,
 )
 from whichone.records import Query, page_of
 
@@ -76,8 +77,7 @@ def confused(k: int | None) -> Measure:
         return float(is_confused(r.pages[:k], r.gold, r.others))
 
     label = f"a namesake's page{f' among the first {k}' if k else ''} comes before the right one"
-    needs = "a gold page and a name that others share"
-    return Measure("confused", value, k, label, "lower", needs=needs)
+    return Measure("confused", value, k, label, "lower", needs="a gold page and a name that others share")
 
 
 @as_measure(depth="needed", direction="lower", needs="a page of another bearer of the name")
@@ -151,8 +151,7 @@ def _prepared(answers: tuple[str, ...], matcher: str) -> PreparedAnswers:
 def has_answer(query: Query, title: str, text: str) -> bool:
     """DPR's rule: the answer's tokens in the text, or its regular expression where it is one."""
     regular = query.attributes.get("answers_are") == REGULAR_EXPRESSIONS
-    prepared = _prepared(query.answers(), "dpr-regex" if regular else "dpr")
-    return prepared.found_in(MatchedText(title, text))
+    return _prepared(query.answers(), "dpr-regex" if regular else "dpr").found_in(MatchedText(title, text))
 
 
 def _hits(retrieved: Retrieved, k: int) -> Iterator[str]:
@@ -177,8 +176,7 @@ def substring_in_top(r: Retrieved, k: int) -> float | None:
         return None
     assert r.passage is not None
     prepared = _prepared(r.query.answers(), "substring")
-    shown = map(r.passage, r.passages[:k])
-    return float(any(prepared.found_in(MatchedText(p.title, p.text)) for p in shown))
+    return float(any(prepared.found_in(MatchedText(p.title, p.text)) for p in map(r.passage, r.passages[:k])))
 
 
 @as_measure(depth="needed", needs_text=True)
@@ -205,47 +203,31 @@ def lucky_hit(r: Retrieved, k: int) -> float | None:
 # judged not relevant matter to bpref and judged. Pages are ranked as everywhere, each at its best passage.
 
 
-def ndcg(k: int | None) -> Measure:
-    """nDCG of the first k pages, or of all: gains are grades, as trec_eval's ndcg_cut and ndcg."""
-    return _classic("nDCG", k, "nDCG")
+def _classic(
+    name: str, theirs: str, about: str, depth: Depth = "optional", direction: Direction = "higher"
+) -> Maker:
+    def make(k: int | None) -> Measure:
+        def batch(several: Sequence[Retrieved]) -> list[float | None]:
+            return _calculated(theirs, k, several)
+
+        check_depth(name, k, depth)
+        return Measure(name, lambda r: batch([r])[0], k, direction=direction, needs=GOLD, batch=batch)
+
+    make.__doc__ = about
+    return make
 
 
-def average_precision(k: int | None) -> Measure:
-    """Average precision, whose mean is MAP; trec_eval's map, with a depth map_cut."""
-    return _classic("MAP", k, "AP")
-
-
-def classic_precision(k: int | None) -> Measure:
-    """The share of relevant pages among the first k places; trec_eval's P."""
-    return _classic("P", needs_depth("P", k), "P")
-
-
-def classic_recall(k: int | None) -> Measure:
-    """The share of all relevant pages among the first k; trec_eval's recall."""
-    return _classic("R", needs_depth("R", k), "R")
-
-
-def classic_reciprocal_rank(k: int | None) -> Measure:
-    """One over the rank of the first relevant page; trec_eval's recip_rank."""
-    return _classic("RR", k, "RR")
-
-
-def bpref(k: int | None) -> Measure:
-    """How seldom pages judged not relevant are ranked above relevant ones; trec_eval's bpref."""
-    no_depth("bpref", k)
-    return _classic("bpref", None, "Bpref")
-
-
-def judged(k: int | None) -> Measure:
-    """The share of the first k pages that were judged at all."""
-    return _classic("judged", needs_depth("judged", k), "Judged", "neither")
-
-
-def _classic(name: str, k: int | None, theirs: str, direction: Direction = "higher") -> Measure:
-    def batch(several: Sequence[Retrieved]) -> list[float | None]:
-        return _calculated(theirs, k, several)
-
-    return Measure(name, lambda r: batch([r])[0], k, direction=direction, needs=GOLD, batch=batch)
+ndcg = _classic("nDCG", "nDCG", "nDCG of the first k pages, or of all: gains are grades.")
+average_precision = _classic("MAP", "AP", "Average precision, whose mean is MAP.")
+classic_precision = _classic("P", "P", "The share of relevant pages among the first k places.", "needed")
+classic_recall = _classic("R", "R", "The share of all relevant pages among the first k.", "needed")
+classic_reciprocal_rank = _classic("RR", "RR", "One over the rank of the first relevant page.")
+bpref = _classic(
+    "bpref", "Bpref", "How seldom pages judged not relevant are ranked above relevant ones.", "none"
+)
+judged = _classic(
+    "judged", "Judged", "The share of the first k pages that were judged at all.", "needed", "neither"
+)
 
 
 def _calculated(name: str, k: int | None, several: Sequence[Retrieved]) -> list[float | None]:

@@ -21,7 +21,6 @@ from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.arrow_records import (
-    IN_MEMORY,
     KeyedTable,
     OnDisk,
     Seen,
@@ -54,8 +53,7 @@ class PassageBlocks:
         """The queries with what was returned for each, its passages known while it is the current one."""
         for block in blocks(queries, READ_TOGETHER):
             lists = of_many(self._ranked, [query.id for query in block])
-            wanted = dict.fromkeys(identity for ids in lists for identity in ids)
-            self._known = self._fetch(list(wanted))
+            self._known = self._fetch(list(dict.fromkeys(identity for ids in lists for identity in ids)))
             yield from zip(block, lists, strict=True)
 
     def __call__(self, identity: str) -> Passage:
@@ -125,15 +123,14 @@ class Scores:
 
     def without_result(self) -> str:
         """How many queries failed or got nothing, in words; empty where none did."""
-        total = len(self.queries)
-        failed = sum(q.id in self.failed for q in self.queries)
-        empty = sum(q.id in self.empty for q in self.queries)
-        reasons = [f"{failed:,} of {total:,} questions failed"] if failed else []
-        reasons += [f"{empty:,} of {total:,} got no result"] if empty else []
-        return " and ".join(reasons)
+        counted = {
+            "questions failed": sum(q.id in self.failed for q in self.queries),
+            "got no result": sum(q.id in self.empty for q in self.queries),
+        }
+        return " and ".join(f"{n:,} of {len(self.queries):,} {what}" for what, n in counted.items() if n)
 
     def cautions(self) -> list[str]:
-        """What of these scores is no fair figure: questions without a result, or that were learned from."""
+        """Reasons not to quote these scores as they are."""
         cautions = []
         if missing := self.without_result():
             cautions.append(f"{self.system}: {missing}: these count as wrong, never as confused")
@@ -150,8 +147,7 @@ class Scores:
             f" {measure.rpartition('@')[2]} (pages)"
             for measure, count in self.shallow.items()
         ]
-        cautions += self.left_out()
-        return cautions
+        return cautions + self.left_out()
 
     def left_out(self) -> list[str]:
         """Measures that do not apply to some or any of the queries, and what those queries lack."""
@@ -197,7 +193,6 @@ class Scores:
         )
 
     def rows(self) -> Iterable[dict[str, Any]]:
-        """One row a query, a column for each measure."""
         several = any(map(benchmark_of, self.queries))
         for i, query in enumerate(self.queries):
             row: dict[str, Any] = {BENCHMARK: benchmark_of(query)} if several else {}
@@ -209,13 +204,11 @@ class Scores:
 
 
 def subset(scores: Scores, chosen: Callable[[Query], bool]) -> Scores:
-    """The same table for some of its queries."""
     keep = np.fromiter(map(chosen, scores.queries), np.bool_, len(scores.queries))
     return with_rows(scores, np.flatnonzero(keep))
 
 
 def with_rows(scores: Scores, rows: npt.NDArray[np.int64]) -> Scores:
-    """The same table for the queries at these places."""
     every = scores.queries
     queries = Selection(every, rows) if isinstance(every, OnDisk) else [every[n] for n in rows]
     return replace(scores, queries=queries, values={n: v[rows] for n, v in scores.values.items()})
@@ -251,15 +244,18 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
             )
             for measured, column in single:
                 value = measured(retrieved)
-                if value is not None:
-                    column[place] = value
+                column[place] = np.nan if value is None else value
             if len(single) < len(measures):
                 waiting.append((place, retrieved))
             if results:
                 ranked += 1
             elif not retrieved.failed:
                 empty.append(query.id)
-        _score_together(measures, waiting, values)
+        for measure in measures if waiting else ():
+            if measure.batch is not None:
+                all_values = measure.batch([retrieved for _, retrieved in waiting])
+                for (row, _), value in zip(waiting, all_values, strict=True):
+                    values[str(measure)][row] = np.nan if value is None else value
     if ranked < len(pages):
         strangers = strange_ids(pages, benchmark.queries)
         raise BadInput(f"the run names unknown queries: {sample(strangers)}", file=run.path)
@@ -337,22 +333,8 @@ def strange_ids(questions: Iterable[str], queries: Iterable[Query]) -> list[str]
     return sorted(strangers)
 
 
-def _score_together(
-    measures: Sequence[Measure], waiting: Sequence[tuple[int, Retrieved]], values: Mapping[str, Floats]
-) -> None:
-    for measure in measures:
-        if measure.batch is not None and waiting:
-            all_values = measure.batch([retrieved for _, retrieved in waiting])
-            for (i, _), value in zip(waiting, all_values, strict=True):
-                if value is not None:
-                    values[str(measure)][i] = value
-
-
 def estimate(scores: Scores, measure: Measure, rows: npt.NDArray[np.int64]) -> Estimate:
-    """One measure over some of the queries, with its interval."""
-    every = len(rows) == len(scores.queries)  # then nothing is copied
-    values = scores.values[str(measure)] if every else scores.values[str(measure)][rows]
-    clusters = scores.numbers_for(measure) if every else scores.numbers_for(measure)[rows]
+    values, clusters = scores.values[str(measure)][rows], scores.numbers_for(measure)[rows]
     found = interval(*of_population(measure, values, clusters), bounds=measure.bounds)
     return msgspec.structs.replace(found, shallow=scores.shallow.get(str(measure), 0))
 
@@ -367,10 +349,8 @@ def of_population(
     """
     if measure.population == "query":
         return values, clusters
-    lowest = numbers(int(clusters.max(initial=-1)) + 1, np.float64, np.nan)
-    for start in range(0, len(clusters), IN_MEMORY):
-        part = clusters[start : start + IN_MEMORY]
-        np.fmin.at(lowest, part[part >= 0], values[start : start + IN_MEMORY][part >= 0])
+    lowest, known = numbers(int(clusters.max(initial=-1)) + 1, np.float64, np.nan), clusters >= 0
+    np.fmin.at(lowest, clusters[known], values[known])
     return lowest, np.arange(len(lowest))
 
 
@@ -388,25 +368,14 @@ def groups_of(
 ) -> list[tuple[tuple[Any, ...], npt.NDArray[np.int64]]]:
     """The rows of the queries by what the readers read of each, in the order of these values."""
     if not len(queries) or not readers:
-        return [((), _all_rows(len(queries)))] if len(queries) else []
+        return [((), np.arange(len(queries)))] if len(queries) else []
     places: dict[tuple[Any, ...], int] = {}
     groups = numbers(len(queries), np.int32)
     for i, query in enumerate(queries):
-        key = tuple(read(query) for read in readers)
-        groups[i] = places.setdefault(key, len(places))
-    order = numbers(len(queries), np.int64)
-    order[:] = np.argsort(groups, kind="stable")
+        groups[i] = places.setdefault(tuple(read(query) for read in readers), len(places))
     ends = np.cumsum(np.bincount(groups, minlength=len(places)))
-    rows = dict(zip(places, np.split(order, ends[:-1]), strict=True))
+    rows = dict(zip(places, np.split(np.argsort(groups, kind="stable"), ends[:-1]), strict=True))
     return [(k, rows[k]) for k in sorted(rows, key=lambda k: [(v is None, str(v)) for v in k])]
-
-
-def _all_rows(count: int) -> npt.NDArray[np.int64]:
-    rows: npt.NDArray[np.int64] = numbers(count, np.int64)
-    for start in range(0, count, IN_MEMORY):
-        end = min(start + IN_MEMORY, count)
-        rows[start:end] = np.arange(start, end)
-    return rows
 
 
 POPULARITY = "popularity"
@@ -449,8 +418,7 @@ def score_answers(
     for place, answered in each_answered(answers, benchmark, judge):
         for measure, column in measured:
             value = measure(answered)
-            if value is not None:
-                column[place] = value
+            column[place] = np.nan if value is None else value
     return Scores(
         answers.name,
         benchmark.id,
@@ -504,7 +472,6 @@ def undecidable(query: Query) -> bool:
 
 
 def with_judgements(answers: Sequence[Answered], judge: Judging | None) -> Sequence[Answered]:
-    """The answers with a judge's outcomes, where there is one."""
     if judge is None:
         return answers
     return [replace(a, judged=said) for a, said in zip(answers, judge(answers), strict=True)]
@@ -551,11 +518,12 @@ def other_values(queries: Sequence[Query]) -> Mapping[str, tuple[str, ...]]:
     asked about them.
     """
 
-    def tabled() -> KeyedTable[tuple[str, ...]]:
-        pairs, kind = _other_values(queries), pa.list_(pa.string())
-        return KeyedTable.of_pairs(pairs, kind, lambda t: map(tuple, lists_of(t["value"])))
-
-    return once(queries, "other values", tabled)
+    kind = pa.list_(pa.string())
+    return once(
+        queries,
+        "other values",
+        lambda: KeyedTable.of_pairs(_other_values(queries), kind, lambda t: map(tuple, lists_of(t["value"]))),
+    )
 
 
 def _other_values(queries: Sequence[Query]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -605,7 +573,6 @@ def usual_measures(benchmark: Benchmark) -> list[str]:
 
 
 def board_measures(benchmark: Benchmark) -> list[str]:
-    """The columns of a leaderboard of runs."""
     return list(dict.fromkeys([*BOARD, *of_papers(benchmark, "rankings")]))
 
 
@@ -644,7 +611,6 @@ def score_folder(
 
 
 def slice_rows(scores: Scores, by: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """Rows for printing: the slice's values, and the estimate of each measure."""
     return [
         {**where, **{name: e.brief() for name, e in estimates.items()}}
         for where, estimates in slice_scores(scores, by)

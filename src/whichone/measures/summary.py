@@ -27,14 +27,11 @@ DEPTH = 20  # How far down a ranking confusion is looked for
 
 
 class SummaryRow(msgspec.Struct, frozen=True):
-    """One system on one collection and task."""
-
     system: str
     collection: str
     task: str
     values: dict[str, Estimate]
     benchmark: str = ""
-    """Its name, among several."""
     measure: str = ""
     """Of answers what all, head and tail are of."""
 
@@ -109,10 +106,10 @@ def as_document(rows: Sequence[SummaryRow], benchmark: Benchmark) -> dict[str, A
     """One JSON document: per system, benchmark where there are several, collection and task the figures."""
     systems: dict[str, Any] = {}
     for row in rows:
-        figures = {name: row.values[name].brief() for name in COLUMNS}
         place = systems.setdefault(row.system, {})
         if row.benchmark:
             place = place.setdefault(row.benchmark, {})
+        figures = {name: row.values[name].brief() for name in COLUMNS}
         place.setdefault(row.collection, {})[row.task] = figures
     return {"benchmark": benchmark.id, "retrievers": systems, "intervals": cluster_note(benchmark.queries)}
 
@@ -145,8 +142,7 @@ def _wide(rows: Sequence[SummaryRow], figures: dict[str, str]) -> list[dict[str,
         line = wide.setdefault(
             (row.benchmark, row.collection, row.system), {**place, "retriever": row.system}
         )
-        for figure, shown in figures.items():
-            line[f"{row.task.upper()} {shown}"] = percent(row.values[figure], spread=False)
+        line |= {f"{row.task.upper()} {s}": percent(row.values[f], spread=False) for f, s in figures.items()}
     return list(wide.values())
 
 
@@ -172,7 +168,6 @@ ANSWER_SUMMARY_COLUMNS = ("all", "head", "tail", "namesake", "namesake_head", "n
 
 
 def summary_measures(tasks: Sequence[str]) -> list[str]:
-    """The measures that the summary of these tasks needs."""
     wanted = [HEADLINE.get(task, OTHERWISE) for task in tasks]
     return list(dict.fromkeys([*wanted, NAMESAKE, REFUSAL, FAILURE, *OUTCOME_MEASURES.values()]))
 
@@ -181,8 +176,7 @@ def outcome_rows(scores: Scores) -> list[SummaryRow]:
     """The share of each of the six outcomes by collection and task, where answers have outcomes."""
     if not set(OUTCOME_MEASURES.values()) <= scores.values.keys():
         return []
-    rows = _rows(scores, lambda task: OUTCOME_MEASURES, "outcome")
-    return [row for row in rows if row.values["right"].n]
+    return [row for row in _rows(scores, lambda task: OUTCOME_MEASURES, "outcome") if row.values["right"].n]
 
 
 def trace_rows(scores: Scores) -> list[SummaryRow]:
@@ -232,7 +226,6 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def asking(answers: Answers, benchmark: Benchmark | None = None) -> Asking:
-    """The figures of a folder of an agent's answers."""
     base = benchmark or answers.benchmark()
     if not any("underspecified" in q.attributes for q in base.queries):
         raise BadInput(

@@ -21,63 +21,14 @@ from whichone.text import normalisers
 _WORD = re.compile(r"\w+")
 SHOWN = 90
 # Words that ask, beside the stop words of each language; that a page contains one of them decides nothing.
-ASKING = frozenset(
-    [
-        "what",
-        "which",
-        "who",
-        "whose",
-        "whom",
-        "where",
-        "when",
-        "why",
-        "how",
-        "do",
-        "does",
-        "did",
-        "has",
-        "have",
-        "had",
-        "also",
-        "many",
-        "much",
-        "wer",
-        "wem",
-        "wen",
-        "wessen",
-        "wann",
-        "warum",
-        "wieso",
-        "wieviel",
-        "wieviele",
-        "viele",
-        "woher",
-        "wohin",
-        "worin",
-        "wofür",
-        "quién",
-        "quiénes",
-        "cuándo",
-        "dónde",
-        "cuál",
-        "cuáles",
-        "cuánto",
-        "cuánta",
-        "cuántos",
-        "cuántas",
-        "quand",
-        "où",
-        "combien",
-        "pourquoi",
-        "quel",
-        "quelle",
-        "quels",
-        "quelles",
-        "lequel",
-        "laquelle",
-        "comment",
-    ]
-)
+ASKING = frozenset([
+    "what", "which", "who", "whose", "whom", "where", "when", "why", "how", "do", "does", "did", "has", "have", "had",
+    "also", "many", "much",
+    "wer", "wem", "wen", "wessen", "wann", "warum", "wieso", "wieviel", "wieviele", "viele", "woher", "wohin", "worin",
+    "wofür",
+    "quién", "quiénes", "cuándo", "dónde", "cuál", "cuáles", "cuánto", "cuánta", "cuántos", "cuántas",
+    "quand", "où", "combien", "pourquoi", "quel", "quelle", "quels", "quelles", "lequel", "laquelle", "comment",
+])  # fmt: skip
 
 
 class Mistake(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,6 +87,20 @@ class _About:
             label = f"{named.name}, {said}" if said else f"{named.name}: {first_words(text, named.name)}"
         return f"{label} ({page if len(bearer.pages) == 1 else bearer.entity})"
 
+    def mistake(self, query: Query, kind: str, given: str, page: str | None, times: int, of: int) -> Mistake:
+        """What was given in words, and the page or entity that it is."""
+        return Mistake(
+            name=query.name or query.mention or "",
+            kind=kind,
+            meant=self.described(sorted(query.gold_pages()), query.name_set),
+            given=given,
+            query=query.id,
+            question=query.input,
+            decides=self.deciding(query, page),
+            times=times,
+            of=of,
+        )
+
     def acted_on(self, identity: str, name_set: str | None) -> str:
         """Whom an action was about, by the id that was given."""
         page = page_of(identity)
@@ -148,7 +113,9 @@ class _About:
         Never a word that asks or means nothing, a number alone, a part of the name, or the value that is asked for.
         """
         meant = " ".join(map(self._text_of, sorted(query.gold_pages())))
-        other = _words(" ".join(map(self._text_of, self._pages_beside(given, query.name_set))))
+        other = _words(
+            " ".join(map(self._text_of, self._pages_beside(given, query.name_set) if given else ()))
+        )
         names = _words(" ".join(filter(None, [query.name, query.mention, *query.answers()])))
         never = normalisers.stop_words(query.language) | ASKING | names
         only = _words(meant) - other - never
@@ -199,11 +166,10 @@ class _About:
         )
         return {*_words(label), *often}
 
-    def _pages_beside(self, page: str | None, name_set: str | None) -> Sequence[str]:
+    def _pages_beside(self, page: str, name_set: str | None) -> Sequence[str]:
         """The page and the others of its bearer."""
-        known = self._labels.place(page, name_set) if page else None
-        own = known[0].bearers[known[1]].pages if known else ()
-        return list(dict.fromkeys([page, *own])) if page else ()
+        known = self._labels.place(page, name_set)
+        return list(dict.fromkeys([page, *(known[0].bearers[known[1]].pages if known else ())]))
 
     def _text_of(self, page: str) -> str:
         return ". ".join(self.titled_text(page) or ())
@@ -283,26 +249,16 @@ def worst_mistakes(run: Run, benchmark: Benchmark, *, most: int = 10) -> list[Mi
         wrong.items(), key=lambda item: (order[item[0][2]], -len(item[1]), item[1][0].name or "", item[0][0])
     )[:most]
     about = _About(benchmark)
-    return [
-        Mistake(
-            name=queries[0].name or queries[0].mention or "",
-            kind=kind,
-            meant=about.described(sorted(queries[0].gold_pages()), queries[0].name_set),
-            given=about.described([given], queries[0].name_set) if given else "nothing",
-            query=queries[0].id,
-            question=queries[0].input,
-            decides=about.deciding(queries[0], given),
-            times=len(queries),
-            of=asked[who],
-        )
-        for (who, given, kind), queries in chosen
-    ]
+    mistakes = []
+    for (who, page, kind), (query, *more) in chosen:
+        given = about.described([page], query.name_set) if page else "nothing"
+        mistakes.append(about.mistake(query, kind, given, page, 1 + len(more), asked[who]))
+    return mistakes
 
 
 def mistake_of(query: Query, pages: Iterable[str], benchmark: Benchmark) -> tuple[str, str | None] | None:
     """What went wrong and the page given in place of gold; None where gold is first."""
-    ranked = list(pages)[:20]
-    gold, others = query.gold_pages(), benchmark.other_pages(query)
+    ranked, gold, others = list(pages)[:20], query.gold_pages(), benchmark.other_pages(query)
     for page in ranked:
         kind = kind_of_page(page, gold, others)
         if kind == "gold":
@@ -313,7 +269,6 @@ def mistake_of(query: Query, pages: Iterable[str], benchmark: Benchmark) -> tupl
 
 
 def mistake_rows(worst: Iterable[Mistake]) -> list[Mapping[str, str]]:
-    """Rows for a table."""
     return [
         {
             "name": m.name,
@@ -335,8 +290,7 @@ def worst_answers(
     asked: dict[str, int] = {}
     (acted,) = parse_measures(["wrong_action"])
     listed = []
-    others = other_values(benchmark.queries)
-    for query, answer, values in beside(benchmark.queries, answers.answers, others):
+    for query, answer, values in beside(benchmark.queries, answers.answers, other_values(benchmark.queries)):
         if undecidable(query):
             continue
         who = query.entity or query.id
@@ -348,31 +302,19 @@ def worst_answers(
             query = answered.query
             wrong.setdefault(query.entity or query.id, []).append((query, answered))
     chosen = sorted(wrong.items(), key=lambda item: (-len(item[1]), item[0]))[:most]
-    about, owners = _About(benchmark), _owners(benchmark)
-    return [
-        Mistake(
-            name=mistakes[0][0].name or "",
-            kind="acted on somebody else" if mistakes[0][0].task == "act" else "for a namesake",
-            meant=about.described(sorted(mistakes[0][0].gold_pages()), mistakes[0][0].name_set),
-            given=_given(mistakes[0][1], about, owners)[0],
-            query=mistakes[0][0].id,
-            question=mistakes[0][0].input,
-            decides=about.deciding(mistakes[0][0], _given(mistakes[0][1], about, owners)[1]),
-            times=len(mistakes),
-            of=asked[who],
-        )
-        for who, mistakes in chosen
-    ]
-
-
-def _owners(benchmark: Benchmark) -> dict[tuple[str, str], str]:
-    """Whose each answer is, by name set and normalised answer."""
-    return {
+    about = _About(benchmark)
+    owners = {
         (query.name_set, normalisers.normalize(answer)): query.entity
         for query in benchmark.queries
         if query.name_set and query.entity
         for answer in query.answers()
     }
+    mistakes = []
+    for who, group in chosen:
+        query, (given, page) = group[0][0], _given(group[0][1], about, owners)
+        kind = "acted on somebody else" if query.task == "act" else "for a namesake"
+        mistakes.append(about.mistake(query, kind, given, page, len(group), asked[who]))
+    return mistakes
 
 
 def _given(
@@ -382,8 +324,7 @@ def _given(
     query = answered.query
     acts = answered.trace.of("act") if answered.trace else ()
     if query.task == "act" and acts:
-        ids = (str(call.arguments.get("id", "")) for call in acts)
-        acted = list(ids)
+        acted = [str(call.arguments.get("id", "")) for call in acts]
         return ", ".join(about.acted_on(i, query.name_set) for i in acted), acted[0]
     text = answered.text or ""
     said = normalisers.normalize(text)

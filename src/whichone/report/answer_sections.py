@@ -26,10 +26,8 @@ from whichone.runs.run import ANSWERS_KIND, Answers, Run
 
 SHOWN = 5  # Traces in a report: the first ones in which a search brought a namesake in before gold
 _WORDS = {
-    "right": "right",
     "several": "right for several",
     "asked": "asked back",
-    "refused": "refused",
     "namesake": "for a namesake",
     "wrong": "wrong otherwise",
 }
@@ -46,14 +44,14 @@ def outcome_section(answers: Sequence[Answers], benchmark: Benchmark) -> Section
         where = np.arange(len(scores.queries))
         shares = [estimate(scores, measure, where) for measure in measures]
         if shares[0].n:
-            rows.append([given.name, *(e if e.n else None for e in shares)])
+            rows.append([given.name, *map(_known, shares)])
     if not rows:
         return None
     note = (
         "Each answer has one outcome, read from its sentences by rule or from the system's own word. "
         "Outcomes for a namesake apply only where the benchmark knows the namesakes' answers."
     )
-    columns = ["system", *(_WORDS[name] for name in OUTCOME_MEASURES)]
+    columns = ["system", *(_WORDS.get(name, name) for name in OUTCOME_MEASURES)]
     return Section("Six outcomes", [Table("outcomes", "What was said", columns, rows, note)])
 
 
@@ -62,29 +60,23 @@ def asking_section(answers: Sequence[Answers], benchmark: Benchmark) -> Section 
     if not any("underspecified" in q.attributes for q in benchmark.queries):
         return None
     figures = [asking(a, benchmark) for a in answers]
+    shown = {
+        "asked_when_needed": "asked when needed",
+        "asked_when_not": "asked when not",
+        "right": "right",
+        "right_when_needed": "right when needed",
+        "right_after_one_turn": "right after one turn",
+        "namesake": "for a namesake",
+    }
     rows: list[list[Cell]] = [
         [
             a.system,
-            _known(a.asked_when_needed),
-            _known(a.asked_when_not),
-            _known(a.right),
-            _known(a.right_when_needed),
-            _known(a.right_after_one_turn),
-            _known(a.namesake),
+            *(_known(getattr(a, name)) for name in shown),
             "–" if a.turns_per_right is None else f"{a.turns_per_right:.2f}",
         ]
         for a in figures
     ]
-    columns = [
-        "system",
-        "asked when needed",
-        "asked when not",
-        "right",
-        "right when needed",
-        "right after one turn",
-        "for a namesake",
-        "turns a right answer",
-    ]
+    columns = ["system", *shown.values(), "turns a right answer"]
     note = (
         "Asking is needed where the question does not say which bearer is meant. Right after one turn: of "
         "the questions that were asked back about."
@@ -93,8 +85,8 @@ def asking_section(answers: Sequence[Answers], benchmark: Benchmark) -> Section 
     return Section("Which one do you mean?", [table], [asking_figure(figures)])
 
 
-def _known(cell: Cell) -> Cell:
-    return cell if getattr(cell, "n", 0) else None
+def _known(estimate: Estimate) -> Estimate | None:
+    return estimate if estimate.n else None
 
 
 def asking_figure(figures: Sequence[Asking]) -> Figure:
@@ -123,9 +115,7 @@ def asking_figure(figures: Sequence[Asking]) -> Figure:
 def trace_section(answers: Sequence[Answers], benchmark: Benchmark) -> Section | None:
     """How confusion came in: traces in which a search brought a namesake before gold."""
     pieces = [piece for given in answers for piece in islice(_traces(given, benchmark), SHOWN)]
-    if not pieces:
-        return None
-    return Section("How confusion came in", html="".join(pieces), on_paper=False)
+    return Section("How confusion came in", html="".join(pieces), on_paper=False) if pieces else None
 
 
 def _traces(answers: Answers, benchmark: Benchmark) -> Iterator[str]:
@@ -160,36 +150,19 @@ MEASURE_NAMES = {"amber_f1": "F1", "accuracy": "accuracy", "complete": "complete
 
 def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
     """Table 7: readers with the gold page, with retrieved pages, and with another bearer's page."""
-    tasks = sorted({q.task for q in benchmark.queries})
-    measures = parse_measures(summary_measures(tasks))
+    measures = parse_measures(summary_measures(sorted({q.task for q in benchmark.queries})))
     scored = distinctly_named(
         [score_answers(answer_run, benchmark, measures) for answer_run in answers], [a.path for a in answers]
     )
     rows = [row for s in scored for row in summarise_answers(replace(s, system=s.marked))]
-    papers_order = list(TASKS)
-    ordered = sorted(
-        rows,
-        key=lambda r: (
-            r.benchmark,
-            r.collection,
-            papers_order.index(r.task) if r.task in TASKS else len(TASKS),
-            r.task,
-        ),
-    )
+    order = {task: n for n, task in enumerate(TASKS)}  # the paper's
+    ordered = sorted(rows, key=lambda r: (r.benchmark, r.collection, order.get(r.task, len(order)), r.task))
     return Table(
         key="end-to-end",
         title="End-to-end performance (AmbER, Table 7)",
         columns=(
-            *ordered[0].place,
-            "system",
-            "measure",
-            "all",
-            "head",
-            "tail",
-            "for a namesake",
-            "for a namesake, head",
-            "for a namesake, tail",
-            "refused",
+            *(*ordered[0].place, "system", "measure", "all", "head", "tail"),
+            *("for a namesake", "for a namesake, head", "for a namesake, tail", "refused"),
         ),
         rows=[
             (
@@ -197,7 +170,7 @@ def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
                 r.system,
                 MEASURE_NAMES.get(r.measure, r.measure),
                 *(r.values[c] for c in ("all", "head", "tail")),
-                *(_if_any(r.values[f"namesake{c}"]) for c in ("", "_head", "_tail")),
+                *(_known(r.values[f"namesake{c}"]) for c in ("", "_head", "_tail")),
                 r.values["refusal"],
             )
             for r in ordered
@@ -209,10 +182,6 @@ def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
             "called a shortcut looks facts up and is a ceiling, not a reader."
         ),
     )
-
-
-def _if_any(estimate: Estimate) -> Estimate | None:
-    return estimate if estimate.n else None
 
 
 def confusion_cost_table(gold: Answers, other: Answers, benchmark: Benchmark) -> Table:
@@ -262,16 +231,9 @@ def _asked(task: str, role: str) -> Callable[[Query], bool]:
 
 
 def answers_among(places: Sequence[str | Path]) -> tuple[list[Answers], list[str | Path]]:
-    """Folders of answers apart from runs."""
-    answers: list[Answers] = []
-    runs: list[str | Path] = []
-    for place in places:
-        folder = Folder.open(place, ("run", ANSWERS_KIND))
-        if folder.manifest.kind == ANSWERS_KIND:
-            answers.append(Answers(folder))
-        else:
-            runs.append(place)
-    return answers, runs
+    opened = [(place, Folder.open(place, ("run", ANSWERS_KIND))) for place in places]
+    runs = [place for place, folder in opened if folder.manifest.kind == "run"]
+    return [Answers(folder) for _, folder in opened if folder.manifest.kind == ANSWERS_KIND], runs
 
 
 def answers_report(
@@ -283,15 +245,18 @@ def answers_report(
     study: str | Path | None = None,
 ) -> list[Path]:
     """A page about answers alone; a paper may have a page of its own kind for them."""
+    from whichone.report.three_choice import three_choice_section
+
     base = answers[0].benchmark(benchmark)
     for offered in registry.every("answer_pages").values():
         own: Page | None = offered(answers, base, benchmark, redact=redact)
         if own is not None:
             return own.write(Path(out))
+    people = three_choice_section({}, answers, base, study) if study else None
     page = Page(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(a.name for a in answers)} on {base.id}",
-        sections=[*answer_sections(answers, base, redact=redact), *_people_and_readers(answers, base, study)],
+        sections=[*answer_sections(answers, base, redact=redact), *([people] if people else [])],
         meta={
             "benchmark": base.id,
             "intervals": cluster_note(base.queries),
@@ -301,20 +266,9 @@ def answers_report(
     return page.write(Path(out))
 
 
-def _people_and_readers(
-    answers: Sequence[Answers], benchmark: Benchmark, study: str | Path | None
-) -> list[Section]:
-    """Table 8 without retrievers, where a study is named."""
-    from whichone.report.three_choice import three_choice_section
-
-    section = three_choice_section({}, answers, benchmark, study) if study else None
-    return [section] if section else []
-
-
 def answer_sections(
     answers: Sequence[Answers], benchmark: Benchmark, runs: Sequence[Run] = (), *, redact: bool = False
 ) -> list[Section]:
-    """Sections for whatever answers there are; none for none."""
     if not answers:
         return []
     strangers = [a for a in answers if a.benchmark_id != benchmark.id]

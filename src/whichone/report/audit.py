@@ -116,8 +116,7 @@ def _opened(corpus: str | Path, fields: PassageFields) -> Iterator[Corpus]:
         yield Corpus.open(corpus) if folder.manifest.kind == CORPUS else Benchmark(folder).corpus
     else:
         with tempfile.TemporaryDirectory(prefix="whichone-audit-") as place:
-            passages = FilePassages(corpus, fields)
-            yield save_corpus(Path(place) / "corpus", passages, remembered=False)
+            yield save_corpus(Path(place) / "corpus", FilePassages(corpus, fields), remembered=False)
 
 
 def _documents(corpus: Corpus) -> tuple[dict[str, int], dict[str, str]]:

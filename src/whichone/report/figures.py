@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections import Counter
+from array import array
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +11,6 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from whichone.benchmarks.bearer_labels import BearerLabels
@@ -20,7 +19,7 @@ from whichone.benchmarks.benchmark_tables import members, members_with_rows
 from whichone.errors import UsageError, WhichoneError
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.measures.intervals import Estimate, interval, jackknife
+from whichone.measures.intervals import Estimate, difference_of_means, interval
 from whichone.measures.scores import Scores, groups_of
 from whichone.measures.summary import HEAD as HEAD_ROLE
 from whichone.measures.summary import TAIL as TAIL_ROLE
@@ -187,30 +186,21 @@ def _add_pairs(
 
 
 class _Bin:
-    """The head and tail queries of one bin: how many name sets have which sums and numbers of both."""
+    """The head and tail queries of one bin: for each name set the sums and numbers of both."""
 
     def __init__(self) -> None:
         self.pairs = 0
-        self.sums: Counter[tuple[float, ...]] = Counter()
+        self._sums = array("d")
 
     def add(self, heads: Mapping[str, float], tails: Mapping[str, float]) -> None:
         """The queries of one name set, each once."""
-        sides = [(sum(side.values()), len(side)) for side in (heads, tails)]
-        self.sums[(*sides[0], *sides[1])] += 1
+        self._sums.extend([sum(heads.values()), len(heads), sum(tails.values()), len(tails)])
 
     def estimate(self) -> Estimate:
         """The difference, with the interval that leaving out one name set at a time gives."""
-        if not self.pairs:
-            return interval([])
-        rows = np.array(list(self.sums), np.float64)
-        often = np.array(list(self.sums.values()), np.float64)
-        total = often @ rows
-        value = float(total[0] / total[1] - total[2] / total[3])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            left = total - rows
-            without = left[:, 0] / left[:, 1] - left[:, 2] / left[:, 3]
-        sizes = rows[:, 1] + rows[:, 3]
-        return jackknife(value, without, sizes, n=self.pairs, bounds=(-1, 1), often=often)
+        heads, of_heads, tails, of_tails = np.array(self._sums).reshape(-1, 4).T
+        difference = difference_of_means((heads, of_heads), (tails, of_tails), n=self.pairs)
+        return difference if self.pairs else interval([])
 
 
 def popularity_gap(head: float | None, tail: float | None, scale: GapScale) -> float | None:
@@ -302,8 +292,7 @@ def popularity_sample(place: str | Path, *, most: int = MOST, seed: int = 0) -> 
     entities = base.table("entities", ["entity", "title"])
     titles = entities.filter(pc.is_valid(entities["title"])).select(["title"])
     summed = views.group_by("title").aggregate([("views", "sum")])
-    joined: pa.Table = titles.join(summed, "title", join_type="inner")
-    values = joined["views_sum"].to_numpy().astype(np.float64)
+    values = titles.join(summed, "title", join_type="inner")["views_sum"].to_numpy().astype(np.float64)
     values = np.sort(values[values > 0])
     if len(values) > most:
         values = np.sort(np.random.default_rng(seed).choice(values, most, replace=False))
@@ -349,8 +338,7 @@ class Pair(msgspec.Struct, frozen=True):
     def shown(self, systems: Sequence[str]) -> list[str]:
         """A few systems in their order, of both kinds where there are both."""
         first = [*self.right[: MOST_SYSTEMS // 2], *self.half[: MOST_SYSTEMS // 2]]
-        rest = [s for s in systems if s not in first]
-        chosen = {*first, *rest[: MOST_SYSTEMS - len(first)]}
+        chosen = {*first, *[s for s in systems if s not in first][: MOST_SYSTEMS - len(first)]}
         return [s for s in systems if s in chosen]
 
 

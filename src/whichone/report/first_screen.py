@@ -12,7 +12,7 @@ import numpy.typing as npt
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import asked_sets, rows_of_sets
-from whichone.files.arrow_records import IN_MEMORY, Selection, blocks, numbers
+from whichone.files.arrow_records import Selection, blocks, numbers
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures
 from whichone.measures.ranking_measures import first_rank, is_confused, kind_of_page
@@ -79,7 +79,6 @@ def first_kind(
     others: frozenset[str],
     failures: Mapping[str, Any],
 ) -> str:
-    """The kind of what a system put first for a query."""
     if query in failures:
         return "failed"
     return kind_of_page(pages[0], gold, others) if pages else "nothing"
@@ -135,64 +134,40 @@ def clearest_panels(
         for block in blocks(benchmark.sets, _PANELS_BLOCK):
             for name_set, number in zip(block, asked.of([s.id for s in block]), strict=True):
                 if number is not None:
-                    key = (-float(telling[number]), name_set.name, name_set.id)
-                    yield key, name_set, number
+                    yield (-float(telling[number]), name_set.name, name_set.id), name_set, number
 
     best = heapq.nsmallest(most, candidates(), key=lambda candidate: candidate[0])
     rows = rows_of_sets(asked.numbers, [number for *_, number in best])
     members: dict[str, list[tuple[Query, list[First]]]] = {}
     for query, firsts in _with_firsts(list(Selection(benchmark.queries, rows)), runs, systems, benchmark):
         members.setdefault(query.name_set or "", []).append((query, firsts))
-    labels = BearerLabels(benchmark)
-    panels = [Panel(s, members[s.id], -telling) for (telling, *_), s, _ in best]
-    return [_titled(panel, labels) for panel in panels]
+    return [Panel(s, members[s.id], -telling) for (telling, *_), s, _ in best]
 
 
 def _telling(kinds: Sequence[Codes], sets: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """For each name set, at the place of its first query: the share of firsts that are a namesake's, and of queries on which systems differ."""
-    counts, confused, differ = (numbers(len(sets), np.float64) for _ in range(3))
-    for start in range(0, len(sets), IN_MEMORY):
-        part = np.stack([codes[start : start + IN_MEMORY] for codes in kinds])
-        own = sets[start : start + IN_MEMORY]
-        asked = own >= 0
-        right = part == GOLD
-        np.add.at(counts, own[asked], 1.0)
-        np.add.at(confused, own[asked], (part == NAMESAKE).sum(0)[asked])
-        np.add.at(differ, own[asked], (right.any(0) & ~right.all(0))[asked])
-    telling: npt.NDArray[np.float64] = numbers(len(sets), np.float64)
-    for start in range(0, len(sets), IN_MEMORY):
-        where = slice(start, start + IN_MEMORY)
-        often = np.maximum(counts[where], 1)
-        telling[where] = confused[where] / (often * len(kinds)) + differ[where] / often
-    return telling
+    firsts, asked = np.stack(kinds), sets >= 0
+    right = firsts == GOLD
+    often, confused, differ = (
+        np.bincount(sets[asked], of[asked], minlength=len(sets))
+        for of in (np.ones(len(sets)), (firsts == NAMESAKE).mean(0), right.any(0) & ~right.all(0))
+    )
+    return (confused + differ) / np.maximum(often, 1)
 
 
 def _with_firsts(
     queries: Sequence[Query], runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark
 ) -> Iterator[tuple[Query, list[First]]]:
-    """Queries with what each system put first."""
-    others = benchmark.others_of(queries)
+    others, labels = benchmark.others_of(queries), BearerLabels(benchmark)
     tops = [of_many(run.ranked_pages(), [query.id for query in queries]) for run in runs]
     for n, query in enumerate(queries):
         firsts = []
         for run, scores, lists in zip(runs, systems, tops, strict=True):
             kind = first_kind(query.id, lists[n], query.gold_pages(), others[n], run.failures)
             page = lists[n][0] if lists[n] and kind != "failed" else None
-            firsts.append(First(scores.system, page, page or kind, kind))
+            title = labels.of_page(page, query.name_set) if page else kind
+            firsts.append(First(scores.system, page, title, kind))
         yield query, firsts
-
-
-def _titled(panel: Panel, labels: BearerLabels) -> Panel:
-    """With what came first as people know it, looked up for the panels that are shown alone."""
-
-    def titled(first: First) -> First:
-        if first.page is None:
-            return first
-        label = labels.of_page(first.page, panel.name_set.id)
-        return msgspec.structs.replace(first, title=label)
-
-    queries = [(query, [titled(f) for f in firsts]) for query, firsts in panel.queries]
-    return msgspec.structs.replace(panel, queries=queries)
 
 
 _BECAME: dict[str, Outcome] = {"gold": "right", "namesake": "confused", "other": "later"}
@@ -246,8 +221,7 @@ def _name(panel: Panel, known: BearerLabels, number: int, redact: bool) -> dict[
 
 
 def _about(query: Query, known: BearerLabels) -> str | None:
-    pages = (known.of_page(page, query.name_set) for page in sorted(query.gold_pages()))
-    return next(pages, query.entity)
+    return next((known.of_page(page, query.name_set) for page in sorted(query.gold_pages())), query.entity)
 
 
 # The first screen of a report: a verdict in a sentence, one picture, three examples.
@@ -283,13 +257,13 @@ def first_screen(
     groups = {"head": np.flatnonzero(roles == HEAD), "tail": np.flatnonzero(roles == TAIL)}
     if not all(len(rows) for rows in groups.values()):
         groups = {"all questions": every}
-    overall = [_shares(s, results.outcomes[s.system], every) for s in best_first(systems, results)]
-    order = [s.system for s in overall]
-    worst = most_confused(overall).system
+    ordered = best_first(systems, results)
+    overall = [_shares(s, results.outcomes[s.system], every) for s in ordered]
+    order, worst = [s.system for s in ordered], most_confused(overall).system
     examples = [] if redact else _examples(runs, systems, benchmark, telling, order, worst)
     shown = render(
-        "first_screen.html", shares=shares_by(best_first(systems, results), results, groups), namesakes=results.any_set, examples=examples,
-        verdict=verdict(overall, examples[0]["name"] if examples else None),
+        "first_screen.html", shares=shares_by(ordered, results, groups), namesakes=results.any_set,
+        examples=examples, verdict=verdict(overall, examples[0]["name"] if examples else None),
     )  # fmt: skip
     return Section("In short", html=shown)
 
@@ -307,8 +281,7 @@ def best_first(systems: Sequence[Scores], results: FirstResults) -> list[Scores]
 def _shares(scores: Scores, outcomes: Codes, rows: npt.NDArray[np.int64]) -> Shares:
     counted = np.bincount(outcomes[rows], minlength=len(OUTCOMES)).tolist()
     (measure,) = parse_measures(["acc@1"])
-    counts = dict(zip(OUTCOMES, counted, strict=True))
-    return Shares(scores.system, counts, estimate(scores, measure, rows))
+    return Shares(scores.system, dict(zip(OUTCOMES, counted, strict=True)), estimate(scores, measure, rows))
 
 
 def shares_by(

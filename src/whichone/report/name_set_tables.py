@@ -3,7 +3,8 @@
 import functools
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -74,8 +75,7 @@ def _ordered(
         ]
     corrected = holm([p for _, p in tested])
     figure = len(_place(rows[0]))
-    marks = {(i, figure): "*" for (i, _), p in zip(tested, corrected, strict=True) if p < 0.05}
-    return rows, marks
+    return rows, {(i, figure): "*" for (i, _), p in zip(tested, corrected, strict=True) if p < 0.05}
 
 
 def _key(row: SummaryRow) -> tuple[str, str, str]:
@@ -144,21 +144,16 @@ class PaperStatistics(msgspec.Struct, frozen=True):
 
 def paper_statistics(benchmark: Benchmark) -> dict[str, PaperStatistics]:
     """By paper, what those that know the benchmark's kind say of it (`STATISTICS`)."""
-    offered: dict[str, Callable[[Benchmark], PaperStatistics | None]] = registry.every("statistics")
-    described = {name: describe(benchmark) for name, describe in offered.items()}
+    described = {name: describe(benchmark) for name, describe in registry.every("statistics").items()}
     return {name: known for name, known in described.items() if known is not None}
 
 
 def statistics_section(benchmark: Benchmark, redact: bool = False) -> Section:
     """A paper's own tables where it has some, else AmbER's for any benchmark."""
     own = [table for known in paper_statistics(benchmark).values() for table in known.tables]
-    if own:
-        return Section("The benchmark", own)
-    tables = [set_statistics(benchmark)]
-    relations = relation_shares(benchmark)
-    if relations.rows:
-        tables.append(relations)
-    return Section("The benchmark", tables)
+    if not own:
+        own = [set_statistics(benchmark), *filter(lambda table: table.rows, [relation_shares(benchmark)])]
+    return Section("The benchmark", own)
 
 
 def set_statistics(benchmark: Benchmark) -> Table:
@@ -166,7 +161,7 @@ def set_statistics(benchmark: Benchmark) -> Table:
     counted: dict[str, SetCounts] = {}
     for query in benchmark.queries:
         counted.setdefault(group_of(query), SetCounts()).tasks[query.task] += 1
-    for name_set, queries in _each(benchmark):
+    for name_set, queries in chain.from_iterable(members(benchmark)):
         own: dict[str, list[Query]] = {}
         for query in queries:
             own.setdefault(group_of(query), []).append(query)
@@ -189,10 +184,6 @@ def set_statistics(benchmark: Benchmark) -> Table:
         rows=[row for row in rows if row[0] not in TASKS.values() or any(row[1:])],
         note="A set counts when it has queries; averages are per set.",
     )
-
-
-def _each(benchmark: Benchmark) -> Iterator[tuple[NameSet, list[Query]]]:
-    return (pair for block in members(benchmark) for pair in block)
 
 
 class SetCounts:
@@ -228,7 +219,7 @@ def relation_shares(benchmark: Benchmark) -> Table:
     """Table 3: how often each property of each type is asked for, by collection."""
     rows: list[list[Cell]] = []
     counted: dict[tuple[str, str], PropertyCounts] = {}
-    for name_set, queries in _each(benchmark):
+    for name_set, queries in chain.from_iterable(members(benchmark)):
         own: dict[tuple[str, str], list[Query]] = {}
         for query in queries:
             if query.relation:
@@ -245,15 +236,11 @@ def relation_shares(benchmark: Benchmark) -> Table:
             rows.append([name, row["type"], label, row["tuples"], 100 * row["share"]])
     typed = any(row[1] for row in rows)
     columns = ["collection", "type", "property", "facts", "percent"]
-    if not typed:
-        del columns[1]
-        for line in rows:
-            del line[1]
     return Table(
         key="properties",
         title="Distinguishing properties (AmbER, Table 3)",
-        columns=columns,
-        rows=rows,
+        columns=columns if typed else [columns[0], *columns[2:]],
+        rows=rows if typed else [[row[0], *row[2:]] for row in rows],
         note="Facts that are asked for, by property, and their share of all facts of the collection.",
     )
 
@@ -274,7 +261,6 @@ class PropertyCounts:
         self._type_name = type_name
 
     def add(self, name_set: NameSet, queries: Sequence[Query]) -> None:
-        """The facts that one name set's queries ask for."""
         types = {b.entity: b.types for b in name_set.bearers}
         facts = {(q.entity, q.relation): q.attributes.get("property_label") for q in queries}
         for (entity, relation), label in facts.items():
@@ -288,7 +274,6 @@ class PropertyCounts:
             self._counts[self._type_name((), str(query.relation)), str(query.relation), label] += 1
 
     def rows(self) -> list[dict[str, Any]]:
-        """Each type and property with its share of all facts."""
         total = self._counts.total()
         return [
             {"type": kind, "property": relation, "label": label, "tuples": n, "share": n / total}

@@ -207,8 +207,7 @@ class Table:
         return " ".join(f"{word.capitalize()}: {words[word]}." for word in used)
 
     def text(self, row: int, column: int, *, interval: bool = True) -> str:
-        shown = self._cell(self.rows[row][column], interval)
-        return shown + self.marks.get((row, column), "")
+        return self._cell(self.rows[row][column], interval) + self.marks.get((row, column), "")
 
     def _cell(self, cell: Cell, interval: bool) -> str:
         if cell is None:
@@ -232,8 +231,7 @@ class Table:
         return [[self.text(r, c) for c in range(len(self.columns))] for r in range(len(self.rows))]
 
     def numeric(self, column: int) -> bool:
-        cells = [row[column] for row in self.rows]
-        return any(isinstance(c, Estimate | int | float) for c in cells)
+        return any(isinstance(row[column], Estimate | int | float) for row in self.rows)
 
     def to_html(self) -> str:
         return str(templates().get_template("tables.html").module.grid(self))  # type: ignore[attr-defined]
@@ -284,22 +282,17 @@ class Table:
         writer = csv.writer(out, lineterminator="\n")
         estimates = [any(isinstance(row[c], Estimate) for row in self.rows) for c in range(len(self.columns))]
         header: list[str] = []
-        for c, name in enumerate(self.columns):
-            header += (
-                [name, f"{name} low", f"{name} high", f"{name} n", f"{name} clusters"]
-                if estimates[c]
-                else [name]
-            )
+        for name, of_estimates in zip(self.columns, estimates, strict=True):
+            more = ("low", "high", "n", "clusters") if of_estimates else ()
+            header += [name, *(f"{name} {what}" for what in more)]
         writer.writerow(map(not_a_formula, header))
         for row in self.rows:
             cells: list[object] = []
             for c, cell in enumerate(row):
                 if isinstance(cell, Estimate):
                     cells += [cell.value, cell.low, cell.high, cell.n, cell.clusters]
-                elif estimates[c]:
-                    cells += [cell, None, None, None, None]
                 else:
-                    cells.append(not_a_formula(cell))
+                    cells += [cell, *[None] * 4] if estimates[c] else [not_a_formula(cell)]
             writer.writerow(cells)
         return out.getvalue()
 
@@ -315,7 +308,8 @@ class Table:
         lines.append(r"\midrule")
         lines += [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self._texts()]
         lines += [r"\bottomrule", r"\end{tabular}" + ("}" if wide else "")]
-        caption = " ".join(filter(None, [_sentence(self.title), self.full_note]))
+        stop = "" if self.title.endswith((".", "?", "!")) else "."
+        caption = f"{self.title}{stop} {self.full_note}".rstrip()
         lines += [rf"\caption{{{_latex(caption)}}}", rf"\label{{tab:{self.key}}}"]
         return "\n".join([*lines, r"\end{table}"]) + "\n"
 
@@ -350,10 +344,6 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def not_a_formula(value: object) -> object:
     """A cell of a CSV file that no spreadsheet runs."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def _latex(text: str) -> str:
@@ -460,21 +450,13 @@ class Page:
         write_atomic(path, self.to_html().encode())
         beside = path.with_name(f"{path.stem}-files")
         beside.mkdir(exist_ok=True)
-        written = [path]
+        files: dict[str, bytes] = {}
         for section in self.sections:
-            for table in section.tables:
-                for suffix, text in (
-                    ("tex", table.to_latex()),
-                    ("md", table.to_markdown()),
-                    ("csv", table.to_csv()),
-                ):
-                    written.append(_write(beside / f"{table.key}.{suffix}", text.encode()))
-            for figure in section.figures:
-                for suffix, data in (("svg", figure.svg.encode()), ("pdf", figure.pdf), ("png", figure.png)):
-                    written.append(_write(beside / f"{figure.key}.{suffix}", data))
-        return written
-
-
-def _write(path: Path, data: bytes) -> Path:
-    write_atomic(path, data)
-    return path
+            for t in section.tables:
+                texts = {"tex": t.to_latex(), "md": t.to_markdown(), "csv": t.to_csv()}
+                files |= {f"{t.key}.{suffix}": text.encode() for suffix, text in texts.items()}
+            for f in section.figures:
+                files |= {f"{f.key}.svg": f.svg.encode(), f"{f.key}.pdf": f.pdf, f"{f.key}.png": f.png}
+        for name, data in files.items():
+            write_atomic(beside / name, data)
+        return [path, *(beside / name for name in files)]

@@ -18,15 +18,7 @@ from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.benchmarks.gold import GOLD_IS, GOLD_WORDS
 from whichone.benchmarks.several import BENCHMARK
 from whichone.errors import UsageError
-from whichone.measures.comparison import (
-    LEVEL,
-    RULE,
-    Comparison,
-    check_same_benchmark,
-    compare,
-    names_needed,
-    tied_ranks,
-)
+from whichone.measures.comparison import LEVEL, RULE, check_same_benchmark, compare, names_needed, tied_ranks
 from whichone.measures.intervals import SHALLOW, cluster_note, cluster_rule
 from whichone.measures.measure import Measure, parse_measures
 from whichone.measures.scores import (
@@ -207,10 +199,8 @@ def rank_table(systems: Sequence[Scores]) -> Table:
     ranks = tied_ranks([s.system for s in systems], result)
     rows = {s.system: estimate(s, measure, np.arange(len(s.queries))) for s in systems}
     order = sorted(rows, key=lambda s: (ranks[s], -measure.sign * (rows[s].value or 0.0), s))
-    together = {
-        system: [o for o in order if o != system and _not_distinguished(system, o, result)]
-        for system in order
-    }
+    equal = {pair for c in result if c.p_holm >= LEVEL for pair in ((c.a, c.b), (c.b, c.a))}
+    together = {system: [other for other in order if (system, other) in equal] for system in order}
     note = f"Ranks on {measure}: {RULE}; {cluster_note(systems[0].queries)}."
     if len(set(ranks.values())) == 1:
         note = (
@@ -226,10 +216,6 @@ def rank_table(systems: Sequence[Scores]) -> Table:
     )
 
 
-def _not_distinguished(a: str, b: str, comparisons: Sequence[Comparison]) -> bool:
-    return any({c.a, c.b} == {a, b} and c.p_holm >= LEVEL for c in comparisons)
-
-
 def _sees(systems: Sequence[Scores], measure: Measure) -> str:
     """What difference the benchmark's names would show, in words; nothing where they are too few to say."""
     try:
@@ -240,7 +226,6 @@ def _sees(systems: Sequence[Scores], measure: Measure) -> str:
 
 
 def comparison_table(systems: Sequence[Scores]) -> Table:
-    """Every pair of systems, paired by cluster."""
     comparisons = compare(systems, parse_measures(COMPARED))
     return Table(
         key="comparison",
@@ -291,7 +276,6 @@ def _meta(systems: Sequence[Scores], benchmark: Benchmark) -> dict[str, str]:
 
 
 def settings_table(runs: Sequence[Run], systems: Sequence[Scores]) -> Table:
-    """How each run was made, one setting a row."""
     made = [dict(_flat(dict(run.description))) for run in runs]
     names = list(dict.fromkeys(k for settings in made for k, v in settings.items() if v != "–"))
     return Table(
@@ -312,8 +296,8 @@ def _flat(settings: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, 
             yield from _flat(value, f"{words}: ")
         else:
             listed = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-            text = "" if value is None or _HASH.fullmatch(listed) else listed
-            yield f"{before}{words}", text or "–"
+            known = value is not None and _HASH.fullmatch(listed) is None
+            yield f"{before}{words}", (listed if known else "") or "–"
 
 
 _SETTINGS = {"k": "results for a question (k)", "b": "length normalisation (b)", "k1": "saturation (k1)"}
@@ -381,8 +365,7 @@ def breakdown_table(systems: Sequence[Scores], by: Sequence[str], title: str) ->
                 continue  # queries of another benchmark, which do not say
             place = [": ".join(str(where[k]) for k in of if where[k]) or "all"] if of else []
             figures = [estimates[m] for m in measures]
-            kind = _kind(key, where[key])
-            rows.append([*place, kind, scores.system, *figures, estimates["acc@1"].n])
+            rows.append([*place, _kind(key, where[key]), scores.system, *figures, estimates["acc@1"].n])
     return Table(
         key=f"by-{key}".replace("by-shared_name", "shared-names"),
         title=title,
@@ -400,30 +383,22 @@ def breakdown_table(systems: Sequence[Scores], by: Sequence[str], title: str) ->
 
 def relation_table(systems: Sequence[Scores]) -> Table:
     """Accuracy at 20 for each relation, macro and micro."""
-    cells: dict[str, dict[str, Cell]] = {}
-    macro: dict[str, Cell] = {}
-    micro: dict[str, Cell] = {}
-    for scores in systems:
-        values = []
-        for where, estimates in slice_scores(scores, ["relation"]):
-            cells.setdefault(str(where["relation"]), {})[scores.system] = estimates["acc@20"]
-            values.append(estimates["acc@20"].value or 0.0)
-        macro[scores.system] = f"{100 * sum(values) / len(values):.1f}"
-        micro[scores.system] = slice_scores(scores)[0][1]["acc@20"]
-    names = [s.system for s in systems]
     labels = {
         str(q.relation): str(q.attributes["property_label"])
         for q in systems[0].queries
         if q.attributes.get("property_label")
     }
-    rows: list[Sequence[Cell]] = [
-        (labels.get(r, r), *(cells[r].get(n) for n in names)) for r in sorted(cells)
-    ]
-    rows += [("macro", *(macro[n] for n in names)), ("micro", *(micro[n] for n in names))]
-    return Table(
-        key="relations",
-        title="A gold page among the first 20, by relation",
-        columns=("relation", *names),
-        rows=rows,
+    cells: list[tuple[str, str, Cell]] = []
+    for scores in systems:
+        parts = {str(w["relation"]): e["acc@20"] for w, e in slice_scores(scores, ["relation"])}
+        macro = sum(e.value or 0.0 for e in parts.values()) / len(parts)
+        cells += [(labels.get(r, r), scores.system, e) for r, e in sorted(parts.items())]
+        cells.append(("macro", scores.system, f"{100 * macro:.1f}"))
+        cells.append(("micro", scores.system, slice_scores(scores)[0][1]["acc@20"]))
+    return Table.of(
+        "relations",
+        "A gold page among the first 20, by relation",
+        ["relation"],
+        (([row], column, cell) for row, column, cell in cells),
         note="A gold page among the first 20. Macro is the mean of the relations, micro the mean of the queries.",
     )

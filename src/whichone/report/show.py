@@ -27,7 +27,6 @@ from whichone.runs.run import COUNTS, TRACE, Answers, Run, open_corpus, trace_of
 
 
 def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
-    """As a document and as text."""
     benchmark = answers.benchmark()
     known = {q.id: q for q in benchmark.queries}
     if question not in known:
@@ -92,8 +91,7 @@ def _step_lines(step: dict[str, Any]) -> list[str]:
             for title, passage in zip(step["titles"], step.get("passages", ()), strict=True)
         ]
         return [first, f"    {step['is']} first: {'; '.join(results) or 'nothing'}"]
-    arguments = f" {step['arguments']}" if step.get("arguments") else ""
-    return [first + arguments, f"    {step.get('text', '')}"]
+    return [first + (f" {step['arguments']}" if step.get("arguments") else ""), f"    {step.get('text', '')}"]
 
 
 def _text(document: dict[str, Any]) -> str:
@@ -127,8 +125,11 @@ Shown = tuple[Any, str]
 def show(place: str, name: str | None = None, *, explain: bool = False) -> Shown:
     """The right view of whatever kind of folder this is."""
     kind = folder_kind(place)
-    if kind == "knowledge base":
-        return _knowledge_base(place, name)
+    if kind == "knowledge base" and name:
+        from whichone.knowledge.knowledge_base import describe_name, show_name
+
+        document = show_name(place, name)
+        return document, describe_name(document)
     if kind == "run" and name:
         return _ranking(place, name)
     if kind == "answers" and name:
@@ -166,9 +167,8 @@ def show_benchmark(benchmark: Benchmark) -> Shown:
         "parameters": benchmark.folder.manifest.parameters,
         "counts": benchmark.folder.manifest.counts,
     }
-    lines = [f"{benchmark.id}"]
-    for key in ("queries", "sets", "pages", "passages"):
-        lines.append(f"  {key:<10}{document[key]:>10,}")
+    lines = [benchmark.id]
+    lines += [f"  {key:<10}{document[key]:>10,}" for key in ("queries", "sets", "pages", "passages")]
     for key in ("tasks", "roles", "relations"):
         counts_text = ", ".join(f"{k} {v:,}" for k, v in document[key].items())
         lines.append(f"  {key:<10}{counts_text}")
@@ -205,7 +205,6 @@ def show_manifest(folder: Folder) -> Shown:
 
 
 def command_of(manifest: Manifest, root: Path) -> str | None:
-    """The command line that makes this folder again."""
     command = manifest.made.get("command")
     if command:
         return str(command)
@@ -246,11 +245,8 @@ def _ranking(place: str, question: str) -> Shown:
         {**row, "title": title, "is": kind_of_page(row["page"], gold, others).replace("other", "")}
         for row, title in zip(results, titles, strict=True)
     ]
-    notes = {}
-    if run.folder.has("notes.parquet"):
-        table = run.folder.table("notes").to_pylist()
-        notes = {row["question"]: row["notes"] for row in table}
-    note = msgspec.json.decode(notes[question]) if question in notes else None
+    noted = run.folder.table("notes").to_pylist() if run.folder.has("notes.parquet") else []
+    note = next((msgspec.json.decode(row["notes"]) for row in noted if row["question"] == question), None)
     document = {"question": question, "input": query.input, "ranking": rows, "notes": note}
     lines = [query.input]
     lines += [
@@ -259,15 +255,6 @@ def _ranking(place: str, question: str) -> Shown:
     if note:
         lines += ["", msgspec.json.format(msgspec.json.encode(note), indent=2).decode()]
     return document, "\n".join(lines)
-
-
-def _knowledge_base(place: str, name: str | None) -> Shown:
-    if name is None:
-        return show_manifest(Folder.open(place, "knowledge base"))
-    from whichone.knowledge.knowledge_base import describe_name, show_name
-
-    document = show_name(place, name)
-    return document, describe_name(document)
 
 
 def _short(value: Any, most: int = 300) -> str:

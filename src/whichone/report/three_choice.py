@@ -65,21 +65,25 @@ def score_three(
             f"no question of {benchmark.name} has three bearers' pages ({skipped_text})",
             hint="--fewer pad fills up names with two bearers",
         )
-    places = _places(choices.items, benchmark.queries)
+    query_rows, by_collection = _places(choices.items, benchmark.queries)
     clusters = clusters_of(benchmark.queries).numbers
     rows = []
     for system, pages in ranked.items():
         right, none = _chosen(choices.items, pages)
-        for collection, own in places.by_collection:
-            groups = clusters[places.rows[own]]
+        for collection, own in by_collection:
+            groups = clusters[query_rows[own]]
             estimates = [interval(values[own], groups) for values in (right, none)]
             rows.append(ThreeRow(system, collection, len(own), *estimates))
     for answer in answers:
-        exact = _exact_matches(answer, benchmark)[places.rows]
-        for collection, own in places.by_collection:
+        if answer.benchmark_id != benchmark.id:
+            raise BadInput(
+                f"the answers are over {answer.benchmark_id}, not {benchmark.id}", file=answer.path
+            )
+        exact = score_answers(answer, benchmark, parse_measures(["em"])).values["em"][query_rows]
+        for collection, own in by_collection:
             asked = own[~np.isnan(exact[own])]
             if len(asked):
-                em = interval(exact[asked], clusters[places.rows[asked]])
+                em = interval(exact[asked], clusters[query_rows[asked]])
                 rows.append(ThreeRow(answer.name, collection, len(asked), em=em))
     return sorted(rows, key=lambda row: row.collection)
 
@@ -101,33 +105,21 @@ def _chosen(items: Sequence[ThreeChoice], pages: Mapping[str, Sequence[str]]) ->
     return right, none
 
 
-class _Places(msgspec.Struct):
+def _places(
+    items: Sequence[ThreeChoice], queries: Sequence[Query]
+) -> tuple[npt.NDArray[np.int64], list[tuple[str, npt.NDArray[np.int64]]]]:
     """The row of each item's query, and the items of each collection in the order of their names."""
-
-    rows: npt.NDArray[np.int64]
-    by_collection: list[tuple[str, npt.NDArray[np.int64]]]
-
-
-def _places(items: Sequence[ThreeChoice], queries: Sequence[Query]) -> _Places:
     known = Seen()
     for first, block in enumerate(blocks(items, _BLOCK)):
-        start = first * _BLOCK
-        known.add([item.query for item in block], range(start, start + len(block)))
+        known.add([item.query for item in block], range(first * _BLOCK, first * _BLOCK + len(block)))
     rows, groups, names = numbers(len(items), np.int64), numbers(len(items), np.int32), {"": 0}
     for first, queried in enumerate(blocks(queries, _BLOCK)):
         for n, place in enumerate(known.numbers([query.id for query in queried])):
             if place is not None:
                 rows[place] = first * _BLOCK + n
                 groups[place] = names.setdefault(group_of(queried[n]) or "all", len(names))
-    listed = [(name, np.flatnonzero(groups == group)) for name, group in sorted(names.items())]
-    return _Places(rows, [(name, own) for name, own in listed if len(own)])
-
-
-def _exact_matches(answers: Answers, benchmark: Benchmark) -> npt.NDArray[np.float64]:
-    """The exact match of each query."""
-    if answers.benchmark_id != benchmark.id:
-        raise BadInput(f"the answers are over {answers.benchmark_id}, not {benchmark.id}", file=answers.path)
-    return score_answers(answers, benchmark, parse_measures(["em"])).values["em"]
+    listed = ((name, np.flatnonzero(groups == group)) for name, group in sorted(names.items()))
+    return rows, [(name, own) for name, own in listed if len(own)]
 
 
 def three_document(rows: Sequence[ThreeRow], benchmark: Benchmark, choices: ThreeChoices) -> dict[str, Any]:
@@ -391,19 +383,22 @@ def three_choice_section(
 def three_choice_table(rows: Sequence[ThreeRow], benchmark: Benchmark, choices: ThreeChoices) -> Table:
     left_out = choices.skipped["fewer than three bearers with pages"]
     read = any(row.em is not None for row in rows)
-    columns = ["collection", "system", "right page", "none of the three", "EM", "items"]
     cells: list[list[Cell]] = [
-        [row.collection, row.system, row.accuracy, row.none_found, row.em, row.items] for row in rows
+        [row.collection, row.system, row.accuracy, row.none_found, *([row.em] if read else []), row.items]
+        for row in rows
     ]
-    if not read:
-        del columns[4]
-        for line in cells:
-            del line[4]
     exact = "EM: exact match of a reader that is shown gold, or of people. " if read else ""
     return Table(
         key="three-choice",
         title="Choosing among three bearers' pages (AmbER, Table 8)",
-        columns=columns,
+        columns=[
+            "collection",
+            "system",
+            "right page",
+            "none of the three",
+            *(["EM"] if read else []),
+            "items",
+        ],
         rows=cells,
         note=(
             "Question answering; each question comes with its gold page and the pages of two other bearers "
