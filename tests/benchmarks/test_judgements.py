@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from whichone.benchmarks.gold import read_beir_qrels, read_trec_qrels
+from whichone.benchmarks.gold import Judgements, read_beir_qrels, read_trec_qrels
 from whichone.errors import BadInput
 from whichone.files import tables
 
@@ -16,8 +16,8 @@ def test_by_query_whatever_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(tables, "SORTED_IN_MEMORY", most)
     file = tmp_path / "qrels.txt"
     file.write_text("q2 0 a 1\nq1 0 b 0\nq2 0 c 2\n\nq10 0 a 1\nq1 0 b 3\nq2 0 a 0\n")
-    judged = read_trec_qrels(file)
-    listed = judged.of(["q10", "none", "q1", "q2", "", "z"])
+    judged = Judgements(read_trec_qrels(file))
+    listed = [judged.of(query) for query in ("q10", "none", "q1", "q2", "", "z")]
     assert listed == [{"a": 1}, None, {"b": 3}, {"a": 0, "c": 2}, None, None]
     assert list(listed[3] or ()) == ["a", "c"]
 
@@ -25,7 +25,7 @@ def test_by_query_whatever_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_no_judgements(tmp_path: Path) -> None:
     file = tmp_path / "qrels.txt"
     file.write_text("\n")
-    assert read_trec_qrels(file).of(["q1"]) == [None]
+    assert Judgements(read_trec_qrels(file)).of("q1") is None
 
 
 @pytest.mark.parametrize("most", [1, 500_000])
@@ -34,4 +34,4 @@ def test_beir_names_the_bad_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     file = tmp_path / "test.tsv"
     file.write_text("query-id\tcorpus-id\tscore\nq1\ta\t1\nq1\tb\t2\nq2\ta\tmuch\n")
     with pytest.raises(BadInput, match=r"no whole number: 'much'"):
-        read_beir_qrels(file)
+        Judgements(read_beir_qrels(file))

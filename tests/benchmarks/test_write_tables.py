@@ -33,7 +33,6 @@ def saved(place: Path, count: int) -> dict[str, str]:
         passages=[Passage(id="p:0#0", page="p:0", title="P", text="t")],
     )
     assert [q.id for q in benchmark.queries] == [f"q{n}" for n in range(count)]
-    assert benchmark.query_count == count
     assert benchmark.corpus.language == "de"
     ids = [s.id for s in benchmark.sets]
     assert ids == sorted(ids)

@@ -84,8 +84,7 @@ class BearerLabels:
             known = self._benchmark.set_by_id(name_set)
         if known is None:
             return None
-        bearers = enumerate(known.bearers)
-        return next(((known, n) for n, b in bearers if key in (b.entity, *b.pages)), None)
+        return next(((known, n) for n, b in enumerate(known.bearers) if key in (b.entity, *b.pages)), None)
 
     @cached_property
     def _words(self) -> Mapping[str, str]:
@@ -291,8 +290,7 @@ def _known_pages(
     benchmark: Benchmark, queries: Sequence[Query], others: Sequence[frozenset[str]]
 ) -> frozenset[str]:
     """Of the pages of some questions and their names those that are in the corpus, looked up together."""
-    asked = {page for query in queries for page in query.gold_pages()}.union(*others)
-    pages = sorted(asked)
+    pages = sorted({page for query in queries for page in query.gold_pages()}.union(*others))
     rows = benchmark.corpus.page_rows(pages)
     return frozenset(page for page, row in zip(pages, rows, strict=True) if row is not None)
 

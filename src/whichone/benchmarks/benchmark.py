@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark_tables import (
     BLOCK,
@@ -21,7 +20,6 @@ from whichone.benchmarks.benchmark_tables import (
     PageIds,
     PageTitles,
     QueryChecks,
-    main_language_of,
     queries_of_table,
     stored_queries,
     stored_sets,
@@ -62,8 +60,7 @@ def licence_text(sources: Sequence[Mapping[str, Any]]) -> str:
             cited = f" {source['citation']}" if source.get("citation") else ""
             files.setdefault(f": {source['licence']}.{cited}", []).append(file)
         else:
-            unknown = f"Of {file} no licence is recorded."
-            files.setdefault(BY_KIND.get(str(source.get("kind")), unknown), [])
+            files.setdefault(BY_KIND.get(str(source.get("kind")), f"Of {file} no licence is recorded."), [])
     files.pop("", None)
     lines = [f"{', '.join(named)}{text}" for text, named in files.items()]
     return " ".join(lines) or "No source is recorded, and so no licence."
@@ -150,32 +147,18 @@ class Benchmark:
 
     @functools.cached_property
     def queries(self) -> Sequence[Query]:
-        """All queries, decoded when they are asked for."""
         return stored_queries(self.folder.path(QUERIES.file))
-
-    @property
-    def query_count(self) -> int:
-        rows = self.folder.manifest.files[QUERIES.file].rows
-        return len(self.queries) if rows is None else rows
 
     def queries_of(self, task: str) -> list[Query]:
         """The queries of one task, read anew: a part of all takes that part of the memory."""
-        table = self.query_table
-        tasks = table["task"].to_pylist()
-        queries: list[Query] = []
         with without_collector():
-            for result, places in groupby(range(len(tasks)), key=tasks.__getitem__):
-                if result == task:
-                    run = list(places)
-                    queries += queries_of_table(table.slice(run[0], len(run)))
-        return queries
+            return list(queries_of_table(self.query_table.filter(pc.field("task") == task)))
 
     def questions(self) -> list[Question]:
         return [query.question() for query in self.queries]
 
     @functools.cached_property
     def sets(self) -> Sequence[NameSet]:
-        """All name sets, decoded when they are asked for."""
         return stored_sets(self.folder.path(SETS.file))
 
     @functools.cached_property
@@ -196,12 +179,10 @@ class Benchmark:
 
     @functools.cached_property
     def pages(self) -> PageIds:
-        """The ids of its corpus' pages, looked up there."""
         return PageIds(self.corpus)
 
     @functools.cached_property
     def page_titles(self) -> PageTitles:
-        """The titles of its corpus' pages, looked up there."""
         return PageTitles(self.corpus)
 
     def other_pages(self, query: Query) -> frozenset[str]:
@@ -209,11 +190,9 @@ class Benchmark:
         return self.others_of([query])[0]
 
     def others_of(self, queries: Sequence[Query]) -> list[frozenset[str]]:
-        """The same of many queries at once."""
         return [other_pages(q, s) for q, s in zip(queries, self.sets_of(queries), strict=True)]
 
     def sets_of(self, queries: Sequence[Query]) -> list[NameSet | None]:
-        """The name set of each query, None where it has none."""
         return self._sets_called([query.name_set or "" for query in queries])
 
     def popularity_of(self, query: Query) -> float | None:
@@ -242,7 +221,6 @@ class Benchmark:
 
 
 def other_pages(query: Query, name_set: NameSet | None) -> frozenset[str]:
-    """Pages of the other bearers in a query's name set."""
     if name_set is None:
         return frozenset()
     bearers = ((bearer.entity, bearer.pages) for bearer in name_set.bearers)
@@ -307,17 +285,11 @@ def save_benchmark(
     corpus = corpus or given
     with Folder.create(path, KIND) as folder:
         checks = QueryChecks(folder.partial)
-        pages = _GoldPages(given) if given is not None else None
-
-        def watch(block: Sequence[Query]) -> None:
-            checks.add(block)
-            if pages is not None:
-                pages.add(block)
-
-        write_queries(folder, queries, watch)
+        write_queries(folder, queries, checks.add)
         checks.end(allow_no_gold=allow_no_gold)
-        if pages is not None:
-            pages.end()
+        written = stored_queries(folder.partial / QUERIES.file)
+        if given is not None:
+            _check_gold_pages(written, given)
         write_sets(folder, sets)
         own = corpus is None or not _can_be_named(corpus, by_hash)
         if own:
@@ -327,7 +299,6 @@ def save_benchmark(
             inside = corpus.hash
         if gold_file is not None:
             asked = corpus if corpus is not None and not own else Corpus.open(folder.partial / CORPUS)
-            written = stored_queries(folder.partial / QUERIES.file)
             counts = {**(counts or {}), **check_gold_pages(written, asked, gold_file)}
         folder.write_bytes("card.md", with_licence(card, sources).encode())
         for file, content in (files or {}).items():
@@ -345,9 +316,8 @@ def save_benchmark(
 
 def _can_be_named(corpus: Corpus, inside: bool) -> bool:
     """Whether a corpus is a folder, and not one inside a benchmark's unless that is allowed."""
-    if corpus.folder is None:
-        return False
-    return inside or not (corpus.folder.root.parent / MANIFEST).exists()
+    folder = corpus.folder
+    return folder is not None and (inside or not (folder.root.parent / MANIFEST).exists())
 
 
 def _put_inside(
@@ -358,7 +328,6 @@ def _put_inside(
     names: PageNames,
     language: str,
 ) -> str:
-    """Put a corpus into the benchmark's folder; its hash."""
     place = folder.partial / CORPUS
     if isinstance(passages, Corpus):
         put_corpus(passages, place)
@@ -373,43 +342,26 @@ def _put_inside(
     return opened.content_hash
 
 
-def main_language(queries: Iterable[Query]) -> str:
-    """What most questions are asked in, which their passages are taken to be in; empty for English."""
-    return main_language_of(Counter(query.language for query in queries))
-
-
 def check_queries(queries: Sequence[Query], *, allow_no_gold: bool = False) -> None:
     checks = QueryChecks()
     checks.add(queries)
     checks.end(allow_no_gold=allow_no_gold)
 
 
-class _GoldPages:
+def _check_gold_pages(queries: Sequence[Query], corpus: Corpus) -> None:
     """Gold that is mostly outside the corpus means that it is another corpus."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-        self._seen = Seen()
-        self._absent: list[str] = []
-        self._absent_count = 0
-
-    def add(self, queries: Sequence[Query]) -> None:
-        gold = sorted({page for query in queries for page in query.gold_pages()})
-        before = self._seen.add(gold, [0] * len(gold))
+    seen, absent, count = Seen(), list[str](), 0
+    for block in blocks(queries, BLOCK):
+        gold = sorted({page for query in block for page in query.gold_pages()})
+        before = seen.add(gold, [0] * len(gold))
         new = [page for page, known in zip(gold, before, strict=True) if known is None]
-        rows = self._corpus.page_rows(new)
-        absent = [page for page, row in zip(new, rows, strict=True) if row is None]
-        self._absent_count += len(absent)
-        self._absent += absent[: NAMED - len(self._absent)]
-
-    def end(self) -> None:
-        corpus, gold = self._corpus, len(self._seen)
-        if 2 * self._absent_count <= gold or outside_is_accepted():
-            return
+        lost = [page for page, row in zip(new, corpus.page_rows(new), strict=True) if row is None]
+        count += len(lost)
+        absent += lost[: NAMED - len(absent)]
+    if 2 * count > len(seen) and not outside_is_accepted():
         known = corpus.page_ids(range(min(3, corpus.page_count)))
         raise BadInput(
-            f"{self._absent_count:,} of {gold:,} gold pages are not in the corpus {corpus.id}:"
-            f" {sample(self._absent, count=self._absent_count)}",
+            f"{count:,} of {len(seen):,} gold pages are not in the corpus {corpus.id}: {sample(absent, count=count)}",
             hint=f"its pages are called {sample(known)}; was it made from the same source? Where it is meant:"
             " --gold-outside",
         )

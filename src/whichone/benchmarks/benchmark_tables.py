@@ -2,7 +2,7 @@
 
 import operator
 from collections import Counter
-from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, Set, ValuesView
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -15,25 +15,13 @@ import pyarrow.parquet as pq
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import NAMED, BadInput, sample
-from whichone.files.arrow_records import (
-    IN_MEMORY,
-    Seen,
-    Selection,
-    Spool,
-    Stored,
-    blocks,
-    mapped_index,
-    numbers,
-)
+from whichone.files.arrow_records import Seen, Selection, Spool, Stored, blocks, mapped_index, numbers
 from whichone.files.folder import Folder
 from whichone.files.lines import encode_text
 from whichone.files.mapped import run_starts
 from whichone.files.tables import TableSchema, in_key_order, unreadable, write_batches
 from whichone.records import Bearer, NameSet, Output, Query
 from whichone.text.language import base_code
-
-# The tables of a benchmark.
-
 
 KIND = "benchmark"
 
@@ -81,9 +69,6 @@ SETS = TableSchema(
 )
 
 
-# Queries and name sets as the tables of a benchmark, written as they come: none is kept in memory.
-
-
 BLOCK = 4_096
 # Fields of a query that its table keeps as JSON.
 _DECODED = {
@@ -115,7 +100,6 @@ class QueryChecks:
         self.count += len(ids)
 
     def end(self, *, allow_no_gold: bool = False) -> None:
-        """Raise what is wrong with them."""
         if self.twice:
             raise BadInput(f"{self.twice} query ids occur twice: {sample(self._twice, count=self.twice)}")
         if not self.count:
@@ -147,8 +131,7 @@ def write_queries(folder: Folder, queries: Iterable[Query], watch: Callable[[Seq
             yield from query_rows(block, place).combine_chunks().to_batches()
             place += len(block)
 
-    rows = write_batches(folder.partial / QUERIES.file, batches(), QUERIES)
-    folder.adopt(QUERIES.file, rows=rows)
+    folder.adopt(QUERIES.file, rows=write_batches(folder.partial / QUERIES.file, batches(), QUERIES))
 
 
 def query_rows(queries: Sequence[Query], first: int = 0) -> pa.Table:
@@ -172,8 +155,7 @@ def write_sets(folder: Folder, sets: Iterable[NameSet]) -> None:
     """Write the table of name sets, which may come in any order."""
     given = (batch for block in blocks(sets, BLOCK) for batch in set_rows(block).to_batches())
     path = folder.partial / SETS.file
-    rows = write_batches(path, in_key_order(given, SETS, folder.partial), SETS)
-    folder.adopt(SETS.file, rows=rows)
+    folder.adopt(SETS.file, rows=write_batches(path, in_key_order(given, SETS, folder.partial), SETS))
 
 
 def set_rows(sets: Iterable[NameSet]) -> pa.Table:
@@ -299,8 +281,7 @@ def stored_sets(path: Path) -> Stored[NameSet]:
                 for batch in file.iter_batches(BLOCK, row_groups=[later])
                 for row in batch.to_pylist()
             )
-            own = sets_of_rows(islice(rows, firsts[group], None))
-            yield from islice(own, counts[group])
+            yield from islice(sets_of_rows(islice(rows, firsts[group], None)), counts[group])
 
     return Stored(NameSet, counts, decode)
 
@@ -365,9 +346,7 @@ def set_numbers(queries: Sequence[Query]) -> Numbers:
 def asked_together(queries: Sequence[Query]) -> Iterator[list[Query]]:
     """The queries of each name set, in their order; those without one are left out."""
     asked = set_numbers(queries)
-    order = numbers(len(queries), np.int64)
-    order[:] = np.argsort(asked, kind="stable")
-    with_set = order[int((asked < 0).sum()) :]
+    with_set = np.argsort(asked, kind="stable")[int((asked < 0).sum()) :]
     chosen = zip(map(int, asked[with_set]), Selection(queries, with_set), strict=True)
     for _, group in groupby(chosen, key=operator.itemgetter(0)):
         yield [query for _, query in group]
@@ -375,12 +354,7 @@ def asked_together(queries: Sequence[Query]) -> Iterator[list[Query]]:
 
 def rows_of_sets(asked: Numbers, wanted: Iterable[int]) -> npt.NDArray[np.int64]:
     """The places of the queries of some sets, by the sets' numbers."""
-    chosen = np.array(sorted(wanted), np.int64)
-    parts = [
-        start + np.flatnonzero(np.isin(asked[start : start + IN_MEMORY], chosen))
-        for start in range(0, len(asked), IN_MEMORY)
-    ]
-    return np.concatenate([np.empty(0, np.int64), *parts])
+    return np.flatnonzero(np.isin(asked, np.array(sorted(wanted), np.int64)))
 
 
 def members(benchmark: WithSets) -> Iterator[list[tuple[NameSet, list[Query]]]]:
@@ -394,10 +368,8 @@ def members_with_rows(
     """The same with the places of the queries among all."""
     queries = benchmark.queries
     asked = asked_sets(queries)
-    order = numbers(len(queries), np.int64)
-    order[:] = np.argsort(asked.numbers, kind="stable")
-    in_order = numbers(len(queries), np.int64)
-    in_order[:] = asked.numbers[order]
+    order = np.argsort(asked.numbers, kind="stable")
+    in_order = asked.numbers[order]
     for block in blocks(benchmark.sets, _BLOCK):
         known = [(s, n) for s, n in zip(block, asked.of([s.id for s in block]), strict=True)]
         sets = [(s, n) for s, n in known if n is not None]
@@ -431,7 +403,6 @@ class UsedSets:
         self._sets.extend(new)
 
     def get(self, ids: Iterable[str]) -> dict[str, NameSet]:
-        """Those of these ids that there are."""
         wanted = list(dict.fromkeys(ids))
         numbers = zip(wanted, self._seen.numbers(wanted), strict=True)
         return {identity: self._sets[n] for identity, n in numbers if n is not None}
@@ -488,28 +459,8 @@ class PageTitles(Mapping[str, str]):
     def __len__(self) -> int:
         return self._corpus.page_count
 
-    def items(self) -> ItemsView[str, str]:
-        return _Items(self)
-
-    def values(self) -> ValuesView[str]:
-        return _Values(self)
-
     def pairs(self) -> Iterator[tuple[str, str]]:
         """Pages and titles in the order of the corpus, read in batches."""
         for batch in self._corpus.page_table.batches(["page", "title"]):
             titles = (title or "" for title in batch["title"].to_pylist())
             yield from zip(batch["page"].to_pylist(), titles, strict=True)
-
-
-class _Items(ItemsView[str, str]):
-    _mapping: PageTitles
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        return self._mapping.pairs()
-
-
-class _Values(ValuesView[str]):
-    _mapping: PageTitles
-
-    def __iter__(self) -> Iterator[str]:
-        return (title for _, title in self._mapping.pairs())

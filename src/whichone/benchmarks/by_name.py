@@ -271,8 +271,7 @@ def _place(response: Any) -> tuple[int, int | None]:
 
 
 def _is_page(response: Any, path: Path) -> bool:
-    kind = response.headers.get_content_type()
-    return kind == "text/html" and ".html" not in path.suffixes
+    return response.headers.get_content_type() == "text/html" and ".html" not in path.suffixes
 
 
 def _copy(response: Any, part: _Part, total: int | None) -> None:
@@ -348,8 +347,7 @@ def ingest_dumps(dumps: dict[str, Path], kb: Path) -> None:
 
 def build_builtin(name: str, kb: Path, out: Path) -> Benchmark:
     """A built-in benchmark, by the paper that offers it, of a knowledge base of the built-in world."""
-    build: Callable[[Path, Path], Benchmark] = registry.find("builtins", name)
-    return build(kb, out)
+    return registry.find("builtins", name)(kb, out)
 
 
 @functools.cache

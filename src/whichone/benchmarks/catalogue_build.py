@@ -341,8 +341,7 @@ def _drawn(queries: list[Query], options: CatalogueOptions) -> list[Query]:
     drawn = random.Random(options.seed)
     groups = [drawn.sample(by_set[key], len(by_set[key])) for key in sorted(by_set)]
     drawn.shuffle(groups)
-    rounds = itertools.zip_longest(*groups)
-    spread = (query for turn in rounds for query in turn if query is not None)
+    spread = (query for turn in itertools.zip_longest(*groups) for query in turn if query is not None)
     wanted = {query.id for query in itertools.islice(spread, options.limit)}
     return [query for query in queries if query.id in wanted]
 
@@ -361,8 +360,7 @@ def _bm25_by_wording(queries: Sequence[Query], corpus: Corpus, seed: int) -> dic
         ranked = list(index.search([query.question() for query in tried], 1))
     right: dict[str, list[bool]] = {}
     for query, ranking in zip(tried, ranked, strict=True):
-        first = {page_of(passage) for passage in ranking.passages[:1]}
-        hit = not first.isdisjoint(query.gold_pages())
+        hit = not {page_of(passage) for passage in ranking.passages[:1]}.isdisjoint(query.gold_pages())
         right.setdefault(str(query.attributes["wording"]), []).append(hit)
     return {wording: sum(hits) / len(hits) for wording, hits in sorted(right.items())}
 

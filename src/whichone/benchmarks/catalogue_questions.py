@@ -350,8 +350,7 @@ def qualify(
         ways = [way for way in ways if way.wording != "said"] or ways
     if not ways:
         return None
-    kinds = sorted({way.wording for way in ways})
-    kind = drawn.choice(kinds)
+    kind = drawn.choice(sorted({way.wording for way in ways}))
     return drawn.choice([way for way in ways if way.wording == kind])
 
 
@@ -378,8 +377,7 @@ def _other_words(
     """Templates and values that say the same without the words of the page."""
     words: list[tuple[Sequence[str], str]] = []
     for phrase in wordings.words.get(label, {}).get(value.text, ()):
-        ways = ("$name, $value", "the $name $value") if wordings.language == "en" else _PLAIN
-        words.append((ways, phrase))
+        words.append((("$name, $value", "the $name $value") if wordings.language == "en" else _PLAIN, phrase))
     numbers = [b.values[attribute][0].number for b in names.bearers]
     known = [n for n in numbers if n is not None]
     if value.number is None or len(known) < len(numbers) or min(known) <= 0:
@@ -400,8 +398,7 @@ def _other_words(
     elif value.kind == "time":
         decade = int(value.number) // 10 * 10
         if all(int(o) // 10 * 10 != decade for o in others):
-            otherwise = names.reads_otherwise(bearer, "", decade)
-            texts = _plain(templates.get("decade", ()), otherwise)
+            texts = _plain(templates.get("decade", ()), names.reads_otherwise(bearer, "", decade))
             words.append((texts, f"{decade}s" if english else str(decade)))
     return [(texts, shown) for texts, shown in words if texts]
 

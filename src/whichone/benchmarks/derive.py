@@ -146,8 +146,7 @@ def _noisy(benchmark: Benchmark, kinds: Sequence[str], strongest: int, seed: int
     for query in benchmark.queries:
         name = without_parentheses(query.name or query.mention or "")
         place = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", query.input) if name else None
-        clear = {**query.attributes, "noise": "none", "strength": 0}
-        yield msgspec.structs.replace(query, attributes=clear)
+        yield msgspec.structs.replace(query, attributes={**query.attributes, "noise": "none", "strength": 0})
         if place is None:
             continue
         for kind in kinds:

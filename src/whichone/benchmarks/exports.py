@@ -71,8 +71,7 @@ def export_beir(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     write_atomic(out / OURS, how_it_was_made(benchmark).encode())
     splits: dict[str, list[bytes]] = {split_of(query): [] for query in benchmark.queries}
     for query, passage, relevance in judgements(benchmark, outside=True):
-        line = f"{to_trec(query.id)}\t{placed.key(passage)}\t{relevance}"
-        splits[split_of(query)].append(line.encode())
+        splits[split_of(query)].append(f"{to_trec(query.id)}\t{placed.key(passage)}\t{relevance}".encode())
     for split, lines in splits.items():
         file = Path("qrels") / f"{split}.tsv"
         written[str(file)] = write_lines(out / file, [HEADER, *lines]) - 1
@@ -90,8 +89,7 @@ def how_it_was_made(benchmark: Benchmark) -> str:
         "counts": manifest.counts,
         "request": manifest.made.get("request", {}),
     }
-    encoded = msgspec.json.encode(document, order="sorted")
-    return msgspec.json.format(encoded, indent=1).decode() + "\n"
+    return msgspec.json.format(msgspec.json.encode(document, order="sorted"), indent=1).decode() + "\n"
 
 
 class _Exported:
@@ -175,8 +173,7 @@ def page_grades(query: Query) -> dict[str, int]:
     for output in query.outputs:
         for group in output.provenance:
             for entry in group:
-                grade = int(entry.attributes.get(RELEVANCE, 1))
-                judged[entry.page] = max(grade, judged.get(entry.page, 0))
+                judged[entry.page] = max(int(entry.attributes.get(RELEVANCE, 1)), judged.get(entry.page, 0))
     return judged
 
 

@@ -219,10 +219,8 @@ def titles_asked(corpus: Corpus, pages: Iterable[str], names: Iterable[str]) -> 
     known = [row for row in corpus.page_rows(sorted(set(pages))) if row is not None]
     wanted |= {title_key(title) for title in corpus.page_table.strings(known, "title") if title}
     bearers = corpus.names.look_up([token_key(name) for name in sorted(wanted)])
-    rows = {*known, *(b.page for listed in bearers.values() for b in listed if b.kind == "title")}
-    ordered = sorted(rows)
-    titles = corpus.page_table.strings(ordered, "title")
-    asked = zip(corpus.page_ids(ordered), titles, strict=True)
+    ordered = sorted({*known, *(b.page for listed in bearers.values() for b in listed if b.kind == "title")})
+    asked = zip(corpus.page_ids(ordered), corpus.page_table.strings(ordered, "title"), strict=True)
     return {page: title for page, title in asked if title_key(title) in wanted}
 
 
@@ -254,7 +252,7 @@ def in_corpus(
 
 
 def check_gold_pages(queries: Iterable[Query], corpus: Corpus, file: str | Path) -> dict[str, int]:
-    """The same for a corpus on disk; one without passages, which can be scored alone, is not asked."""
+    """`check_gold` for a corpus on disk; one without passages, which can be scored alone, is not asked."""
     if not len(corpus):
         return {}
     check = GoldCheck()
@@ -331,17 +329,13 @@ class Judgements:
     def __init__(self, judgements: Iterable[Judgement]) -> None:
         with tempfile.TemporaryDirectory(prefix="judgements-") as folder:
             file = Path(folder) / "judgements.arrow"
-            rows = in_key_order(_rows(judgements), _ROWS, Path(folder))
-            write_mapped(file, rows, _ROWS.schema)
+            write_mapped(file, in_key_order(_rows(judgements), _ROWS, Path(folder)), _ROWS.schema)
             self._table = MappedTable.open(file)  # mapped: the file may go
         queries = pa.chunked_array([b["query"] for b in self._table.batches()], pa.string())
         self._starts = [*run_starts(queries.combine_chunks()).tolist(), len(self._table)]
 
-    def of(self, queries: Sequence[str]) -> list[Mapping[str, int] | None]:
-        """The documents judged for each query with their relevance; None where it was not judged."""
-        return list(map(self._of, queries))
-
-    def _of(self, query: str) -> dict[str, int] | None:
+    def of(self, query: str) -> dict[str, int] | None:
+        """The documents judged for a query with their relevance; None where it was not judged."""
         table, starts = self._table, self._starts
         place = bisect.bisect_left(
             range(len(starts) - 1), query, key=lambda n: table.string(starts[n], "query")
@@ -357,17 +351,12 @@ def _rows(judgements: Iterable[Judgement]) -> Iterator[pa.RecordBatch]:
     for block in blocks(judgements, _BLOCK):
         queries, documents, grades = zip(*block, strict=True)
         columns = {"query": queries, "document": documents, "relevance": grades}
-        places = range(first, first + len(block))
-        yield from _ROWS.from_columns({**columns, "place": places}).to_batches()
+        yield from _ROWS.from_columns({**columns, "place": range(first, first + len(block))}).to_batches()
         first += len(block)
 
 
-def read_beir_qrels(file: Path) -> Judgements:
+def read_beir_qrels(file: Path) -> Iterator[Judgement]:
     """Query, passage and relevance between tabs, with or without a header."""
-    return Judgements(_beir(file))
-
-
-def _beir(file: Path) -> Iterator[Judgement]:
     for line, text in read_lines(file):
         parts = text.decode("utf-8", "replace").split("\t")
         if len(parts) != 3:
@@ -377,12 +366,8 @@ def _beir(file: Path) -> Iterator[Judgement]:
         yield _judgement(parts[0], parts[1], parts[2], file, line)
 
 
-def read_trec_qrels(file: Path) -> Judgements:
+def read_trec_qrels(file: Path) -> Iterator[Judgement]:
     """`query 0 document relevance` a line, between blanks."""
-    return Judgements(_trec(file))
-
-
-def _trec(file: Path) -> Iterator[Judgement]:
     for line, text in read_lines(file):
         parts = text.decode("utf-8", "replace").split()
         if parts and len(parts) != 4:

@@ -317,8 +317,7 @@ def _choose(metadata: Path, sample: int, least: int, seed: int, memory: str) -> 
 def _answers(value: str | None) -> tuple[str, ...]:
     """PAQ writes one answer; files in the layout of NQ-open a list of them."""
     said = msgspec.json.decode(value) if value else None
-    listed = said if isinstance(said, list) else [said]
-    return tuple(str(answer) for answer in listed if answer is not None)
+    return tuple(str(answer) for answer in (said if isinstance(said, list) else [said]) if answer is not None)
 
 
 def _corpus(path: Path, chosen: Mapping[str, Asked], distractors: int, seed: int) -> Iterator[Passage]:

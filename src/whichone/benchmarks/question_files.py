@@ -15,6 +15,7 @@ from whichone.benchmarks.benchmark_tables import UsedSets, main_language_of
 from whichone.benchmarks.exports import NAME_SETS, OWN_QUERY, split_of
 from whichone.benchmarks.gold import (
     GoldCheck,
+    Judgements,
     check_gold_pages,
     gold_outside_accepted,
     gold_titles,
@@ -43,7 +44,6 @@ from whichone.names import title_key
 from whichone.records import NameSet, Provenance, Query
 
 SPLITS = ("test", "dev", "validation", "train")
-_BLOCK = 4_096
 
 
 class SourceRecord(msgspec.Struct, frozen=True):
@@ -87,7 +87,7 @@ def read_questions(
         name = "queries.jsonl" if (path / "queries.jsonl").exists() else "queries.jsonl.gz"
         records = (SourceRecord(n, r, path / name) for n, r in read_records(path / name, bad))
         files = {f.stem: f for f in sorted((path / "qrels").glob("*.tsv"))}
-        yield from _judged(records, _splits(files, split, path), "_id", read_beir_qrels)
+        yield from _judged(records, _splits(files, split, path))
     elif kind == "trec":
         judged = [path / name for name in ("qrels.passages.txt", "qrels.txt", "qrels.pages.txt")]
         file = qrels or next((f for f in judged if f.exists()), None)
@@ -103,17 +103,11 @@ def _of_file(
     if qrels is None:
         yield from (SourceRecord(line, record, path) for line, record in records)
         return
-    judged = read_trec_qrels(qrels)
-    for block in blocks(records, _BLOCK):
-        keys = [_key(record, id_field, path, line) for line, record in block]
-        for (line, record), own in zip(block, judged.of(keys), strict=True):
-            if own is not None:
-                yield SourceRecord(line, record, path, own)
-
-
-def _key(record: dict[str, Any], id_field: str | None, path: Path, line: int) -> str:
-    name = id_field or ("_id" if "_id" in record else "id")
-    return str(field(record, name, path, line))
+    judged = Judgements(read_trec_qrels(qrels))
+    for line, record in records:
+        key = field(record, id_field or ("_id" if "_id" in record else "id"), path, line)
+        if (own := judged.of(str(key))) is not None:
+            yield SourceRecord(line, record, path, own)
 
 
 def _topics(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -136,20 +130,17 @@ def _splits(files: dict[str, Path], split: str | None, folder: Path) -> dict[str
     return {wanted: files[wanted]}
 
 
-def _judged(
-    records: Iterator[SourceRecord], files: dict[str, Path], key: str, read: Any
-) -> Iterator[SourceRecord]:
-    judged = {name: read(file) for name, file in files.items()}
-    for block in blocks(records, _BLOCK):
-        keys = [from_trec(str(field(r.fields, key, r.file, r.line))) for r in block]
-        lists = {name: own.of(keys) for name, own in judged.items()}
-        for n, record in enumerate(block):
-            split, gold = next(((s, own[n]) for s, own in lists.items() if own[n] is not None), ("", None))
-            if gold is not None:
-                fields = {**record.fields, "_id": keys[n], "split": split}
-                fields.setdefault("question", record.fields.get("text"))
-                fields.pop("text", None)
-                yield SourceRecord(record.line, fields, record.file, gold)
+def _judged(records: Iterator[SourceRecord], files: dict[str, Path]) -> Iterator[SourceRecord]:
+    judged = {name: Judgements(read_beir_qrels(file)) for name, file in files.items()}
+    for record in records:
+        key = from_trec(str(field(record.fields, "_id", record.file, record.line)))
+        golds = ((split, own.of(key)) for split, own in judged.items())
+        split, gold = next((known for known in golds if known[1] is not None), ("", None))
+        if gold is not None:
+            fields = {**record.fields, "_id": key, "split": split}
+            fields.setdefault("question", record.fields.get("text"))
+            fields.pop("text", None)
+            yield SourceRecord(record.line, fields, record.file, gold)
 
 
 def import_beir(
@@ -217,7 +208,6 @@ class _Titles:
     def of_corpus(cls, corpus: Corpus, queries: Sequence[Query]) -> _Titles:
         gold = {page for query in queries for page in query.gold_pages()}
         names = (*gold_titles(queries), *(query.name or "" for query in queries))
-
         return cls(titles_asked(corpus, gold, names), corpus.texts_on)
 
     def moved(self, entry: Provenance) -> Provenance:
@@ -229,8 +219,7 @@ class _Titles:
     def holding(self, name: str, answers: Iterable[str]) -> list[str]:
         """Pages of that name with a passage that holds an answer (DPR's tokens)."""
         listed = list(answers)
-        pages = self.pages.get(title_key(name), ())
-        return [page for page in pages if states_any(self.texts(page), listed)]
+        return [page for page in self.pages.get(title_key(name), ()) if states_any(self.texts(page), listed)]
 
 
 def import_published(
@@ -302,8 +291,7 @@ def _placed(query: Query, corpus: _Titles) -> Query:
     if gold:
         outputs = query.outputs
     else:
-        pages = corpus.holding(query.name, query.answers()) if query.name else []
-        gold = sorted(pages)
+        gold = sorted(corpus.holding(query.name, query.answers()) if query.name else [])
         evidence = tuple((Provenance(page=p, title=corpus.titles[p]),) for p in gold)
         outputs = tuple(msgspec.structs.replace(output, provenance=evidence) for output in query.outputs)
         attributes["gold_rule"] = "a page of the name that holds an answer"

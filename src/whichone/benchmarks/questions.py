@@ -100,7 +100,7 @@ def by_entity(
     placed, sets = Spool(Query, near), UsedSets(near)
     with connect(spill=existing(near)) as connection:
         connection.execute(_TABLES)
-        _insert(connection, "pages", corpus.titles.items())
+        _insert(connection, "pages", corpus.titles.pairs())
         _insert(connection, "named", corpus.names_of_pages())
         _insert(connection, "about", _numbered(_about(queries, corpus)))
         _insert(connection, "called", _numbered(_called(queries)))
@@ -272,8 +272,7 @@ def import_questions(
     )
     if asked_for == _NOTHING and passages == str(questions) and is_own_beir(Path(questions)):
         return import_beir(Path(questions), out, name=name, split=split)
-    judged = qrels is not None or kind_of(Path(questions)) != "file"
-    rule = gold_rule or ("all" if judged else "any")
+    rule = gold_rule or ("all" if qrels is not None or kind_of(Path(questions)) != "file" else "any")
     fields = fields or QuestionFields()
     passage_fields = passage_fields or PassageFields()
     own = None if isinstance(passages, Corpus) else Path(passages)

@@ -36,8 +36,7 @@ class Relation(msgspec.Struct, frozen=True):
     """Of what types its answers are; none: of any."""
 
     def ask(self, name: str, *, reworded: bool = False) -> str:
-        template = self.reworded if reworded and self.reworded else self.question
-        return template.replace(SLOT, name)
+        return (self.reworded if reworded and self.reworded else self.question).replace(SLOT, name)
 
     def name_in(self, question: str) -> str | None:
         """The name a question was asked with, in either wording; None when it fits neither."""
@@ -68,8 +67,7 @@ def read_relations(path: str | Path) -> dict[str, Relation]:
 @cache
 def published_relations() -> dict[str, Relation]:
     """The 24 of the paper."""
-    folder = files("whichone.benchmarks")
-    return _decode(folder.joinpath("relations.toml").read_bytes(), "relations.toml")
+    return _decode(files("whichone.benchmarks").joinpath("relations.toml").read_bytes(), "relations.toml")
 
 
 @cache
@@ -118,8 +116,7 @@ def frequent_values(facts: Table, most: int = 200) -> Table:
 
     counted = facts.group_by(["property", "kind", "value"]).agg(times=facts.count())
     order = [ibis.desc(counted.times), counted.value]
-    rank = ibis.row_number().over(group_by="property", order_by=order)
-    ranked = counted.mutate(frequency_rank=rank)
+    ranked = counted.mutate(frequency_rank=ibis.row_number().over(group_by="property", order_by=order))
     return ranked.filter(ranked.frequency_rank < most)
 
 
@@ -184,8 +181,7 @@ def template_questions(query: Query) -> tuple[str, ...]:
     record = query.attributes.get("kilt")
     meta: Any = record.get("meta") if isinstance(record, Mapping) else None
     held = meta.get(TEMPLATES) if isinstance(meta, Mapping) else None
-    result = held or query.attributes.get(TEMPLATES) or ()
-    return tuple(str(text) for text in result if str(text).strip())
+    return tuple(str(text) for text in (held or query.attributes.get(TEMPLATES) or ()) if str(text).strip())
 
 
 def question_in_words(query: Query) -> str:

@@ -66,8 +66,7 @@ def write_release(benchmark: Benchmark, out: Path, tables: Tables) -> dict[str, 
     }
     for name, text in files.items():
         write_atomic(out / name, text.encode())
-    described = croissant(benchmark, out, tables)
-    encoded = msgspec.json.format(msgspec.json.encode(described), indent=2)
+    encoded = msgspec.json.format(msgspec.json.encode(croissant(benchmark, out, tables)), indent=2)
     write_atomic(out / "croissant.json", encoded + b"\n")
     listed = [f"{name}/{split}.parquet" for name, split in tables] + [*files, "croissant.json"]
     lines = [f"{file_hash(out / name)}  {name}\n" for name in sorted(listed)]
@@ -240,8 +239,7 @@ def croissant(benchmark: Benchmark, out: Path, tables: Tables) -> dict[str, Any]
 
 def _plain(kind: pa.DataType) -> bool:
     """Whether Croissant has a word for a column: lists of lists are left to the files themselves."""
-    inner = kind.value_type if pa.types.is_list(kind) else kind
-    return not pa.types.is_nested(inner)
+    return not pa.types.is_nested(kind.value_type if pa.types.is_list(kind) else kind)
 
 
 def _field(record_set: str, file: str, column: pa.Field) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from whichone.files.output import cache_folder, one_at_a_time
 
 if TYPE_CHECKING:
     from whichone.benchmarks.benchmark import Benchmark, Where
-    from whichone.records import NameSet, Query
+    from whichone.records import Query
 
 BENCHMARK = "benchmark"  # The attribute of a query that names its benchmark among several
 # Among the parameters of several opened as one: the id of each by its name.
@@ -121,25 +121,29 @@ def _save(place: Path, named: dict[str, Benchmark]) -> None:
     parts = list(named.values())
     bases = {part.folder.manifest.parents.get(_KNOWLEDGE_BASE) for part in parts}
     (base,) = bases if len(bases) == 1 else (None,)
+    joined = "+".join(named)
     save_benchmark(
         place,
-        name=_joined(list(named)),
+        name=joined if len(joined) <= _LONGEST else f"{next(iter(named))}+{len(named) - 1}-more",
         queries=[query for name, part in named.items() for query in _queries(name, part.queries)],
-        sets=[name_set for name, part in named.items() for name_set in _sets(name, part.sets)],
+        sets=[
+            msgspec.structs.replace(s, id=f"{name}/{s.id}") for name, part in named.items() for s in part.sets
+        ],
         corpus=parts[0].corpus,
         by_hash=True,
         card=_card(named),
         parameters={PARTS: {name: part.id for name, part in named.items()}},
-        sources=_distinct(s for part in parts for s in part.folder.manifest.sources),
+        sources=list(
+            {
+                msgspec.json.encode(s, order="deterministic"): s
+                for part in parts
+                for s in part.folder.manifest.sources
+            }.values()
+        ),
         parents={_KNOWLEDGE_BASE: base} if base else {},
         counts={"sets": sum(len(part.sets) for part in parts), "benchmarks": len(parts)},
         allow_no_gold=True,
     )
-
-
-def _joined(names: Sequence[str]) -> str:
-    name = "+".join(names)
-    return name if len(name) <= _LONGEST else f"{names[0]}+{len(names) - 1}-more"
 
 
 def _queries(name: str, queries: Iterable[Query]) -> Iterator[Query]:
@@ -152,15 +156,7 @@ def _queries(name: str, queries: Iterable[Query]) -> Iterator[Query]:
         )
 
 
-def _sets(name: str, sets: Iterable[NameSet]) -> Iterator[NameSet]:
-    return (msgspec.structs.replace(s, id=f"{name}/{s.id}") for s in sets)
-
-
 def _card(named: dict[str, Benchmark]) -> str:
     listed = "\n".join(f"- {name}: {part.id}, {len(part.queries):,} queries" for name, part in named.items())
     cards = "\n\n".join(part.card for part in named.values())
     return f"# {len(named)} benchmarks over one corpus\n\n{listed}\n\n{cards}"
-
-
-def _distinct(sources: Iterable[dict[str, object]]) -> list[dict[str, object]]:
-    return list({msgspec.json.encode(s, order="deterministic"): s for s in sources}.values())

@@ -60,8 +60,7 @@ class Estimator:
         left = self._left(cell, benchmark)
         measured = _seconds_a_question(cell)
         llm = cell.reader is not None and cell.reader.reader == "llm"
-        assumed = ASSUMED_SECONDS["llm" if llm else cell.kind]
-        seconds = measured if measured is not None else assumed
+        seconds = measured if measured is not None else ASSUMED_SECONDS["llm" if llm else cell.kind]
         options = cell.reader.options if cell.reader else {}
         if llm and measured is None:
             seconds /= float(options.get("concurrency", 16))
@@ -113,8 +112,7 @@ def _tokens(benchmark: Benchmark, setting: Setting, options: Mapping[str, Any]) 
     length = sum(map(len, texts)) / max(1, len(texts))
     shows = None if setting.needs_run else Shows(benchmark, setting)
     chosen = {q.id: shows.choose(q) for q in queries} if shows else {}
-    tasks = shows.tasks(queries, chosen) if shows else []
-    shown = {task.question.id: task.passages for task in tasks}
+    shown = {task.question.id: task.passages for task in (shows.tasks(queries, chosen) if shows else [])}
     total = 0.0
     for query in queries:
         messages = prompt.messages(query.task, query.input, shown.get(query.id, ()))
@@ -274,8 +272,7 @@ def _do(cell: Cell, plan: Plan) -> None:
 
 def _measures(cell: Cell, plan: Plan) -> dict[str, Any]:
     wanted = plan.retrieval_measures if cell.kind == "run" else plan.measures
-    scores = score_folder(cell.path, wanted, benchmark=cell.benchmark)
-    return slice_rows(scores)[0]
+    return slice_rows(score_folder(cell.path, wanted, benchmark=cell.benchmark))[0]
 
 
 def _result(cell: Cell, status: str) -> CellResult:
@@ -297,5 +294,4 @@ def _list(place: Path, file: str | Path, results: Sequence[CellResult]) -> None:
         "made": environment(),
     }
     place.mkdir(parents=True, exist_ok=True)
-    text = msgspec.json.format(msgspec.json.encode(document), indent=2)
-    write_atomic(place / LISTING, text + b"\n")
+    write_atomic(place / LISTING, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")

@@ -241,8 +241,7 @@ def _run_cell(
     )
     if starts:
         named = ",".join(str(cell.path) for cell in starts)
-        options = {**plan.options, OF_RUNS[plan.retriever]: named}
-        plan = msgspec.structs.replace(plan, options=options)
+        plan = msgspec.structs.replace(plan, options={**plan.options, OF_RUNS[plan.retriever]: named})
     return Cell(
         kind="run",
         benchmark=place,
