@@ -17,10 +17,10 @@ from whichone.web.boards.board import boards
 from whichone.web.boards.submissions import forget_submitter
 from whichone.web.pages import (
     COOKIE,
+    FOR_ADMINS,
     Form,
     csv_response,
     go,
-    may_read,
     received,
     scheme_of,
     set_cookie,
@@ -30,7 +30,7 @@ from whichone.web.pages import (
 )
 from whichone.web.storage import Transaction
 from whichone.web.study.study import studies
-from whichone.web.web_site import DAY, Link, Role, Site, clean, place_of_scope, same_secret, site_of
+from whichone.web.web_site import DAY, Here, Link, Role, Site, clean, place_of_scope, same_secret
 
 
 def delete_person(site: Site, link: str) -> bool:
@@ -73,9 +73,11 @@ _EXTERNAL_ID = re.compile(r"[\w.@-]{1,100}")
 
 
 @router.get("/enter")
-async def enter(request: Request, token: Annotated[str, Query(max_length=1000)], to: str = "") -> Response:
+async def enter(
+    request: Request, site: Here, token: Annotated[str, Query(max_length=1000)], to: str = ""
+) -> Response:
     """A link: keeps its token in a cookie and goes on to the page that it is for."""
-    site, token = site_of(request), token.rpartition("token=")[2]  # a whole link may be pasted
+    token = token.rpartition("token=")[2]  # a whole link may be pasted
     if site.local is not None and site.take_once(token):
         return _entered(request, site.local.token, to or "/")
     person = await run_in_threadpool(site.links.person, token)
@@ -112,9 +114,8 @@ def _entered(request: Request, token: str, to: str) -> Response:
 
 
 @router.post("/enter")
-async def replace_session(request: Request) -> Response:
-    """Somebody who is in already has agreed to go on as the person of another link."""
-    form, site = await received(request, None), site_of(request)
+async def replace_session(request: Request, site: Here) -> Response:
+    form = await received(request, None)
     token, to = form.text("token", longest=1000), form.text("to", longest=1000)
     person = await run_in_threadpool(site.links.person, token)
     if person is None or person.role == "invite":
@@ -131,9 +132,8 @@ def _join_token(site: Site, opened: str) -> str:
 
 
 @router.post("/join")
-async def join(request: Request) -> Response:
+async def join(request: Request, site: Here) -> Response:
     """Whoever comes by an invite becomes a participant; the same id again, the same participant."""
-    site = site_of(request)
     if not site.writes.take(f"join {request.client.host if request.client else ''}"):
         raise HTTPException(429, "too many requests; wait a moment", {"retry-after": "5"})
     fields = await request.form(max_files=0, max_fields=5)
@@ -163,14 +163,12 @@ async def leave(request: Request) -> Response:
     return response
 
 
-@router.get("/access")
+@router.get("/access", dependencies=FOR_ADMINS)
 def access(
-    request: Request, scope: Scope = "", q: Annotated[str, Query(max_length=200)] = "",
+    request: Request, site: Here, scope: Scope = "", q: Annotated[str, Query(max_length=200)] = "",
     after: Annotated[int, Query(ge=0, le=2**40)] = 0,
 ) -> Response:  # fmt: skip
     """Every link, or those of one study, campaign or board, the newest first: the screen to invite people from."""
-    may_read(request, "admin")
-    site = site_of(request)
     places = _places(site)
     chosen = next((place for place in places if place[0] == scope), None)
     titles = {place[0]: place[1] for place in places}
@@ -210,10 +208,9 @@ def _base(request: Request) -> str:
     return str(request.base_url.replace(scheme=scheme_of(request))).rstrip("/")
 
 
-@router.get("/access/links.csv")
-def links_csv(request: Request, scope: Scope = "") -> Response:
-    may_read(request, "admin")
-    site, base = site_of(request), _base(request)
+@router.get("/access/links.csv", dependencies=FOR_ADMINS)
+def links_csv(request: Request, site: Here, scope: Scope = "") -> Response:
+    base = _base(request)
     rows = [
         {
             "label": link.label,
@@ -232,10 +229,8 @@ def links_csv(request: Request, scope: Scope = "") -> Response:
 
 
 @router.post("/access")
-async def make_links(request: Request) -> Response:
-    """Links for one purpose, each for a new pseudonym."""
+async def make_links(request: Request, site: Here) -> Response:
     form = await received(request, "admin")
-    site = site_of(request)
     role, scope = await run_in_threadpool(_purpose, site, form)
     labels = [line.strip()[:100] for line in form.text("labels").splitlines() if line.strip()]
     if not labels:
@@ -249,7 +244,6 @@ async def make_links(request: Request) -> Response:
 
 
 def _purpose(site: Site, form: Form) -> tuple[Role, str]:
-    """What links are for: reading, everything, or one study, campaign or board."""
     purpose = form.text("for", "reader")
     if purpose == "reader":
         return "reader", ""
@@ -264,8 +258,8 @@ def _purpose(site: Site, form: Form) -> tuple[Role, str]:
 
 
 @router.post("/access/{link}/{action}")
-async def change_link(request: Request, link: LinkKey, action: str) -> Response:
-    form, site = await received(request, "admin"), site_of(request)
+async def change_link(request: Request, site: Here, link: LinkKey, action: str) -> Response:
+    form = await received(request, "admin")
     if action == "revoke":
         changed = await run_in_threadpool(site.links.revoke, link)
     elif action == "renew":

@@ -26,15 +26,14 @@ from whichone.web.limits import REFUSED, Guard, refused
 from whichone.web.pages import asset_response, show, template_environment
 from whichone.web.storage import StorageUnavailable
 from whichone.web.study import study_routes as study
-from whichone.web.web_site import LOOPBACK, Settings, Site, open_site, site_of
+from whichone.web.web_site import LOOPBACK, Here, Settings, Site, open_site, site_of
 
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/health")
-def health(request: Request) -> Response:
+def health(request: Request, site: Here) -> Response:
     """200 when the database answers and the scorer runs, else 503; it names no data."""
-    site = site_of(request)
     try:
         site.database.read("select 1 as one")
         database = "ok"
@@ -82,7 +81,6 @@ class RequestLog:
 
 
 def make_app(settings: Settings) -> FastAPI:
-    """The application over one folder; opens its database and starts the scorer."""
     site = open_site(settings)
     scorer, askers = Scorer(site), Askers(site.folder.indexes.cache)
 
@@ -131,7 +129,6 @@ def _hosts(site: Site) -> tuple[str, ...]:
 
 
 async def _refusal(request: Request, error: Exception) -> Response:
-    """Why something is not done, as a page or, for the API, as JSON."""
     of_api = request.url.path.startswith("/api/")
     headers: Mapping[str, str] | None = None
     if isinstance(error, NotReady):  # the page loads itself again until its index is there

@@ -34,7 +34,7 @@ from whichone.web.explorer.explorer_index import NotReady
 from whichone.web.limits import Buckets
 from whichone.web.pages import may_read, or_not_found, readable_benchmarks, show, visitor
 from whichone.web.served_folder import ServedBenchmark
-from whichone.web.web_site import Site, site_of
+from whichone.web.web_site import Here, Site, site_of
 
 LONGEST = 500  # Letters of a question that is taken
 HITS = 3
@@ -147,7 +147,6 @@ class Asker:
         }  # fmt: skip
 
     def _by_stem(self, texts: Iterable[str]) -> dict[str, str]:
-        """A word for each stem, the first one in the texts."""
         words: dict[str, str] = {}
         for word in (w for text in texts for w in _WORD.findall(text.lower())):
             words.setdefault(self._stems.stemWord(fold(word)), word)
@@ -225,7 +224,6 @@ class Askers:
             raise NotReady(f"the passages of {served.name} are being indexed, once") from None
 
     def examples(self, site: Site, served: ServedBenchmark) -> list[str]:
-        """A few questions to click on; once the passages are indexed, one more that asks back."""
         asker = self.of(site, served, wait=False)
         return [
             *explorer_views.example_questions(site, served),
@@ -253,7 +251,6 @@ class Askers:
 
 
 def _search(retriever: Any, corpus: Corpus, text: str, k: int) -> list[Hit]:
-    """What any retriever returns for one question."""
     (ranking,) = retriever.search([Question(id="asked", text=text)], k)
     pages = corpus.page_rows(ranking.passages)  # of systems that rank pages: the first passage
     firsts = [None if place is None else corpus.rows_of(place).start for place in pages]
@@ -306,13 +303,12 @@ def open_to(request: Request) -> list[ServedBenchmark]:
 
 @router.get("/ask")
 def ask(
-    request: Request, q: Annotated[str, Query(max_length=LONGEST)] = "",
+    request: Request, site: Here, q: Annotated[str, Query(max_length=LONGEST)] = "",
     said: Annotated[str, Query(max_length=LONGEST)] = "",
     b: Annotated[str, Query(max_length=40)] = "",
 ) -> Response:  # fmt: skip
-    """A question, and every system's answer face to face."""
     person = may_read(request)
-    site, listed = site_of(request), open_to(request)
+    listed = open_to(request)
     served = next((s for s in listed if s.key == b), None) if b else next(iter(listed), None)
     served = or_not_found(served, "benchmark to ask")
     text, answer, before = q.strip(), None, None

@@ -48,7 +48,6 @@ class Buckets:
         self._lock = threading.Lock()
 
     def take(self, key: str) -> bool:
-        """Whether this request may pass."""
         now = time.monotonic()
         with self._lock:
             left, then = self._held.pop(key, (float(self.burst), now))
@@ -143,7 +142,6 @@ def _is_upload(scope: Scope) -> bool:
 
 
 def _host(header: str) -> str:
-    """The name in a Host header, without its port."""
     if header.startswith("["):
         return header.partition("]")[0] + "]"
     return header.partition(":")[0].lower()
@@ -220,7 +218,6 @@ def impatient_protocol(patience: float = PATIENCE) -> type[Any]:
 
 
 def run_server(app: Any, *, host: str, port: int, body_seconds: float) -> None:
-    """Serve an application until it is ended."""
     import uvicorn
 
     uvicorn.run(

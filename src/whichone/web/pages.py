@@ -13,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import IO, Any, TypeVar
 
+from fastapi import Depends
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
@@ -82,6 +83,13 @@ def must_be(request: Request, role: Role, scope: str = "") -> Person:
     return person
 
 
+def _admin(request: Request) -> None:
+    may_read(request, "admin")
+
+
+FOR_ADMINS = [Depends(_admin)]
+
+
 def _refused(person: Person | None, role: Role) -> HTTPException:
     if person is None:
         return HTTPException(401, f"this needs a link for the role {role}")
@@ -126,9 +134,6 @@ def set_cookie(request: Request, response: Response, token: str) -> None:
     )
 
 
-# How a page is shown: its template, the visitor, and the way on after a form.
-
-
 _FOR_READERS = [("/", "Explorer"), ("/ask", "Ask"), ("/boards", "Leaderboard")]
 _FOR_ADMINS = [("/study", "User study"), ("/annotate", "Annotation"), ("/access", "Access")]
 _ROOMS = ("explorer", "study", "annotation", "boards")
@@ -166,7 +171,6 @@ _ASSETS = {
 
 
 async def asset_response(name: str) -> Response:
-    """A style sheet, script or picture of the pages."""
     if name not in _ASSETS:
         raise HTTPException(404, "no such file")
     content = (files("whichone.web") / "assets" / name).read_bytes()
@@ -175,7 +179,6 @@ async def asset_response(name: str) -> Response:
 
 
 def show(request: Request, page: str, status: int = 200, **values: Any) -> Response:
-    """A page from its template, as it is for whoever asks."""
     site = site_of(request)
     person = visitor_or_nobody(request)
     html = request.app.state.templates.get_template(page).render(
@@ -210,7 +213,6 @@ def readable_benchmarks(site: Site, person: Person | None) -> list[ServedBenchma
 
 
 def go(place: str) -> Response:
-    """On to another page after a form."""
     return RedirectResponse(place, 303)
 
 
@@ -223,7 +225,6 @@ def when(seconds: float) -> str:
 
 
 def csv_text(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
-    """A table of the rows; columns are those of the first row when they are not named."""
     listed = list(rows)
     names = list(columns) or list(dict.fromkeys(name for row in listed for name in row))
     out = io.StringIO()
@@ -301,7 +302,6 @@ class Form:
         return value
 
     def address(self, name: str) -> str:
-        """A web address, or nothing."""
         value = self.text(name, longest=500).strip()
         if value and not value.startswith(("https://", "http://")):
             raise HTTPException(422, f"{name} must begin with https://")
@@ -363,7 +363,6 @@ async def creation(request: Request, *, shows_gold: bool) -> Creation:
 
 
 def or_not_found(value: T | None, what: str) -> T:
-    """What a key in an address means."""
     if value is None:
         raise HTTPException(404, f"there is no such {what}")
     return value

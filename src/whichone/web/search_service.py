@@ -145,7 +145,6 @@ class Doors:
             raise HTTPException(403, "this token allows no changes")
 
     def may_look(self, cookie: str) -> bool:
-        """Whether the page may be shown; a cookie opens nothing but that."""
         return self._public or self.has_token(cookie)
 
     def has_token(self, cookie: str) -> bool:
@@ -153,7 +152,6 @@ class Doors:
 
 
 def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
-    """The service over one index."""
     if not settings.login:
         raise UsageError(
             "an index is not served without tokens: whoever reaches a proxy in front could change it",
@@ -251,7 +249,6 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
         request: Request, q: Annotated[str, Query(max_length=LONGEST)] = "",
         said: Annotated[str, Query(max_length=LONGEST)] = "",
     ) -> Response:  # fmt: skip
-        """A question, typed: who is meant, and what is handed over."""
         cookie = request.cookies.get(_COOKIE, "")
         if not doors.may_look(cookie):
             return page("search.html", request, 401, open=False, q="", answer=None)
@@ -271,7 +268,6 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
 
     @app.get("/docs", include_in_schema=False)
     def docs(request: Request) -> Response:
-        """The API as a page, from the same description as /openapi.json."""
         return page("api.html", request, calls=list(api_calls(app.openapi())))
 
     app.add_api_route("/assets/{name}", asset_response, include_in_schema=False)
@@ -357,7 +353,6 @@ def _shown(hit: Hit) -> dict[str, Any]:
 
 
 def serve_search(index: str | Path, settings: Settings) -> None:
-    """Run until stopped; prints the address and the tokens."""
     from whichone.progress import talk
     from whichone.web.limits import run_server
 

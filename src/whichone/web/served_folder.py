@@ -35,8 +35,6 @@ _FRESH = 10.0  # Seconds before the folder is looked through again
 
 @dataclass(frozen=True)
 class ServedRun:
-    """A run of a served benchmark."""
-
     key: str
     name: str
     folder: Folder
@@ -51,8 +49,6 @@ class ServedRun:
 
 @dataclass(frozen=True)
 class ServedBenchmark:
-    """One benchmark with its runs."""
-
     key: str
     id: str
     name: str
@@ -71,7 +67,6 @@ class ServedBenchmark:
         return corpus_of(self.folder.root, self.key)
 
     def tasks(self) -> frozenset[str]:
-        """The tasks of its queries."""
         return _tasks(self.folder.path("queries.parquet"), self.key)
 
     def questions(self) -> frozenset[str]:
@@ -182,7 +177,6 @@ class ServedFolder:
         self._benchmarks, self.strays, self._looked = benchmarks, strays, time.monotonic()
 
     def _called(self, place: Path) -> str:
-        """A folder by its path below the one that is served."""
         roots = [root for root in self._roots if place != root and place.is_relative_to(root)]
         return str(place.relative_to(roots[0])) if roots else place.name
 
@@ -323,7 +317,6 @@ class TableReader:
         return {i: (t["title"], t["text"]) for i, t in zip(rows, texts, strict=True)}
 
     def pages(self, corpus: Corpus, ids: Iterable[str]) -> dict[str, tuple[str, list[str]]]:
-        """Title and all passages of pages, in their order."""
         pages: dict[str, tuple[str, list[str]]] = {}
         for identity, title, text in self.passages_of(corpus, ids):
             pages.setdefault(page_of(identity), (title, []))[1].append(text)
@@ -348,7 +341,6 @@ class TableReader:
         return hits
 
     def passages_of(self, corpus: Corpus, pages: Iterable[str]) -> list[tuple[str, str, str]]:
-        """Id, title and text of every passage of some pages, in their order."""
         places = [p for p in corpus.page_rows(sorted(set(pages))) if p is not None]
         rows = [row for place in places for row in corpus.rows_of(place)]
         table = corpus.take(rows, ["id", "title", "text"])
@@ -364,15 +356,12 @@ Text = tuple[str, str]  # Title and text
 
 
 class PassageCache:
-    """A bounded number of passages, those used last."""
-
     def __init__(self, folder: ServedFolder, tables: TableReader) -> None:
         self._folder, self._tables = folder, tables
         self._held: OrderedDict[tuple[str, str], Text] = OrderedDict()
         self._lock = threading.Lock()
 
     def texts(self, benchmark: str, ids: Sequence[str]) -> dict[str, Text]:
-        """Title and text of passages of a benchmark, by its id."""
         with self._lock:
             texts = {i: self._held[benchmark, i] for i in ids if (benchmark, i) in self._held}
             for i in texts:

@@ -6,15 +6,13 @@ import os
 import queue
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from whichone.errors import BadInput, NewerFormat, UsageError, missing_extra
-
-# What the rooms ask of a database: rows to read, and work that is committed when it returns.
-
 
 T = TypeVar("T")
 Row = dict[str, Any]
@@ -43,33 +41,65 @@ class Transaction(Protocol):
         ...
 
 
-class Database(Protocol):
-    kind: str
-
-    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]: ...
-
-    def write(self, work: Callable[[Transaction], T]) -> T:
-        """All of the work or nothing of it; when this returns it is on disk."""
-        ...
-
-    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
-        """The same without waiting: on disk when the future has its result."""
-        ...
-
-    def close(self) -> None: ...
-
-
 def one_at_a_time(t: Transaction, what: str) -> None:
     """Transactions that name the same thing wait for each other, also those of several servers."""
     set_value(t, f"turn {what}", "")
 
 
 def set_value(t: Transaction, name: str, value: str) -> None:
-    """One of the values that the database keeps by name."""
     t.execute(
         "insert into settings values (?, ?) on conflict (name) do update set value = excluded.value",
         (name, value),
     )
+
+
+Work = tuple[Callable[[Transaction], Any], Future[Any]]
+
+
+class Database(ABC):
+    """One thread writes: what waits at one moment is committed together, in the order in which it came."""
+
+    kind: str
+    _most_together: int
+
+    def __init__(self) -> None:
+        self._waiting: queue.Queue[Work | None] = queue.Queue()
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self._thread.start()
+
+    @abstractmethod
+    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]: ...
+
+    @abstractmethod
+    def _commit(self, together: list[Work]) -> None:
+        """Gives every future its result or its error, the results when all is on disk."""
+
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """All of the work or nothing of it; when this returns it is on disk."""
+        return self.submit(work).result()
+
+    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
+        """The same without waiting: on disk when the future has its result."""
+        future: Future[T] = Future()
+        future.set_running_or_notify_cancel()  # who stops waiting does not undo it
+        self._waiting.put((work, future))
+        return future
+
+    def _run(self) -> None:
+        while (first := self._waiting.get()) is not None:
+            together = [first]
+            with contextlib.suppress(queue.Empty):
+                while len(together) < self._most_together:
+                    other = self._waiting.get_nowait()
+                    if other is None:
+                        self._waiting.put(None)
+                        break
+                    together.append(other)
+            self._commit(together)
+
+    def close(self) -> None:
+        self._waiting.put(None)
+        self._thread.join()
 
 
 def open_database(url: str) -> Database:
@@ -82,55 +112,10 @@ def open_database(url: str) -> Database:
             f"no such kind of database: {url.partition('://')[0]}",
             hint="give postgresql://USER@HOST/NAME, sqlite:///FILE or a file",
         )
-
     return SqliteDatabase(Path(path))
 
 
-# One thread that writes: what waits at one moment is committed together.
-
-
-Work = tuple[Callable[[Transaction], Any], Future[Any]]
-
-
-class GroupCommit:
-    """Work goes to `commit` in the order in which it came, at most so many pieces at once.
-
-    `commit` gives every future its result or its error, the results when all is on disk.
-    """
-
-    def __init__(self, commit: Callable[[list[Work]], None], most: int) -> None:
-        self._commit, self._most = commit, most
-        self._waiting: queue.Queue[Work | None] = queue.Queue()
-        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
-        self._thread.start()
-
-    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
-        future: Future[T] = Future()
-        future.set_running_or_notify_cancel()  # who stops waiting does not undo it
-        self._waiting.put((work, future))
-        return future
-
-    def _run(self) -> None:
-        while (first := self._waiting.get()) is not None:
-            together = [first]
-            with contextlib.suppress(queue.Empty):
-                while len(together) < self._most:
-                    other = self._waiting.get_nowait()
-                    if other is None:
-                        self._waiting.put(None)
-                        break
-                    together.append(other)
-            self._commit(together)
-
-    def close(self) -> None:
-        """When all that was submitted is done."""
-        self._waiting.put(None)
-        self._thread.join()
-
-
 # The tables of what people and systems gave, in the SQL that SQLite and PostgreSQL share.
-
-
 VERSION = 2
 
 TABLES = (
@@ -184,7 +169,6 @@ TABLES = (
 
 
 def statements(*, postgres: bool) -> list[str]:
-    """What makes an empty database one of this layout."""
     steps = [*TABLES, f"insert into settings values ('schema', '{VERSION}')"]
     if not postgres:
         return steps
@@ -201,33 +185,42 @@ def check_version(value: str | None) -> None:
         )
 
 
-# Answers in PostgreSQL, for many annotators and servers: connections to read, one that writes.
-
-
 _CONNECTIONS = 4  # more would only wait for each other: the server is one Python process
-_MOST_TOGETHER = 32
 _TRIES = 5
 
 
 class _Connected:
-    skip_locked = "for update skip locked"
+    skip_locked = ""  # there is one writer
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
+    def _cursor(self, sql: str, values: Sequence[Any]) -> Any:
+        return self._connection.execute(sql, values)
+
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        cursor = self._connection.execute(_marked(sql), values)
-        names = [column.name for column in cursor.description or ()]
+        cursor = self._cursor(sql, values)
+        names = [column[0] for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
-        return int(self._connection.execute(_marked(sql), values).rowcount)
+        return int(self._cursor(sql, values).rowcount)
 
 
-class PostgresDatabase:
-    """Connections are lent; one that broke is replaced, and work that collided is tried again."""
+class _PostgresConnected(_Connected):
+    skip_locked = "for update skip locked"
+
+    def _cursor(self, sql: str, values: Sequence[Any]) -> Any:
+        """Question marks as psycopg writes them; a per cent sign is doubled, as it would be a mark."""
+        return self._connection.execute(sql.replace("%", "%%").replace("?", "%s"), values)
+
+
+class PostgresDatabase(Database):
+    """For many annotators and servers: connections are lent, one that broke is replaced, and work that
+    collided is tried again."""
 
     kind = "postgresql"
+    _most_together = 32
 
     def __init__(self, url: str) -> None:
         try:
@@ -252,7 +245,7 @@ class PostgresDatabase:
         for _ in range(_CONNECTIONS - 1):
             self._idle.put(None)
         self._collided = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
-        self._group = GroupCommit(self._commit, _MOST_TOGETHER)
+        super().__init__()
 
     def _connect(self) -> Any:
         return self._psycopg.connect(
@@ -273,15 +266,9 @@ class PostgresDatabase:
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         try:
             with self._lent() as connection:
-                return _Connected(connection).read(sql, values)
+                return _PostgresConnected(connection).read(sql, values)
         except self._psycopg.OperationalError as error:
             raise _unavailable(error) from error
-
-    def write(self, work: Callable[[Transaction], T]) -> T:
-        return self.submit(work).result()
-
-    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
-        return self._group.submit(work)
 
     def _commit(self, together: list[Work]) -> None:
         """One transaction for all; where a piece fails, each has one of its own."""
@@ -316,11 +303,11 @@ class PostgresDatabase:
 
     def _transaction(self, works: list[Callable[[Transaction], T]]) -> list[T]:
         with self._lent() as connection, connection.transaction():
-            connected = _Connected(connection)
+            connected = _PostgresConnected(connection)
             return [work(connected) for work in works]
 
     def close(self) -> None:
-        self._group.close()
+        super().close()
         while not self._idle.empty():
             connection = self._idle.get_nowait()
             if connection is not None:
@@ -328,45 +315,24 @@ class PostgresDatabase:
 
 
 def _unavailable(error: Exception) -> StorageUnavailable:
-    text = str(error).strip().splitlines()
-    if "lock" in str(error):
+    text = str(error).strip()
+    if "lock" in text or "busy" in text:
         return StorageUnavailable("another program has locked the database")
-    if "No space left" in str(error):
-        return StorageUnavailable("the disk of the database is full")
-    return StorageUnavailable(f"the database does not answer ({text[0] if text else 'no reason'})")
+    if any(sign in text for sign in ("No space left", "full", "disk I/O")):
+        return StorageUnavailable("the disk of the database is full or does not answer")
+    return StorageUnavailable(
+        f"the database does not answer ({text.splitlines()[0] if text else 'no reason'})"
+    )
 
 
-def _marked(sql: str) -> str:
-    """Question marks as psycopg writes them; a per cent sign is doubled, as it would be a mark."""
-    return sql.replace("%", "%%").replace("?", "%s")
-
-
-# Answers in one SQLite file: many readers, one writer that commits what came together at once.
-
-
-_SQLITE_MOST_TOGETHER = 256
 _PATIENCE = 3.0  # Seconds to wait for whoever has locked the file
 
 
-class _SqliteConnected:
-    skip_locked = ""  # there is one writer
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
-        cursor = self._connection.execute(sql, values)
-        names = [column[0] for column in cursor.description or ()]
-        return [dict(zip(names, row, strict=True)) for row in cursor]
-
-    def execute(self, sql: str, values: Sequence[Any] = ()) -> int:
-        return self._connection.execute(sql, values).rowcount
-
-
-class SqliteDatabase:
-    """Write-ahead log, synced at every commit; writers that wait at one moment share a commit."""
+class SqliteDatabase(Database):
+    """One file with many readers: a write-ahead log, synced at every commit."""
 
     kind = "sqlite"
+    _most_together = 256
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -383,7 +349,7 @@ class SqliteDatabase:
             self._create_tables()
         except (sqlite3.Error, OSError) as error:
             raise BadInput(f"cannot be used as a database: {error}", file=path) from error
-        self._group = GroupCommit(self._commit, _SQLITE_MOST_TOGETHER)
+        super().__init__()
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -393,9 +359,8 @@ class SqliteDatabase:
         return connection
 
     def _create_tables(self) -> None:
-        """In one transaction, where there are none."""
         self._writer.execute("begin immediate")
-        try:
+        with self._writer:
             known = "select 1 from sqlite_master where name = 'settings'"
             if self._writer.execute(known).fetchone():
                 row = self._writer.execute("select value from settings where name = 'schema'")
@@ -403,10 +368,6 @@ class SqliteDatabase:
             else:
                 for sql in statements(postgres=False):
                     self._writer.execute(sql)
-            self._writer.execute("commit")
-        except BaseException:
-            self._writer.execute("rollback")
-            raise
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         reader = getattr(self._local, "reader", None)
@@ -414,22 +375,16 @@ class SqliteDatabase:
             if reader is None:
                 connection = self._connect()
                 self._readers.append(connection)
-                reader = self._local.reader = _SqliteConnected(connection)
+                reader = self._local.reader = _Connected(connection)
             rows: list[Row] = reader.read(sql, values)
         except sqlite3.OperationalError as error:
-            raise _sqlite_unavailable(error) from error
+            raise _unavailable(error) from error
         return rows
-
-    def write(self, work: Callable[[Transaction], T]) -> T:
-        return self.submit(work).result()
-
-    def submit(self, work: Callable[[Transaction], T]) -> Future[T]:
-        return self._group.submit(work)
 
     def _commit(self, together: list[Work]) -> None:
         """One transaction for all; work that fails is undone alone."""
         done: list[tuple[Future[Any], Any]] = []
-        connected = _SqliteConnected(self._writer)
+        connected = _Connected(self._writer)
         try:
             self._writer.execute("begin immediate")
             for work, future in together:
@@ -446,7 +401,7 @@ class SqliteDatabase:
         except sqlite3.Error as error:
             if self._writer.in_transaction:
                 self._writer.execute("rollback")
-            failure = _sqlite_unavailable(error)
+            failure = _unavailable(error)
             for _, future in together:
                 if not future.done():
                     future.set_exception(failure)
@@ -455,15 +410,6 @@ class SqliteDatabase:
             future.set_result(result)
 
     def close(self) -> None:
-        self._group.close()
+        super().close()
         for connection in (*self._readers, self._writer):
             connection.close()
-
-
-def _sqlite_unavailable(error: sqlite3.Error) -> StorageUnavailable:
-    text = str(error)
-    if "locked" in text or "busy" in text:
-        return StorageUnavailable("another program has locked the database")
-    if "full" in text or "disk I/O" in text:
-        return StorageUnavailable("the disk of the database is full or does not answer")
-    return StorageUnavailable(f"the database does not answer ({text})")

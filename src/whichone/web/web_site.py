@@ -11,9 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args
 
 import msgspec
+from fastapi import Depends
 from itsdangerous import BadSignature, URLSafeSerializer
 from starlette.requests import Request
 
@@ -69,7 +70,6 @@ class Tokens:
             return None
 
     def form_token(self, person: Person) -> str:
-        """What a form must send back, bound to the token of the person it was shown to."""
         return hmac.new(self._secret, b"form " + person.token.encode(), hashlib.sha256).hexdigest()
 
     def form_is_ours(self, person: Person, sent: str) -> bool:
@@ -110,9 +110,6 @@ def secret_in(path: Path) -> str:
     return secret
 
 
-# Links that let people in: labelled, scoped to one study, campaign or board, listed, revoked.
-
-
 # Seconds for which a link is not looked up again: a revoked one ends on other servers after these.
 _FRESH = 2.0
 _MOST_KNOWN = 10_000
@@ -143,7 +140,6 @@ class Link(msgspec.Struct, frozen=True):
 
 
 def place_of_scope(scope: str) -> str:
-    """The page that a scope is about."""
     what, _, key = scope.partition(":")
     return f"{PLACES[what]}/{key}" if what in PLACES and key else "/"
 
@@ -226,7 +222,6 @@ class Links:
         return self._database.write(work)
 
     def listed(self, scope: str | None = None) -> list[Link]:
-        """Every link, or those of one scope, in the order in which they were made."""
         where, values = ("where scope = ? ", (scope,)) if scope is not None else ("", ())
         rows = self._database.read(f"select {_COLUMNS} from links {where}order by made, label, link", values)
         return [_link(row) for row in rows]
@@ -246,7 +241,6 @@ class Links:
         return bool(changed)
 
     def forget(self) -> None:
-        """Looks every link up again from now on."""
         with self._lock:
             self._known.clear()
 
@@ -395,6 +389,13 @@ def open_site(settings: Settings) -> Site:
 
 def site_of(request: Request) -> Site:
     return cast("Site", request.app.state.site)
+
+
+async def _here(request: Request) -> Site:
+    return site_of(request)
+
+
+Here = Annotated[Site, Depends(_here)]
 
 
 async def committed(site: Site, work: Callable[[Transaction], T]) -> T:

@@ -25,12 +25,12 @@ from whichone.web.annotation.campaign_kind import (
 from whichone.web.annotation.evidence_kind import EvidenceKind
 from whichone.web.limits import REFUSALS
 from whichone.web.pages import (
+    FOR_ADMINS,
     Form,
     creation,
     csv_response,
     go,
     may_call,
-    may_read,
     must_be,
     or_not_found,
     received,
@@ -38,7 +38,7 @@ from whichone.web.pages import (
 )
 from whichone.web.served_folder import benchmark_named
 from whichone.web.storage import Readable, Row, Transaction
-from whichone.web.web_site import Site, committed, site_of
+from whichone.web.web_site import Here, Site, committed, site_of
 
 # The kinds of campaigns there are, by name.
 
@@ -51,9 +51,6 @@ def kind_named(name: str) -> Kind:
     if name not in KINDS:
         raise HTTPException(422, f"kind must be one of {', '.join(KINDS)}")
     return KINDS[name]
-
-
-# The pages and the API of annotation: a task, what people say of it, its results; whatever the kind.
 
 
 router = APIRouter()
@@ -91,10 +88,8 @@ def _open(t: Readable, key: str) -> None:
         raise HTTPException(409, f"the campaign is {state}: nothing was kept")
 
 
-@router.get("/annotate", include_in_schema=False)
-def campaign_list(request: Request) -> Response:
-    may_read(request, "admin")
-    site = site_of(request)
+@router.get("/annotate", include_in_schema=False, dependencies=FOR_ADMINS)
+def campaign_list(request: Request, site: Here) -> Response:
     benchmarks = site.folder.benchmarks().values()
     return show(
         request,
@@ -105,10 +100,9 @@ def campaign_list(request: Request) -> Response:
 
 
 @router.post("/annotate", include_in_schema=False)
-async def create(request: Request) -> Response:
+async def create(request: Request, site: Here) -> Response:
     new = await creation(request, shows_gold=True)
     kind = kind_named(new.form.text("kind", "evidence"))
-    site = site_of(request)
     campaign = await run_in_threadpool(kind.make, site, new.served, new.form)
     plan = msgspec.structs.replace(
         campaign.plan,
@@ -125,7 +119,6 @@ async def create(request: Request) -> Response:
 
 @router.get("/annotate/{key}", include_in_schema=False)
 def here(request: Request, key: Key, kept: bool = False) -> Response:
-    """The task this person has in hand."""
     person = must_be(request, "annotator", _scope(key))
     return _here(request, key, person.id, kept, None, 200)
 
@@ -181,9 +174,9 @@ def _next(t: Transaction, site: Site, key: str, person: str) -> task_queue.Given
 
 
 @router.post("/annotate/{key}/consent", include_in_schema=False)
-async def consent_form(request: Request, key: Key) -> Response:
+async def consent_form(request: Request, site: Here, key: Key) -> Response:
     """Agrees to the consent text, and hands out the first task; again, whenever none is in hand."""
-    form, site = await received(request, "annotator", _scope(key)), site_of(request)
+    form = await received(request, "annotator", _scope(key))
     await run_in_threadpool(_campaign, site, site.database, key)
 
     def work(t: Transaction) -> bool:
@@ -197,8 +190,8 @@ async def consent_form(request: Request, key: Key) -> Response:
 
 
 @router.post("/annotate/{key}/skip/{number}", include_in_schema=False)
-async def skip_form(request: Request, key: Key, number: Number) -> Response:
-    form, site = await received(request, "annotator", _scope(key)), site_of(request)
+async def skip_form(request: Request, site: Here, key: Key, number: Number) -> Response:
+    form = await received(request, "annotator", _scope(key))
 
     def work(t: Transaction) -> None:
         _open(t, key)
@@ -210,9 +203,9 @@ async def skip_form(request: Request, key: Key, number: Number) -> Response:
 
 
 @router.post("/annotate/{key}/back", include_in_schema=False)
-async def back_form(request: Request, key: Key) -> Response:
+async def back_form(request: Request, site: Here, key: Key) -> Response:
     """Opens again what this person kept last, while nobody has built on it."""
-    form, site = await received(request, "annotator", _scope(key)), site_of(request)
+    form = await received(request, "annotator", _scope(key))
 
     def work(t: Transaction) -> bool:
         _open(t, key)
@@ -273,8 +266,8 @@ def _settled(site: Site, key: str, row: Row, plan: task_queue.Plan) -> list[Done
 
 
 @router.post("/annotate/{key}/task/{number}", include_in_schema=False)
-async def answer_form(request: Request, key: Key, number: Number) -> Response:
-    form, site = await received(request, "annotator", _scope(key)), site_of(request)
+async def answer_form(request: Request, site: Here, key: Key, number: Number) -> Response:
+    form = await received(request, "annotator", _scope(key))
     person = form.person.id
 
     def work(t: Transaction) -> bool:
@@ -292,19 +285,16 @@ async def answer_form(request: Request, key: Key, number: Number) -> Response:
 
 
 @router.post("/annotate/{key}/state", include_in_schema=False)
-async def change_state(request: Request, key: Key) -> Response:
-    """Opens, pauses or closes a campaign for everybody."""
-    form, site = await received(request, "admin"), site_of(request)
+async def change_state(request: Request, site: Here, key: Key) -> Response:
+    form = await received(request, "admin")
     await run_in_threadpool(_campaign, site, site.database, key)
     state = form.choice("state", ("open", "paused", "closed"))
     await run_in_threadpool(task_queue.set_state, site.database, key, state)
     return go(f"/annotate/{key}/results")
 
 
-@router.get("/annotate/{key}/results", include_in_schema=False)
-def results(request: Request, key: Key, made: Made = (), everybody: bool = False) -> Response:
-    may_read(request, "admin")
-    site = site_of(request)
+@router.get("/annotate/{key}/results", include_in_schema=False, dependencies=FOR_ADMINS)
+def results(request: Request, site: Here, key: Key, made: Made = (), everybody: bool = False) -> Response:
     row, plan = _campaign(site, site.database, key)
     page = kind_named(plan.kind).tells
     return show(
@@ -327,13 +317,8 @@ def _results(
     return {**results, "left_out": results["flagged"] if without_flagged else []}
 
 
-@router.get("/annotate/{key}/export/{format}", include_in_schema=False)
-def export(
-    request: Request, key: Key, format: Literal["json", "csv", "jsonl", "annotations.csv"]
-) -> Response:
-    """The results, a table of what was decided, or every annotation; for admins."""
-    may_read(request, "admin")
-    site = site_of(request)
+@router.get("/annotate/{key}/export/{format}", include_in_schema=False, dependencies=FOR_ADMINS)
+def export(site: Here, key: Key, format: Literal["json", "csv", "jsonl", "annotations.csv"]) -> Response:
     row, plan = _campaign(site, site.database, key)
     if format == "json":
         return JSONResponse(_document(site, key, row, plan))
@@ -349,9 +334,8 @@ def export(
 
 
 @router.post("/annotate/{key}/version", include_in_schema=False)
-async def make_version(request: Request, key: Key) -> Response:
-    """A new version of what was annotated, beside the others in the served folder."""
-    form, site = await received(request, "admin"), site_of(request)
+async def make_version(request: Request, site: Here, key: Key) -> Response:
+    form = await received(request, "admin")
     version = await run_in_threadpool(_make_version, site, key, not form.yes("everybody"))
     site.folder.look_again()
     names = "&".join(f"made={path.name}" for path in version)
@@ -371,18 +355,16 @@ def _make_version(site: Site, key: str, without_flagged: bool) -> list[Place]:
     )  # fmt: skip
 
 
-@router.get("/api/campaigns", responses=REFUSALS)
-def list_campaigns(request: Request) -> list[dict[str, Any]]:
+@router.get("/api/campaigns", responses=REFUSALS, dependencies=FOR_ADMINS)
+def list_campaigns(site: Here) -> list[dict[str, Any]]:
     """Every campaign; for admins."""
-    may_read(request, "admin")
-    return task_queue.campaigns(site_of(request).database)
+    return task_queue.campaigns(site.database)
 
 
 @router.post("/api/campaigns/{key}/consent", responses=REFUSALS)
-async def agree(request: Request, key: Key) -> dict[str, Any]:
+async def agree(request: Request, site: Here, key: Key) -> dict[str, Any]:
     """This person agrees to the campaign's consent text."""
     person = may_call(request, "annotator", _scope(key), bearer=True)
-    site = site_of(request)
 
     def work(t: Transaction) -> str:
         _, plan = _campaign(site, t, key)
@@ -393,10 +375,9 @@ async def agree(request: Request, key: Key) -> dict[str, Any]:
 
 
 @router.post("/api/campaigns/{key}/task", responses=REFUSALS)
-async def take_task(request: Request, key: Key) -> dict[str, Any]:
+async def take_task(request: Request, site: Here, key: Key) -> dict[str, Any]:
     """The task this person has in hand, else a new one, without what tells a control; null when none."""
     person = may_call(request, "annotator", _scope(key), bearer=True)
-    site = site_of(request)
 
     def work(t: Transaction) -> dict[str, Any]:
         row, plan = _campaign(site, t, key)
@@ -412,20 +393,19 @@ async def take_task(request: Request, key: Key) -> dict[str, Any]:
 
 
 @router.post("/api/campaigns/{key}/tasks/{number}/annotation", responses=REFUSALS)
-async def annotate(request: Request, key: Key, number: Number, given: GivenAnnotation) -> dict[str, Any]:
+async def annotate(
+    request: Request, site: Here, key: Key, number: Number, given: GivenAnnotation
+) -> dict[str, Any]:
     """Keeps what this person says of the task in hand; it is on disk when this returns."""
     person = may_call(request, "annotator", _scope(key), bearer=True)
-    site = site_of(request)
     if not await committed(site, lambda t: _keep(t, site, key, number, person.id, given)):
         raise HTTPException(409, "this person does not have this task in hand")
     return {"kept": True, "task": number}
 
 
-@router.get("/api/campaigns/{key}/results", responses=REFUSALS)
-def get_results(request: Request, key: Key) -> dict[str, Any]:
+@router.get("/api/campaigns/{key}/results", responses=REFUSALS, dependencies=FOR_ADMINS)
+def get_results(site: Here, key: Key) -> dict[str, Any]:
     """Counts, agreement, controls, and what people decided; for admins."""
-    may_read(request, "admin")
-    site = site_of(request)
     row, plan = _campaign(site, site.database, key)
     return _document(site, key, row, plan)
 

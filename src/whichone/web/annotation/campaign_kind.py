@@ -23,8 +23,6 @@ LEAST_PASSED = 0.7  # Whoever passes a smaller share of at least so many control
 
 
 class Done(msgspec.Struct, Generic[T, A], frozen=True):
-    """One task with what each person said, first queue and second."""
-
     number: int
     task: T
     queue: int
@@ -47,7 +45,6 @@ class Done(msgspec.Struct, Generic[T, A], frozen=True):
 
 
 def done_tasks(rows: Iterable[Row], task: type[T], annotation: type[A]) -> list[Done[T, A]]:
-    """The rows of `queue.everything` by task, each decoded as its kind has it."""
     tasks: dict[int, Done[T, A]] = {}
     for row in rows:
         done = tasks.get(row["task"])
@@ -106,7 +103,6 @@ def annotation_lines(tasks: Sequence[Done[T, A]]) -> bytes:
 
 
 def annotation_rows(tasks: Sequence[Done[T, A]], external: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """A row an annotation, for a table: who, which task, which queue, what they said."""
     for done in tasks:
         for queue, said_by in ((FIRST, done.first), (SECOND, done.second)):
             for person, said in said_by.items():
@@ -146,8 +142,6 @@ class GivenAnnotation(BaseModel):
 
 
 class MadeTasks(msgspec.Struct, frozen=True):
-    """A campaign's plan and tasks, before they are kept."""
-
     plan: Plan
     tasks: tuple[Any, ...]
 
@@ -166,17 +160,14 @@ class Kind(Protocol):
 
     def fits(self, served: ServedBenchmark) -> bool:
         """Whether a benchmark has what this kind asks about."""
-        ...
 
     def make(self, site: Site, served: ServedBenchmark, form: Form) -> MadeTasks: ...
 
     def shown(self, site: Site, benchmark: str, plan: Plan, given: Given, person: str) -> dict[str, Any]:
         """What the page shows of a task; nothing in it tells a control from the others."""
-        ...
 
     def asked(self, site: Site, benchmark: str, given: Given) -> dict[str, Any]:
         """The same for the API."""
-        ...
 
     def from_form(self, form: Form) -> Any: ...
 
@@ -184,11 +175,9 @@ class Kind(Protocol):
 
     def check(self, site: Site, benchmark: str, given: Given, said: Any) -> None:
         """Raises for what cannot be kept."""
-        ...
 
     def again(self, site: Site, benchmark: str, plan: Plan, done: Done[Any, Any]) -> bool:
         """Whether a finished task goes to the second queue."""
-        ...
 
     def results(
         self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Done[Any, Any]],
@@ -197,7 +186,6 @@ class Kind(Protocol):
 
     def labels(self, tasks: list[Done[Any, Any]]) -> str:
         """A table (CSV) of what people decided."""
-        ...
 
     def new_version(
         self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Done[Any, Any]], root: Path,

@@ -114,7 +114,6 @@ def dropped(
 
 
 def ratings_of(tasks: Sequence[Judgements]) -> dict[str, dict[Any, Any]]:
-    """For each person what they said of each passage of the first queue."""
     ratings: dict[str, dict[Any, Any]] = {}
     for done in tasks:
         for person, said in done.first.items():
@@ -130,7 +129,6 @@ def evidence_results(
     *,
     without_flagged: bool = False,
 ) -> dict[str, Any]:
-    """Counts, agreement, people, pasted evidence, and pages per question before and after."""
     people = people_of(tasks, controls)
     without = frozenset(flagged_people(people)) if without_flagged else NOBODY
     ratings = ratings_of(tasks)
@@ -190,7 +188,6 @@ def new_benchmark(
     benchmark: Benchmark, tasks: Sequence[Judgements], path: Path, *, campaign: str, plan: Plan,
     results: Mapping[str, Any], resolved: Mapping[str, Resolved], without: frozenset[str] = NOBODY,
 ) -> Benchmark:  # fmt: skip
-    """The benchmark with the passages people accepted, without questions whose gold they rejected."""
     settled = {d.task.query: d for d in tasks if d.settled}
     titles = benchmark.page_titles
     added = {q: _evidence(done, resolved, without, titles) for q, done in settled.items()}
@@ -224,7 +221,6 @@ def _evidence(
     done: Judgements, resolved: Mapping[str, Resolved], without: frozenset[str],
     titles: Mapping[str, str],
 ) -> list[Provenance]:  # fmt: skip
-    """The passages that two accepted, with what they marked, then those that two pasted."""
     evidence: list[tuple[str, dict[str, Any]]] = []
     for identity in new_passages(done, without):
         said = {p: a.passages[identity] for p, a in done.first.items() if p not in without}
@@ -273,9 +269,6 @@ def _history(benchmark: Benchmark, campaign: str, results: Mapping[str, Any]) ->
         f"{results['pasted_merged']} more that {MAJORITY} people pasted. "
         f"Every annotation is in {ANNOTATIONS}, under pseudonyms.\n"
     )
-
-
-# KILT's campaign (section 4): which passages hold enough evidence to answer?
 
 
 LOW_OVERLAP = 0.15

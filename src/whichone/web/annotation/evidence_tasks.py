@@ -99,7 +99,6 @@ def _block(
 
 
 def _texts(served: ServedBenchmark, tables: TableReader, pages: set[str]) -> dict[str, dict[str, str]]:
-    """All passages of some pages: by page, by passage id, in their order."""
     texts: dict[str, dict[str, str]] = {}
     for identity, _, text in tables.passages_of(served.corpus, pages):
         texts.setdefault(page_of(identity), {})[identity] = text
@@ -149,15 +148,11 @@ def _gold_passage(query: Query, texts: dict[str, dict[str, str]]) -> str | None:
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """What one person said of one passage."""
-
     enough: bool
     span: str = ""
 
 
 class Annotation(msgspec.Struct, frozen=True):
-    """What one person said of one task."""
-
     passages: dict[str, Judged]
     other: str = ""
     """Other evidence, pasted, where no passage has enough."""
@@ -165,7 +160,6 @@ class Annotation(msgspec.Struct, frozen=True):
 
 
 def check_annotation(task: Task, said: Annotation, texts: Mapping[str, str]) -> None:
-    """Every passage judged; a span in each that has enough; evidence or a reason where none has."""
     asked = {p.id for p in task.passages}
     if said.passages.keys() != asked:
         raise BadInput("say of every passage whether it has enough evidence")
@@ -198,8 +192,6 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 class Pasted(msgspec.Struct, frozen=True):
-    """What one person pasted to one question."""
-
     query: str
     question: str
     person: str
@@ -215,7 +207,6 @@ def pasted_texts(tasks: Sequence[Done[Task, Annotation]]) -> list[str]:
 
 
 def resolve(tables: TableReader, corpus: Corpus, texts: Sequence[str]) -> dict[str, Resolved]:
-    """The passage of each pasted text; one look through the corpus for all of them."""
     resolved: dict[str, Resolved] = {}
     wanted = []
     for text in texts:

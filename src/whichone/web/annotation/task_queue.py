@@ -20,8 +20,6 @@ _STALE = 2 * 3600.0  # Seconds after which a task that was taken and not answere
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """How a campaign was set up."""
-
     seed: int
     kind: str = "evidence"
     runs: tuple[str, ...] = ()
@@ -100,7 +98,6 @@ def set_state(database: Database, campaign: str, state: str) -> None:
 
 
 def agree(t: Transaction, campaign: str, person: str) -> None:
-    """A person agrees to the campaign's consent text."""
     t.execute(
         "insert into campaign_people values (?, ?, ?) on conflict do nothing", (campaign, person, time.time())
     )
@@ -126,7 +123,6 @@ def hand_out(t: Transaction, campaign: str, person: str, most: int = 0) -> Given
 
 
 def in_hand(t: Readable, campaign: str, person: str) -> Given | None:
-    """The task that a person took and has not answered."""
     held = t.read(
         "select tasks.task, annotations.queue, tasks.content from annotations "
         "join tasks on tasks.campaign = annotations.campaign and tasks.task = annotations.task "
@@ -247,7 +243,6 @@ def reopen_last(t: Transaction, campaign: str, person: str) -> bool:
 
 
 def said_before(t: Readable, campaign: str, number: int, person: str) -> str | None:
-    """What this person said of a task that they opened again."""
     rows = t.read(
         "select content from annotations where campaign = ? and task = ? and person = ?",
         (campaign, number, person),
@@ -256,7 +251,6 @@ def said_before(t: Readable, campaign: str, number: int, person: str) -> str | N
 
 
 def skipped_by(database: Readable, campaign: str) -> dict[str, int]:
-    """How many tasks each person skipped."""
     rows = database.read(
         "select person, count(*) as n from skipped_tasks where campaign = ? group by person", (campaign,)
     )
@@ -295,7 +289,6 @@ def move(t: Transaction, campaign: str, number: int, queue: int) -> None:
 
 
 def has_kept(t: Readable, campaign: str, number: int, person: str) -> bool:
-    """Whether what this person said of a task is kept."""
     return bool(
         t.read(
             "select 1 from annotations where campaign = ? and task = ? and person = ? "
@@ -306,7 +299,6 @@ def has_kept(t: Readable, campaign: str, number: int, person: str) -> bool:
 
 
 def kept_by(database: Readable, campaign: str, person: str) -> int:
-    """How much this person has kept."""
     mine = database.read(
         "select count(*) as n from annotations where campaign = ? and person = ? and answered is not null",
         (campaign, person),
@@ -315,7 +307,6 @@ def kept_by(database: Readable, campaign: str, person: str) -> int:
 
 
 def count_of(database: Readable, campaign: str) -> int:
-    """How many tasks a campaign has."""
     rows = database.read("select count(*) as n from tasks where campaign = ?", (campaign,))
     return int(rows[0]["n"])
 

@@ -162,11 +162,7 @@ def without_details(message: str) -> str:
     return f"{where[1] or ''}{_DETAIL.sub('', where[2]).strip()}"
 
 
-# Leaderboards: one for a benchmark, its systems ranked, its tables for papers.
-
-
 def definitions(measures: Iterable[str]) -> dict[str, str]:
-    """A sentence for each measure; none for one that is registered no longer."""
     return {name: known.explained if (known := _measure(name)) else "" for name in measures}
 
 
@@ -197,7 +193,6 @@ _TIED = 3  # Digits in which two systems must agree to share a rank: those that 
 def make_board(
     database: Database, board: str, benchmarks: Sequence[str], title: str, *, hidden: bool
 ) -> None:
-    """A board over one benchmark, or over the several of a family."""
     database.write(
         lambda t: t.execute(
             "insert into boards values (?, ?, ?, ?, ?)",
@@ -232,7 +227,6 @@ def one_board(site: Site, board: str) -> Row | None:
 
 
 def tabs_of(board: Row) -> tuple[str, ...]:
-    """The tables of a board."""
     return KINDS if len(board["benchmarks"]) == 1 else tuple(_FAMILY)
 
 
@@ -307,7 +301,6 @@ def without_figures(database: Readable, board: Row) -> list[Row]:
 
 
 def parts_of(result: str) -> list[dict[str, Any]]:
-    """What was scored of a submission: its rankings, its answers, or both."""
     return list(msgspec.json.decode(result).get("parts", ()))
 
 
@@ -379,7 +372,6 @@ def ranked(
 
 
 def _family_rows(board: Row, parts: Sequence[dict[str, Any]], tab: str) -> list[dict[str, Any]]:
-    """One row a system with a column for each benchmark and its own measures ("nq em")."""
     kind, evidence = _FAMILY[tab]
     systems: dict[str, dict[str, Any]] = {}
     for part in parts:
@@ -425,7 +417,6 @@ def _searched(row: dict[str, Any]) -> str:
 
 
 def note_of(board: Row, systems: Sequence[dict[str, Any]], measure: str) -> str:
-    """What the figures of a table mean."""
     whole = len(board["benchmarks"])
     ranks = (
         f"On {measure} {RULE}; by another measure ranks are places by the figures as shown"
@@ -456,7 +447,6 @@ def note_of(board: Row, systems: Sequence[dict[str, Any]], measure: str) -> str:
 
 
 def board_tables(database: Readable, board: Row) -> list[Table]:
-    """A table for rankings and one for answers, best first, with marks of significance."""
     tables = []
     for kind in tabs_of(board):
         measures, systems = ranked(database, board, kind)

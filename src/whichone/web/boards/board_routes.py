@@ -51,7 +51,7 @@ from whichone.web.pages import Form, creation, go, may_read, must_be, or_not_fou
 from whichone.web.pages import show as show_page
 from whichone.web.served_folder import benchmark_named
 from whichone.web.storage import Row
-from whichone.web.web_site import Site, new_id, site_of
+from whichone.web.web_site import Here, Site, new_id, site_of
 
 router = APIRouter()
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A board's key.")]
@@ -69,9 +69,8 @@ def _board(site: Site, key: str) -> Row:
 
 
 @router.get("/boards", include_in_schema=False)
-def board_list(request: Request) -> Response:
+def board_list(request: Request, site: Here) -> Response:
     may_read(request)
-    site = site_of(request)
     listed = boards(site)
     served = {s.id: s for s in site.folder.benchmarks().values()}
     best: dict[str, Any] = {}
@@ -84,9 +83,9 @@ def board_list(request: Request) -> Response:
 
 
 @router.post("/boards", include_in_schema=False)
-async def create(request: Request) -> Response:
+async def create(request: Request, site: Here) -> Response:
     new = await creation(request, shows_gold=False)
-    site, hidden = site_of(request), new.form.yes("hidden")
+    hidden = new.form.yes("hidden")
     further = [site.folder.benchmark(key) for key in new.form.with_prefix("family ")]
     family = {s.id: s for s in (new.served, *further) if s is not None}
     await run_in_threadpool(check_hiding, site, family, hidden=hidden)
@@ -101,13 +100,11 @@ _SHOWN = 4  # Measures that a table shows unless others are chosen
 
 @router.get("/boards/{key}", include_in_schema=False)
 def board(
-    request: Request, key: Key, by: Name = "", q: Name = "", sees: Name = "", system_kind: Name = "",
+    request: Request, site: Here, key: Key, by: Name = "", q: Name = "", sees: Name = "", system_kind: Name = "",
     of: Name = "", order: Literal["", "turned"] = "",
     show: Annotated[tuple[str, ...], Query(max_length=50)] = (), open: Name = "",
 ) -> Response:  # fmt: skip
-    """The systems as a table: which columns, which systems, by which measure, one of them opened."""
     person = may_read(request, "reader", _scope(key))
-    site = site_of(request)
     row = _board(site, key)
     tables = {k: ranked(site.database, row, k, by, q) for k in tabs_of(row)}
     there = [k for k, (measures, _) in tables.items() if measures]
@@ -236,10 +233,9 @@ async def _receive(request: Request, form: Form, key: str) -> str:
 
 
 @router.get("/boards/{key}/submit", include_in_schema=False)
-def submit_page(request: Request, key: Key, again: str = "") -> Response:
-    """What to submit; filled in as before where a submission was refused."""
+def submit_page(request: Request, site: Here, key: Key, again: str = "") -> Response:
     person = must_be(request, "submitter", _scope(key))
-    before = one_submission(site_of(request).database, key, again) if again else None
+    before = one_submission(site.database, key, again) if again else None
     values: dict[str, str] = {}
     if before is not None and before["person"] == person.id:
         format = before["format"].partition("+")
@@ -274,9 +270,9 @@ async def submit_form(request: Request, key: Key) -> Response:
 
 
 @router.get("/boards/{key}/submissions/{submission}", include_in_schema=False)
-def submission(request: Request, key: Key, submission: SubmissionKey) -> Response:
+def submission(request: Request, site: Here, key: Key, submission: SubmissionKey) -> Response:
     row = _own_submission(request, key, submission)
-    return show_page(request, "submission.html", board=_board(site_of(request), key), submission=row)
+    return show_page(request, "submission.html", board=_board(site, key), submission=row)
 
 
 def _own_submission(request: Request, key: str, submission: str) -> Row:
@@ -290,12 +286,11 @@ def _own_submission(request: Request, key: str, submission: str) -> Row:
 
 @router.post("/boards/{key}/submissions/{submission}/{action}", include_in_schema=False)
 async def moderate(
-    request: Request, key: Key, submission: SubmissionKey,
+    request: Request, site: Here, key: Key, submission: SubmissionKey,
     action: Literal["hide", "show", "delete"],
 ) -> Response:  # fmt: skip
     """Hides, shows or deletes a system; whoever submitted it may delete it too."""
     form = await received(request, None)
-    site = site_of(request)
     row = or_not_found(await run_in_threadpool(one_submission, site.database, key, submission), "submission")
     own = form.person.id == row["person"] and form.person.may("submitter", _scope(key))
     if not form.person.may("admin") and not (own and action == "delete"):
@@ -311,8 +306,8 @@ async def moderate(
 
 
 @router.post("/boards/{key}/delete", include_in_schema=False)
-async def delete_whole(request: Request, key: Key) -> Response:
-    form, site = await received(request, "admin"), site_of(request)
+async def delete_whole(request: Request, site: Here, key: Key) -> Response:
+    form = await received(request, "admin")
     row = await run_in_threadpool(_board, site, key)
     if form.text("title", longest=200).strip() != row["title"]:
         raise HTTPException(422, "type the title of the leaderboard to delete it")
@@ -321,10 +316,8 @@ async def delete_whole(request: Request, key: Key) -> Response:
 
 
 @router.get("/boards/{key}/questions.jsonl", include_in_schema=False)
-def questions(request: Request, key: Key) -> Response:
-    """The questions by id, without anything about their gold."""
+def questions(request: Request, site: Here, key: Key) -> Response:
     may_read(request, "reader", _scope(key))
-    site = site_of(request)
     board = _board(site, key)
     import pyarrow.parquet as pq
 
@@ -339,9 +332,8 @@ def questions(request: Request, key: Key) -> Response:
 
 
 @router.get("/boards/{key}/export/{format}", include_in_schema=False)
-def export(request: Request, key: Key, format: Literal["json", "csv", "tex"]) -> Response:
+def export(request: Request, site: Here, key: Key, format: Literal["json", "csv", "tex"]) -> Response:
     may_read(request, "reader", _scope(key))
-    site = site_of(request)
     row = _board(site, key)
     if format == "json":
         return JSONResponse(_document(site, row))
@@ -378,21 +370,20 @@ def _document(site: Site, row: Row) -> dict[str, Any]:
 
 
 @router.get("/api/boards", responses=REFUSALS)
-def list_boards(request: Request) -> list[dict[str, Any]]:
+def list_boards(request: Request, site: Here) -> list[dict[str, Any]]:
     """Every leaderboard; whoever has a link for one alone is shown that one."""
     person = visitor(request)
     scope = person.scope if person is not None else ""
     what, _, key = scope.partition(":")
     may_read(request, "reader", scope if what == "board" else "")
-    rows = boards(site_of(request))
+    rows = boards(site)
     return [row for row in rows if not scope or row["board"] == key]
 
 
 @router.get("/api/boards/{key}", responses=REFUSALS)
-def get_board(request: Request, key: Key) -> dict[str, Any]:
+def get_board(request: Request, site: Here, key: Key) -> dict[str, Any]:
     """The systems of a leaderboard with intervals and tests; never a value of a single query."""
     may_read(request, "reader", _scope(key))
-    site = site_of(request)
     return _document(site, _board(site, key))
 
 

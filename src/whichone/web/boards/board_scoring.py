@@ -158,7 +158,6 @@ def score(job: Job, report: Report = lambda progress, message: None) -> Outcome:
 
 
 def _score_family(job: Job, report: Report) -> Outcome:
-    """Each file of an archive against the benchmark that it answers, by the benchmark's own measures."""
     work = Path(job.work)
     formats: dict[str, None] = {}
     parts: list[dict[str, Any]] = []
@@ -200,7 +199,6 @@ def own_measures(read: Run | Answers, benchmark: Benchmark) -> list[str]:
 
 
 def _read(job: Job, benchmark: Benchmark, file: Path, work: Path) -> tuple[str, list[Run | Answers]]:
-    """The rankings and answers of an unpacked file; `work` is a folder of its own."""
     format = detected_format(file) if job.format == DETECT else job.format
     try:
         check_size(file, format, len(benchmark.queries), DEEPEST)
@@ -237,7 +235,6 @@ def _check_coverage(job: Job, read: list[Run | Answers], queries: int) -> None:
 
 
 def scored(read: Run | Answers, benchmark: Benchmark, names: Sequence[str] = ()) -> dict[str, Any]:
-    """Every measure with its interval, and the first measure's value of each query, packed."""
     if isinstance(read, Run):
         measures = parse_measures(names or board_measures(benchmark))
         scores: Scores = score_run(read, benchmark, measures)
@@ -274,7 +271,6 @@ def _outcomes(run: Run, scores: Scores, benchmark: Benchmark) -> dict[str, dict[
 
 
 def _left_out(read: Run | Answers, queries: int) -> str:
-    """What of an upload counts as wrong, in words for whoever submitted it."""
     sentences = []
     if read.failures:
         what = "ranking" if isinstance(read, Run) else "answer"
@@ -294,7 +290,6 @@ def answer_measures(answers: Answers, benchmark: Benchmark) -> list[str]:
 
 
 def tests_against_best(values: Mapping[str, Mapping[str, str]], benchmark: Benchmark) -> dict[str, float]:
-    """Every system against the best of its kind: paired, by cluster, Holm-corrected together."""
     tests: dict[str, float] = {}
     for systems, measure in _kinds(values, benchmark):
         tests |= against_best(systems, measure)

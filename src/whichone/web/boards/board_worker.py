@@ -119,7 +119,6 @@ class Scorer:
             self._finish(row, outcome or Outcome(refused=f"{_TOO_MUCH}: refused after {attempts} tries"))
 
     def _finish(self, row: Row, outcome: Outcome) -> None:
-        """Keeps the result and drops the file."""
         state = "refused" if outcome.refused else "done"
         format = outcome.format or row["format"]
         board = one_board(self._site, row["board"])
@@ -254,7 +253,6 @@ def _resume(t: Transaction) -> None:
 
 
 def put_runs_on_boards(site: Site) -> None:
-    """Rows for the runs that are stored in the served folder."""
     for board in boards(site):
         served = next((s for s in site.folder.benchmarks().values() if s.id == board["benchmark"]), None)
         if served is None:

@@ -78,8 +78,6 @@ def _insert(t: Transaction, values: tuple[Any, ...]) -> None:
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """How much one person may submit."""
-
     a_day: int
     in_all: int
     golds: tuple[str, ...] = ()
@@ -140,7 +138,6 @@ def count_refused(t: Transaction, golds: Iterable[str], person: str) -> None:
 
 
 def write_upload(database: Database, submission: str, out: Path) -> None:
-    """The parts of an upload as the file they were."""
     with out.open("wb") as target:
         for part in range(1 << 31):
             rows = database.read(
@@ -289,7 +286,6 @@ def one_submission(database: Database, board: str, submission: str) -> Row | Non
 
 
 def submissions_of(database: Database, board: str) -> list[Row]:
-    """Everything that was submitted to a board, for its moderators."""
     return database.read(
         "select submission, name, person, format, state, message, made, shown from submissions "
         "where board = ? order by made, submission",
@@ -326,7 +322,6 @@ _FIRST = 1 << 16
 
 
 def detected_format(file: Path) -> str:
-    """The format of a file by its first record."""
     with file.open("rb") as source:
         start = source.read(_FIRST).lstrip(b"\xef\xbb\xbf \r\n\t")
     first = start.splitlines()[0] if start else b""
@@ -373,7 +368,6 @@ def check_size(file: Path, format: str, queries: int, deepest: int) -> None:
 
 
 def unpack(packed: Path, out: Path, most: int) -> int:
-    """Copies what a file contains, decompressed; stops as soon as it is more than it may be."""
     size = 0
     with open_binary(packed) as source, out.open("wb") as target:
         try:
@@ -539,7 +533,6 @@ def read_upload(
 
 
 def _kilt_parts(file: Path) -> tuple[bool, bool]:
-    """Whether KILT's predictions name pages, and whether they answer."""
     pages = texts = False
     for _, record in read_json_lines(file):
         outputs = record.get("output") if isinstance(record, dict) else None

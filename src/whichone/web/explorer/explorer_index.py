@@ -32,8 +32,6 @@ from whichone.progress import talk
 from whichone.web.explorer.listing import WHAT_BECAME
 from whichone.web.explorer.text_grams import QUERIES, SETS, build_grams
 
-# The index of one benchmark for its pages: name sets and queries by what is typed, and facets.
-
 
 def labelled(folder: Folder) -> Callable[[str], str]:
     """An id with its word before it, "Human (Q5)", where there is one."""
@@ -100,7 +98,6 @@ insert into query_facets select 'role', role, count(*) from queries where role i
 
 
 def index_path(folder: Folder, cache: Path) -> Path:
-    """Where the index of a benchmark is stored, once it is made."""
     return cache / f"benchmark-{FORMAT}-{folder.content_hash}.sqlite"
 
 
@@ -181,7 +178,6 @@ def _add_sets(database: sqlite3.Connection, table: Path, named: Callable[[str], 
 
 
 def _rows(table: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    """The rows of a table on disk, a batch in memory at a time."""
     with pq.ParquetFile(table) as file:
         for batch in file.iter_batches(_BATCH, columns=columns):
             yield from batch.to_pylist()
@@ -270,7 +266,6 @@ insert into summary select 'sets all_correct = 0', count(*) from set_outcomes wh
 
 
 def run_index_path(run: Folder, benchmark: Path, cache: Path) -> Path:
-    """Where the index of a run is stored, once it is made; `benchmark` is its benchmark's index."""
     return cache / f"run-{RUN_INDEX_FORMAT}-{run.content_hash}-{benchmark.stem[-64:][:12]}.sqlite"
 
 

@@ -29,8 +29,6 @@ from whichone.web.web_site import Site
 
 
 class SetLabels(msgspec.Struct, frozen=True):
-    """The bearers of one name, by entity and by page."""
-
     by_entity: Mapping[str, str] = {}
     by_page: Mapping[str, str] = {}
 
@@ -44,7 +42,6 @@ NOBODY = SetLabels()
 
 
 def set_labels(served: ServedBenchmark, index: Path, n: int | None) -> SetLabels:
-    """Labels of a name set by its number in the index of its benchmark."""
     return NOBODY if n is None else _labels(served.folder.root, served.key, index, n)
 
 
@@ -78,7 +75,6 @@ def _bearers(database: sqlite3.Connection, n: int) -> list[Bearer]:
 
 
 def with_about(served: ServedBenchmark, index: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Adds to each query of a list whom it is about."""
     for row in rows:
         row["about"] = set_labels(served, index, row["n"]).by_entity.get(row["entity"] or "")
 
@@ -183,16 +179,12 @@ def _mended(steps: Sequence[Mapping[str, Any]]) -> str:
     return f"search {search} brought a namesake in, and no later search corrected it"
 
 
-# What the explorer shows of a set, a query and two systems, put together from its indexes.
-
-
 _WORD = re.compile(r"\w+")
 _LONGEST = 280
 
 
 @functools.lru_cache(maxsize=256)
 def words_of(question: str) -> frozenset[str]:
-    """The words of a question that say something."""
     return frozenset(w for w in _WORD.findall(fold(question)) if w not in stop_words())
 
 
@@ -242,13 +234,11 @@ def facets(site: Site, served: ServedBenchmark, *, queries: bool = False) -> dic
 
 
 def has_sets(site: Site, served: ServedBenchmark) -> bool:
-    """Whether queries of this benchmark are about shared names."""
     with listing.opened(site.folder.benchmark_index(served)) as database:
         return database.execute("select 1 from sets limit 1").fetchone() is not None
 
 
 def overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[str, Any]]]:
-    """What became of the queries in each run."""
     rows = []
     index = site.folder.benchmark_index(served)
     waiting: NotReady | None = None
@@ -273,7 +263,6 @@ def example(site: Site, served: ServedBenchmark, best: ServedRun, worst: ServedR
 
 
 def example_questions(site: Site, served: ServedBenchmark) -> list[str]:
-    """A few questions to click on."""
     return _example_questions(site.folder.benchmark_index(served))
 
 
@@ -397,7 +386,6 @@ def _best_first(system: Mapping[str, Any]) -> tuple[int, int, str]:
 def with_rankings(
     site: Site, served: ServedBenchmark, queries: Sequence[dict[str, Any]], runs: Sequence[ServedRun]
 ) -> None:
-    """Adds to each query, for each system, its first ten: what each is, and its text marked."""
     ids = [query["id"] for query in queries]
     tops = {run.key: site.tables.top(run.folder.path("rankings.parquet"), ids) for run in runs}
     index = site.folder.benchmark_index(served)

@@ -154,7 +154,6 @@ def _query_outcome(database: sqlite3.Connection, outcome: str, systems: int) -> 
 
 
 def summary(database: sqlite3.Connection, number: int) -> dict[str, int]:
-    """The counts of an attached run."""
     return dict(database.execute(f"select what, value from run{number}.summary").fetchall())
 
 
@@ -248,7 +247,6 @@ def opened(benchmark: Path, runs: Sequence[Path] = ()) -> Iterator[sqlite3.Conne
 
 
 def facet_values(database: sqlite3.Connection, *, queries: bool = False) -> dict[str, list[tuple[str, int]]]:
-    """For each facet its commonest values and how many name sets, or queries, have them."""
     kinds, counts, count = (
         (QUERY_FACETS, "query_facets", "queries") if queries else (FACETS, "facet_counts", "sets")
     )
@@ -287,7 +285,6 @@ def one_set(database: sqlite3.Connection, n: int) -> dict[str, Any] | None:
 def set_queries(
     database: sqlite3.Connection, n: int, offset: int = 0, most: int = PAGE
 ) -> tuple[list[dict[str, Any]], int]:
-    """Some of the queries of a set, and how many there are."""
     count = database.execute("select count(*) from queries where n = ?", (n,)).fetchone()[0]
     rows = database.execute(
         "select * from queries where n = ? order by q limit ? offset ?", (n, most, offset)
@@ -390,7 +387,6 @@ def shared_names(database: sqlite3.Connection, most: int = 20) -> list[str]:
 def live_counts(
     database: sqlite3.Connection, numbers: Sequence[int], *, queries: bool
 ) -> dict[str, dict[str, int]]:
-    """How many of some name sets, or queries, have each value of each facet."""
     listed = json.dumps(list(numbers))
     counts: dict[str, dict[str, int]] = {}
     if not queries:
@@ -439,7 +435,6 @@ def differences(database: sqlite3.Connection, offset: int = 0) -> tuple[list[dic
 
 
 def agreement_table(database: sqlite3.Connection) -> dict[str, int]:
-    """How many queries both get right, only one, and none."""
     rows = database.execute(
         "select a.right * 2 + b.right, count(*) from run0.outcomes a join run1.outcomes b using (q) group by 1"
     ).fetchall()

@@ -72,7 +72,6 @@ def build_grams(database: sqlite3.Connection, searched: Searched) -> None:
 
 
 def _short_counts(database: sqlite3.Connection, searched: Searched) -> tuple[int, dict[int, int]]:
-    """How many texts there are, and how often each run of one or two letters occurs in them."""
     texts = database.execute(f"select count(*) from {searched.table}").fetchone()[0]
     counts: dict[int, int] = {}
     for _, codes in _batches(database, searched):
@@ -82,7 +81,6 @@ def _short_counts(database: sqlite3.Connection, searched: Searched) -> tuple[int
 
 
 def _among(codes: npt.NDArray[np.uint64], rare: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-    """Which codes are in a short sorted list."""
     if not len(rare):
         return np.zeros(len(codes), bool)
     places = np.minimum(np.searchsorted(rare, codes), len(rare) - 1)
@@ -92,7 +90,6 @@ def _among(codes: npt.NDArray[np.uint64], rare: npt.NDArray[np.uint64]) -> npt.N
 def _batches(
     database: sqlite3.Connection, searched: Searched
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.uint64]]]:
-    """Numbers of texts and the runs of one or two letters in them, many texts at a time."""
     rows = database.execute(f"select {searched.number}, key from {searched.table} order by {searched.number}")
     while batch := rows.fetchmany(_BATCH):
         joined = "\0".join(key for _, key in batch) + "\0"
@@ -108,7 +105,6 @@ def _batches(
 
 
 def _written(code: int) -> str:
-    """One or two letters from their number."""
     high, low = code >> 32, code & 0xFFFFFFFF
     return (chr(high) if high else "") + chr(low)
 

@@ -62,8 +62,6 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True):
-    """The next step of a person in a study."""
-
     step: Step
     item: int | None
     done: int
@@ -128,7 +126,6 @@ def order_for(plan: Plan, person: str) -> list[int]:
 
 
 def pages_for(plan: Plan, person: str, item: int) -> list[str]:
-    """The three pages of an item in a random order of this person's own."""
     pages = list(plan.items[item].pages)
     random.Random(f"{plan.seed}:{person}:{item}").shuffle(pages)
     return pages
@@ -202,7 +199,6 @@ def pick(t: Transaction, study: str, plan: Plan, person: str, item: int, page: s
 
 
 def mark(t: Transaction, study: str, plan: Plan, person: str, item: int, span: str) -> bool:
-    """The answer a person marked in the page they picked."""
     now = time.time()
     marked = t.execute(
         "update study_answers set span = ?, seconds = seconds + ? - shown, answered = ? "
@@ -256,14 +252,12 @@ def resume(t: Transaction, study: str, plan: Plan, person: str) -> None:
 
 
 def rest(t: Transaction, study: str, plan: Plan, person: str) -> None:
-    """The break is over."""
     done = place_of(t, study, plan, person).done
     t.execute("update study_people set rested = ? where study = ? and person = ?", (done, study, person))
     start_clock(t, study, plan, person)
 
 
 def answers(database: Readable, study: str) -> list[dict[str, Any]]:
-    """Every finished answer of a study."""
     return database.read(
         "select person, item, page, span, seconds, answered from study_answers "
         "where study = ? and answered is not null order by person, answered",
@@ -322,7 +316,6 @@ def study_results(
 
 
 def scored_answers(site: Site, study: str, plan: Plan) -> list[dict[str, Any]]:
-    """Every answer outside practice with its item, right or not, exact or not."""
     return [
         {**r, "query": plan.items[r["item"]].query, "question": plan.items[r["item"]].question,
          "gold": plan.items[r["item"]].gold, "right": r["page"] == plan.items[r["item"]].gold,

@@ -14,12 +14,12 @@ from whichone.benchmarks.bearer_labels import three_choices
 from whichone.errors import BadInput
 from whichone.web.limits import REFUSALS
 from whichone.web.pages import (
+    FOR_ADMINS,
     Form,
     creation,
     csv_response,
     go,
     may_call,
-    may_read,
     must_be,
     or_not_found,
     received,
@@ -29,7 +29,7 @@ from whichone.web.served_folder import benchmark_named
 from whichone.web.storage import Row, Transaction
 from whichone.web.study import study as room
 from whichone.web.study.study import scored_answers, study_results
-from whichone.web.web_site import Site, clean, committed, site_of
+from whichone.web.web_site import Here, Site, clean, committed, site_of
 
 router = APIRouter()
 _ENDS = (".", "!", "?", '"', "”", "»", ")", ":", "。")
@@ -67,14 +67,11 @@ def joined(passages: list[str]) -> list[str]:
 
 
 def holds(text: list[str], span: str) -> bool:
-    """Whether a page has the marked words, however its blanks are set."""
     return " ".join(span.split()) in " ".join(" ".join(text).split())
 
 
-@router.get("/study", include_in_schema=False)
-def study_list(request: Request) -> Response:
-    may_read(request, "admin")
-    site = site_of(request)
+@router.get("/study", include_in_schema=False, dependencies=FOR_ADMINS)
+def study_list(request: Request, site: Here) -> Response:
     return show(
         request,
         "studies.html",
@@ -85,9 +82,9 @@ def study_list(request: Request) -> Response:
 
 
 @router.post("/study", include_in_schema=False)
-async def create(request: Request) -> Response:
+async def create(request: Request, site: Here) -> Response:
     new = await creation(request, shows_gold=True)
-    form, site = new.form, site_of(request)
+    form = new.form
     seed = form.number("seed", 0, 0, 2**31)
     pilot = form.number("pilot", 2, 0, 50)
     wanted = form.number("items", 20, 1, 5000)
@@ -112,7 +109,6 @@ async def create(request: Request) -> Response:
 
 @router.get("/study/{key}", include_in_schema=False)
 def here(request: Request, key: Key) -> Response:
-    """The one page of a study: whatever comes next for this person."""
     person = must_be(request, "annotator", f"study:{key}")
     return _here(request, key, person.id, None, 200)
 
@@ -148,9 +144,8 @@ _STEPS = {
 
 
 @router.post("/study/{key}/state", include_in_schema=False)
-async def change_state(request: Request, key: Key) -> Response:
-    """Opens, pauses or closes a study for everybody."""
-    form, site = await received(request, "admin"), site_of(request)
+async def change_state(request: Request, site: Here, key: Key) -> Response:
+    form = await received(request, "admin")
     await run_in_threadpool(_study, site, key)
     state = form.choice("state", get_args(room.States))
     await run_in_threadpool(room.set_state, site.database, key, state)  # type: ignore[arg-type]
@@ -158,9 +153,9 @@ async def change_state(request: Request, key: Key) -> Response:
 
 
 @router.post("/study/{key}/{step}", include_in_schema=False)
-async def step(request: Request, key: Key, step: str) -> Response:
+async def step(request: Request, site: Here, key: Key, step: str) -> Response:
     form = await received(request, "annotator", f"study:{key}")
-    site, person = site_of(request), form.person.id
+    person = form.person.id
     row, plan = await run_in_threadpool(_study, site, key)
     if row["state"] != "open":
         raise HTTPException(409, f"the study is {row['state']}: nothing was kept")
@@ -212,10 +207,8 @@ def _keep(t: Transaction, key: str, plan: room.Plan, person: str, item: int, ste
         room.mark(t, key, plan, person, item, value.strip())
 
 
-@router.get("/study/{key}/results", include_in_schema=False)
-def results(request: Request, key: Key, everybody: bool = False) -> Response:
-    may_read(request, "admin")
-    site = site_of(request)
+@router.get("/study/{key}/results", include_in_schema=False, dependencies=FOR_ADMINS)
+def results(request: Request, site: Here, key: Key, everybody: bool = False) -> Response:
     row, plan = _study(site, key)
     shown = _results(site, key, row, plan, everybody)
     return show(request, "study_results.html", study=row, plan=plan, results=shown, everybody=everybody)
@@ -227,14 +220,11 @@ def _results(site: Site, key: str, row: Row, plan: room.Plan, everybody: bool = 
     return study_results(site, key, plan, served, everybody=everybody)
 
 
-@router.get("/study/{key}/export/{what}", include_in_schema=False)
+@router.get("/study/{key}/export/{what}", include_in_schema=False, dependencies=FOR_ADMINS)
 def export(
-    request: Request, key: Key, what: Literal["answers.csv", "items.csv", "results.json"],
+    site: Here, key: Key, what: Literal["answers.csv", "items.csv", "results.json"],
     everybody: bool = False,
 ) -> Response:  # fmt: skip
-    """Raw answers, the results of each item, or all results; for admins."""
-    may_read(request, "admin")
-    site = site_of(request)
     row, plan = _study(site, key)
     if what == "answers.csv":
         external = {k.person: k.external for k in site.links.listed(f"study:{key}")}
@@ -246,27 +236,23 @@ def export(
     return JSONResponse(results)
 
 
-@router.get("/api/studies", responses=REFUSALS)
-def list_studies(request: Request) -> list[dict[str, Any]]:
+@router.get("/api/studies", responses=REFUSALS, dependencies=FOR_ADMINS)
+def list_studies(site: Here) -> list[dict[str, Any]]:
     """Every study; for admins."""
-    may_read(request, "admin")
-    return room.studies(site_of(request).database)
+    return room.studies(site.database)
 
 
-@router.get("/api/studies/{key}/results", responses=REFUSALS)
-def get_results(request: Request, key: Key, everybody: bool = False) -> dict[str, Any]:
+@router.get("/api/studies/{key}/results", responses=REFUSALS, dependencies=FOR_ADMINS)
+def get_results(site: Here, key: Key, everybody: bool = False) -> dict[str, Any]:
     """People's accuracy, exact match, time and agreement, beside systems; for admins."""
-    may_read(request, "admin")
-    site = site_of(request)
     row, plan = _study(site, key)
     return _results(site, key, row, plan, everybody)
 
 
 @router.post("/api/studies/{key}/answers", responses=REFUSALS)
-async def answer(request: Request, key: Key, given: GivenAnswer) -> dict[str, Any]:
+async def answer(request: Request, site: Here, key: Key, given: GivenAnswer) -> dict[str, Any]:
     """Keeps the answer to the item that is next for this person; it is on disk when this returns."""
     person = may_call(request, "annotator", f"study:{key}", bearer=True).id
-    site = site_of(request)
     row, plan = await run_in_threadpool(_study, site, key)
     place = await run_in_threadpool(room.place_of, site.database, key, plan, person)
     if row["state"] != "open" or place.item != given.item or place.step not in ("pick", "mark"):
