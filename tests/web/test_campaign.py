@@ -56,9 +56,9 @@ def say(client: Any, which: str, name: str, enough: Any, **rest: str) -> int | N
 
 def test_passages_come_from_runs_and_share_words_with_an_answer(served_folder: Path, tmp_path: Path) -> None:
     served = next(iter(ServedFolder(served_folder, cache=tmp_path).benchmarks().values()))
-    made = make_tasks(served, list(served.runs.values()), TableReader(), seed=0, most=None)
-    assert len(made.tasks) == 12
-    for task in made.tasks:
+    tasks, _ = make_tasks(served, list(served.runs.values()), TableReader(), seed=0, most=None)
+    assert len(tasks) == 12
+    for task in tasks:
         assert [p.control for p in task.passages].count(True) == 1
         assert len(task.passages) == 1  # nobody else's page names this one's town
     assert overlap("in the town", ["the big town hall"]) == pytest.approx(1 / 3)
@@ -160,11 +160,14 @@ def test_work_left_lying_is_given_to_others(tmp_path: Path, monkeypatch: pytest.
     task = Task("q", "?", ("a",), (AskedPassage("p#0", control=True),))
     plan = task_queue.Plan(seed=0)
     task_queue.make_campaign(database, "c", "b", "t", plan, [task])
-    for name in ("a", "b", "c"):
-        assert task_queue.next_task(database, "c", name) is not None
-    assert task_queue.next_task(database, "c", "d") is None
+
+    def given(name: str) -> task_queue.Given | None:
+        return database.write(lambda t: task_queue.hand_out(t, "c", name))
+
+    assert all(given(name) for name in ("a", "b", "c"))
+    assert given("d") is None
     monkeypatch.setattr(task_queue, "_STALE", -1.0)
-    assert task_queue.next_task(database, "c", "d") is not None
+    assert given("d") is not None
     database.close()
 
 

@@ -9,7 +9,7 @@ import functools
 import hashlib
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -82,8 +82,6 @@ class ServedBenchmark:
 @functools.lru_cache(256)
 def _tasks(queries: Path, key: str) -> frozenset[str]:
     """`key` is the content's, so that a folder that was made again is read again."""
-    import pyarrow.parquet as pq
-
     return frozenset(pq.read_table(queries, columns=["task"])["task"].unique().to_pylist())
 
 
@@ -94,8 +92,6 @@ def corpus_of(root: Path, key: str) -> Corpus:
 
 @functools.lru_cache(64)
 def _questions(queries: Path, key: str) -> frozenset[str]:
-    import pyarrow.parquet as pq
-
     return frozenset(map(fold, pq.read_table(queries, columns=["input"])["input"].to_pylist()))
 
 
@@ -129,6 +125,10 @@ class ServedFolder:
 
     def benchmark(self, key: str) -> ServedBenchmark | None:
         return self.benchmarks().get(key)
+
+    def named(self, identity: str) -> ServedBenchmark | None:
+        """The benchmark with this id."""
+        return next((served for served in self.benchmarks().values() if served.id == identity), None)
 
     def benchmark_index(self, served: ServedBenchmark) -> Path:
         return self.indexes.of_benchmark(served.folder)
@@ -358,30 +358,20 @@ Text = tuple[str, str]  # Title and text
 class PassageCache:
     def __init__(self, folder: ServedFolder, tables: TableReader) -> None:
         self._folder, self._tables = folder, tables
-        self._held: OrderedDict[tuple[str, str], Text] = OrderedDict()
-        self._lock = threading.Lock()
+        self._held: dict[tuple[str, str], Text] = {}
 
     def texts(self, benchmark: str, ids: Sequence[str]) -> dict[str, Text]:
-        with self._lock:
-            texts = {i: self._held[benchmark, i] for i in ids if (benchmark, i) in self._held}
-            for i in texts:
-                self._held.move_to_end((benchmark, i))
-        missing = [i for i in ids if i not in texts]
-        if missing:
-            corpus = benchmark_named(self._folder, benchmark).corpus
-            read = self._tables.passages(corpus, missing)
-            with self._lock:
-                for identity, text in read.items():
-                    self._held[benchmark, identity] = text
-                while len(self._held) > _MOST:
-                    self._held.popitem(last=False)
+        texts = {i: known for i in ids if (known := self._held.get((benchmark, i)))}
+        if missing := [i for i in ids if i not in texts]:
+            read = self._tables.passages(benchmark_named(self._folder, benchmark).corpus, missing)
+            if len(self._held) + len(read) > _MOST:
+                self._held = {}
+            self._held |= {(benchmark, i): text for i, text in read.items()}
             texts |= read
         return texts
 
 
 def benchmark_named(folder: ServedFolder, benchmark: str) -> ServedBenchmark:
-    """The benchmark with this id, or the sentence that says it is gone."""
-    for served in folder.benchmarks().values():
-        if served.id == benchmark:
-            return served
+    if served := folder.named(benchmark):
+        return served
     raise BadInput(f"the benchmark {benchmark} is not here any more")

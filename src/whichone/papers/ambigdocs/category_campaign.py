@@ -1,7 +1,5 @@
 """People sort answers into AmbigDocs' five categories: a kind of annotation campaign."""
 
-import csv
-import io
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +29,7 @@ from whichone.web.annotation.campaign_kind import (
     version_path,
 )
 from whichone.web.annotation.task_queue import Given, Plan
-from whichone.web.pages import Form
+from whichone.web.pages import Form, csv_text
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.web_site import Site, clean
 
@@ -336,16 +334,14 @@ def _rows(
 
 def label_table(tasks: Sequence[Labels], without: frozenset[str] = frozenset()) -> str:
     """A line an answer: qid, the majority's category, the measure's, the system, every vote."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["qid", "category", "measure", "system", "votes"])
-    for done in tasks:
-        label = majority(done, without)
-        said = {**done.first, **done.second}
-        votes = "; ".join(f"{p}: {a.category}" for p, a in sorted(said.items()) if p not in without)
-        task = done.task
-        writer.writerow([task.qid, label or "", task.automatic, task.system, votes])
-    return out.getvalue()
+    rows = [
+        {"qid": done.task.qid, "category": majority(done, without) or "", "measure": done.task.automatic,
+         "system": done.task.system,
+         "votes": "; ".join(f"{p}: {a.category}" for p, a in sorted({**done.first, **done.second}.items())
+                            if p not in without)}
+        for done in tasks
+    ]  # fmt: skip
+    return csv_text(rows, ("qid", "category", "measure", "system", "votes"))
 
 
 class CategoryKind:

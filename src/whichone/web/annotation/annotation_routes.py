@@ -78,7 +78,7 @@ def _campaign(site: Site, t: Readable, key: str) -> tuple[Row, task_queue.Plan]:
 
 
 def _agreed(t: Readable, key: str, plan: task_queue.Plan, person: str) -> None:
-    if not task_queue.has_agreed(t, key, plan, person):
+    if plan.consent and not task_queue.has_agreed(t, key, person):
         raise HTTPException(409, "the campaign has not been agreed to")
 
 
@@ -241,28 +241,21 @@ def _keep(
 def settle(
     t: Transaction, site: Site, key: str, row: Row, plan: task_queue.Plan, number: int | None = None
 ) -> None:
-    """Moves finished tasks of the first queue on: to the second where their kind says so, or away."""
-    kind = kind_named(plan.kind)
-    for done in _done(t, key, kind, number):
-        if done.queue == task_queue.FIRST and done.full:
-            again = kind.again(site, row["benchmark"], plan, done)
-            task_queue.move(t, key, done.number, task_queue.SECOND if again else task_queue.SETTLED)
+    for done in _done(t, key, kind_named(plan.kind), number):
+        if (queue := _moved(site, row, plan, done).queue) != done.queue:
+            task_queue.move(t, key, done.number, queue)
 
 
 def _done(database: Readable, key: str, kind: Kind, number: int | None = None) -> list[Done[Any, Any]]:
     return done_tasks(task_queue.everything(database, key, number), kind.task, kind.annotation)
 
 
-def _settled(site: Site, key: str, row: Row, plan: task_queue.Plan) -> list[Done[Any, Any]]:
-    """The tasks as they are once finished ones have moved on, without moving them."""
-    kind = kind_named(plan.kind)
-    tasks = []
-    for done in _done(site.database, key, kind):
-        if done.queue == task_queue.FIRST and done.full:
-            again = kind.again(site, row["benchmark"], plan, done)
-            done = msgspec.structs.replace(done, queue=task_queue.SECOND if again else task_queue.SETTLED)
-        tasks.append(done)
-    return tasks
+def _moved(site: Site, row: Row, plan: task_queue.Plan, done: Done[Any, Any]) -> Done[Any, Any]:
+    """A finished task of the first queue in the second where its kind says so, or away."""
+    if done.queue != task_queue.FIRST or not done.full:
+        return done
+    again = kind_named(plan.kind).again(site, row["benchmark"], plan, done)
+    return msgspec.structs.replace(done, queue=task_queue.SECOND if again else task_queue.SETTLED)
 
 
 @router.post("/annotate/{key}/task/{number}", include_in_schema=False)
@@ -310,7 +303,8 @@ def _results(
     """Flagged people are left out unless they are asked for, and the results say so."""
     served = benchmark_named(site.folder, row["benchmark"])
     kind = kind_named(plan.kind)
-    results = kind.results(site, served, plan, _settled(site, key, row, plan), without_flagged)
+    tasks = [_moved(site, row, plan, done) for done in _done(site.database, key, kind)]
+    results = kind.results(site, served, plan, tasks, without_flagged)
     skipped = task_queue.skipped_by(site.database, key)
     for person, figures in results["people"].items():
         figures["skipped"] = skipped.get(person, 0)

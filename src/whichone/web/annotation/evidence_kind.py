@@ -1,10 +1,7 @@
 """KILT's campaign (section 4): which passages hold enough evidence to answer?"""
 
-import csv
-import io
 import random
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -14,7 +11,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.corpus.corpus import Corpus
 from whichone.measures.comparison import fleiss_kappa, mean_cohen_kappa
-from whichone.records import Output, Provenance, Query, page_of
+from whichone.records import Provenance, Query, page_of
 from whichone.text.normalisers import best_rouge_l, sentence_words
 from whichone.web.annotation.campaign_kind import (
     MAJORITY,
@@ -41,8 +38,8 @@ from whichone.web.annotation.evidence_tasks import (
     resolve,
 )
 from whichone.web.annotation.task_queue import PEOPLE, Given, Plan
-from whichone.web.pages import Form
-from whichone.web.served_folder import ServedBenchmark, TableReader
+from whichone.web.pages import Form, csv_text
+from whichone.web.served_folder import ServedBenchmark
 from whichone.web.web_site import Site, clean
 
 # What a campaign for evidence comes to: a majority of two merges, agreement, controls.
@@ -54,14 +51,15 @@ NOBODY: frozenset[str] = frozenset()
 
 def accepted(done: Judgements, without: frozenset[str] = NOBODY) -> list[str]:
     """Passages that a majority found enough; in the second queue also whoever looked again."""
-    votes = [a for person, a in done.first.items() if person not in without]
-    kept = []
-    for passage in done.task.passages:
-        yes = sum(a.passages[passage.id].enough for a in votes)
-        again = all(a.passages[passage.id].enough for p, a in done.second.items() if p not in without)
-        if yes >= MAJORITY and again:
-            kept.append(passage.id)
-    return kept
+    votes, again = (
+        [a.passages for person, a in queue.items() if person not in without]
+        for queue in (done.first, done.second)
+    )
+    return [
+        passage.id
+        for passage in done.task.passages
+        if sum(v[passage.id].enough for v in votes) >= MAJORITY and all(v[passage.id].enough for v in again)
+    ]
 
 
 def low_overlap(done: Judgements, texts: Mapping[str, str], limit: float) -> bool:
@@ -117,8 +115,8 @@ def ratings_of(tasks: Sequence[Judgements]) -> dict[str, dict[Any, Any]]:
     ratings: dict[str, dict[Any, Any]] = {}
     for done in tasks:
         for person, said in done.first.items():
-            for identity, judged in said.passages.items():
-                ratings.setdefault(person, {})[done.number, identity] = judged.enough
+            own = {(done.number, identity): judged.enough for identity, judged in said.passages.items()}
+            ratings.setdefault(person, {}).update(own)
     return ratings
 
 
@@ -174,14 +172,8 @@ def _pages_after(
 
 
 ANNOTATIONS = "annotations.jsonl"
-_COUNTS = (
-    "finished",
-    "dropped",
-    "dropped_without_evidence",
-    "passages_added",
-    "pasted_merged",
-    "in_second_queue",
-)
+_COUNTS = ("finished", "dropped", "dropped_without_evidence", "passages_added", "pasted_merged",
+           "in_second_queue")  # fmt: skip
 
 
 def new_benchmark(
@@ -221,17 +213,16 @@ def _evidence(
     done: Judgements, resolved: Mapping[str, Resolved], without: frozenset[str],
     titles: Mapping[str, str],
 ) -> list[Provenance]:  # fmt: skip
-    evidence: list[tuple[str, dict[str, Any]]] = []
+    evidence: dict[str, dict[str, Any]] = {}
     for identity in new_passages(done, without):
         said = {p: a.passages[identity] for p, a in done.first.items() if p not in without}
-        yes = {person: judged for person, judged in said.items() if judged.enough}
-        spans = sorted({judged.span for judged in yes.values()})
-        evidence.append((identity, {"annotators": sorted(yes), "spans": spans}))
+        yes = {person: judged.span for person, judged in said.items() if judged.enough}
+        evidence[identity] = {"annotators": sorted(yes), "spans": sorted(set(yes.values()))}
     for identity, people in agreed(done, resolved, without).items():
-        evidence.append((identity, {"annotators": people, "pasted": True}))
+        evidence[identity] = {"annotators": people, "pasted": True}
     return [
         Provenance(page=page_of(p), title=titles.get(page_of(p)), passage=p, attributes=attributes)
-        for p, attributes in evidence
+        for p, attributes in evidence.items()
     ]
 
 
@@ -250,13 +241,12 @@ def _with_evidence(query: Query, added: Sequence[Provenance], replaced: bool) ->
     """New passages as further sets of provenance of the first output, or in place of rejected ones."""
     if not added or not query.outputs:
         return query
-    first: Output = query.outputs[0]
-    before = () if replaced else first.provenance
-    output = msgspec.structs.replace(first, provenance=(*before, *((p,) for p in added)))
-    rest = query.outputs[1:]
+    outputs = query.outputs
     if replaced:
-        rest = tuple(msgspec.structs.replace(o, provenance=()) for o in rest)
-    return msgspec.structs.replace(query, outputs=(output, *rest))
+        outputs = tuple(msgspec.structs.replace(o, provenance=()) for o in outputs)
+    whole = (*outputs[0].provenance, *((p,) for p in added))
+    output = msgspec.structs.replace(outputs[0], provenance=whole)
+    return msgspec.structs.replace(query, outputs=(output, *outputs[1:]))
 
 
 def _history(benchmark: Benchmark, campaign: str, results: Mapping[str, Any]) -> str:
@@ -295,12 +285,12 @@ class EvidenceKind:
         most = form.number("questions", 100, 1, 100_000)
         limit = form.fraction("low_overlap", LOW_OVERLAP)
         runs = list(served.runs.values())
-        tasks = make_tasks(served, runs, site.tables, seed=seed, most=most)
+        tasks, counts = make_tasks(served, runs, site.tables, seed=seed, most=most)
         plan = Plan(
             seed=seed, kind=self.name, runs=tuple(run.name for run in runs), low_overlap=limit,
-            counts=tasks.counts, consent=form.text("consent", longest=5000).strip(),
+            counts=counts, consent=form.text("consent", longest=5000).strip(),
         )  # fmt: skip
-        return MadeTasks(plan, tasks.tasks)
+        return MadeTasks(plan, tasks)
 
     def shown(self, site: Site, benchmark: str, plan: Plan, given: Given, person: str) -> dict[str, Any]:
         task = _task(given)
@@ -338,22 +328,18 @@ class EvidenceKind:
         without_flagged: bool,
     ) -> dict[str, Any]:  # fmt: skip
         gold = {q.id: q.gold_pages() for q in served.open().queries}
-        resolved = _resolved(site, served, tasks)
+        resolved = resolve(site.tables, served.corpus, pasted_texts(tasks))
         return evidence_results(tasks, gold.__getitem__, resolved, without_flagged=without_flagged)
 
     def labels(self, tasks: list[Judgements]) -> str:
         """A line a passage: how many of the first queue found it enough."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(["query", "passage", "gold", "system", "enough", "people", "again"])
-        for done in tasks:
-            for p in done.task.passages:
-                yes = sum(a.passages[p.id].enough for a in done.first.values())
-                again = sum(a.passages[p.id].enough for a in done.second.values())
-                writer.writerow(
-                    [done.task.query, p.id, int(p.control), p.system, yes, len(done.first), again]
-                )
-        return out.getvalue()
+        return csv_text(
+            {"query": done.task.query, "passage": p.id, "gold": p.control, "system": p.system,
+             "enough": sum(a.passages[p.id].enough for a in done.first.values()),
+             "people": len(done.first),
+             "again": sum(a.passages[p.id].enough for a in done.second.values())}
+            for done in tasks for p in done.task.passages
+        )  # fmt: skip
 
     def new_version(
         self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Judgements], root: Path,
@@ -362,7 +348,7 @@ class EvidenceKind:
         path = version_path(root, campaign)
         new_benchmark(
             served.open(), tasks, path, campaign=campaign, plan=plan, results=results,
-            resolved=_resolved(site, served, tasks), without=without,
+            resolved=resolve(site.tables, served.corpus, pasted_texts(tasks)), without=without,
         )  # fmt: skip
         return [path]
 
@@ -374,13 +360,3 @@ def _task(given: Given) -> Task:
 def _texts(site: Site, benchmark: str, task: Task) -> dict[str, str]:
     texts = site.passages.texts(benchmark, [p.id for p in task.passages])
     return {i: text for i, (_, text) in texts.items()}
-
-
-def _resolved(site: Site, served: ServedBenchmark, tasks: list[Judgements]) -> dict[str, Resolved]:
-    """Looks through the corpus once for what is pasted, and again only when there is more."""
-    return _searched(site.tables, served.corpus, tuple(pasted_texts(tasks)))
-
-
-@lru_cache(8)
-def _searched(tables: TableReader, corpus: Corpus, texts: tuple[str, ...]) -> dict[str, Resolved]:
-    return resolve(tables, corpus, texts)

@@ -7,6 +7,7 @@ ranks pages gives a page's first passage. The gold passage is mixed in as contro
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,6 @@ class Task(msgspec.Struct, frozen=True):
     passages: tuple[AskedPassage, ...]
 
 
-class Tasks(msgspec.Struct, frozen=True):
-    tasks: tuple[Task, ...]
-    counts: dict[str, int]
-
-
 def overlap(text: str, answers: Sequence[str]) -> float:
     """The largest share of an answer's tokens that are in the text."""
     tokens = set(normalisers.squad_tokens(text))
@@ -60,8 +56,8 @@ def overlap(text: str, answers: Sequence[str]) -> float:
 def make_tasks(
     served: ServedBenchmark, runs: Sequence[ServedRun], tables: TableReader, *, seed: int, most: int | None,
     tasks: Sequence[str] = (),
-) -> Tasks:  # fmt: skip
-    """A task for each query (or a seeded sample) that has a gold passage or one worth asking about."""
+) -> tuple[tuple[Task, ...], dict[str, int]]:  # fmt: skip
+    """A task for each query (or a seeded sample) that has a gold passage or one worth asking about, and counts."""
     queries = [q for q in served.open().queries if q.answers() and (not tasks or q.task in tasks)]
     counts = {"queries": len(queries), "without a passage": 0, "without gold": 0, "passages": 0}
     if most is not None and len(queries) > most:
@@ -77,7 +73,7 @@ def make_tasks(
             passages = list(task.passages)
             random.Random(f"{seed}:{task.query}").shuffle(passages)
             all_tasks.append(msgspec.structs.replace(task, passages=tuple(passages)))
-    return Tasks(tuple(all_tasks), counts)
+    return tuple(all_tasks), counts
 
 
 def _block(
@@ -87,7 +83,9 @@ def _block(
     tops = [tables.top(run.folder.path("rankings.parquet"), ids, _DEPTH) for run in runs]
     pages = {page_of(p) for top in tops for rows in top.values() for _, p, _ in rows}
     pages.update(page for q in queries for page in q.gold_pages())
-    texts = _texts(served, tables, pages)
+    texts: dict[str, dict[str, str]] = {}  # by page, by passage id, in their order
+    for identity, _, text in tables.passages_of(served.corpus, pages):
+        texts.setdefault(page_of(identity), {})[identity] = text
     for query in queries:
         ranked = [[p for _, p, _ in top.get(query.id, ())] for top in tops]
         yield Task(
@@ -98,50 +96,30 @@ def _block(
         )
 
 
-def _texts(served: ServedBenchmark, tables: TableReader, pages: set[str]) -> dict[str, dict[str, str]]:
-    texts: dict[str, dict[str, str]] = {}
-    for identity, _, text in tables.passages_of(served.corpus, pages):
-        texts.setdefault(page_of(identity), {})[identity] = text
-    return texts
-
-
 def _passages(
     query: Query, ranked: Sequence[Sequence[str]], names: Sequence[str],
     texts: dict[str, dict[str, str]],
 ) -> Iterator[AskedPassage]:  # fmt: skip
     answers = query.answers()
-    taken: set[str] = set()
-    gold = _gold_passage(query, texts)
-    if gold is not None:
-        taken.add(gold)
-        yield AskedPassage(gold, control=True)
-    asked = 0
+    provenances = (p for output in query.outputs for group in output.provenance for p in group)
+    golds = ((p.passage, on_page) for p in provenances if (on_page := texts.get(p.page)))
+    named, on_gold = next(golds, (None, {}))
+    if named not in on_gold:  # the passage of the gold page that has most of an answer
+        named = max(on_gold, key=lambda i: overlap(on_gold[i], answers), default=None)
+    taken = {named} - {None}
+    if named is not None:
+        yield AskedPassage(named, control=True)
+    most = len(taken) + PASSAGES
     for name, results in zip(names, ranked, strict=True):
         for result in results:
             on_page = texts.get(page_of(result), {})
             passage = result if result in on_page else next(iter(on_page), None)
-            if passage is None or passage in taken:
+            if passage is None or passage in taken or len(taken) == most:
                 continue
             if overlap(on_page[passage], answers) >= LEAST_OVERLAP:
                 taken.add(passage)
-                asked += 1
                 yield AskedPassage(passage, system=name)
                 break
-        if asked == PASSAGES:
-            return
-
-
-def _gold_passage(query: Query, texts: dict[str, dict[str, str]]) -> str | None:
-    """The passage that the gold names, else the one of the gold page that has most of an answer."""
-    provenances = [p for output in query.outputs for group in output.provenance for p in group]
-    for provenance in provenances:
-        on_page = texts.get(provenance.page, {})
-        if provenance.passage in on_page:
-            return provenance.passage
-        if on_page:
-            answers = query.answers()
-            return max(on_page, key=lambda i: overlap(on_page[i], answers))
-    return None
 
 
 # What a person says of a question's passages: enough evidence or not, and the words that contain it.
@@ -191,40 +169,26 @@ class Resolved(msgspec.Struct, frozen=True):
     problem: str = ""
 
 
-class Pasted(msgspec.Struct, frozen=True):
-    query: str
-    question: str
-    person: str
-    text: str
-    passage: str | None
-    title: str
-    problem: str
-
-
-def pasted_texts(tasks: Sequence[Done[Task, Annotation]]) -> list[str]:
+def pasted_texts(tasks: Sequence[Done[Task, Annotation]]) -> tuple[str, ...]:
     said = [a for d in tasks for a in (*d.first.values(), *d.second.values())]
-    return sorted({a.other.strip() for a in said if a.other.strip()})
+    return tuple(sorted({a.other.strip() for a in said if a.other.strip()}))
 
 
-def resolve(tables: TableReader, corpus: Corpus, texts: Sequence[str]) -> dict[str, Resolved]:
-    resolved: dict[str, Resolved] = {}
-    wanted = []
-    for text in texts:
-        if len(text.split()) < LEAST_WORDS:
-            resolved[text] = Resolved(problem=f"fewer than {LEAST_WORDS} words")
-        else:
-            wanted.append(text)
-    held = tables.holding(corpus, wanted)
-    for text in wanted:
+@lru_cache(8)
+def resolve(tables: TableReader, corpus: Corpus, texts: tuple[str, ...]) -> dict[str, Resolved]:
+    """Looks through the corpus once for what is pasted, and again only when there is more."""
+    held = tables.holding(corpus, [text for text in texts if len(text.split()) >= LEAST_WORDS])
+
+    def resolved(text: str) -> Resolved:
         places = held.get(text, [])
         pages = {page_of(identity) for identity, _ in places}
-        if not places:
-            resolved[text] = Resolved(problem="not in the corpus")
-        elif len(pages) > 1:
-            resolved[text] = Resolved(problem=f"appears in {len(pages)} pages")
-        else:
-            resolved[text] = Resolved(places[0][0], places[0][1])
-    return resolved
+        if len(pages) == 1:
+            return Resolved(*places[0])
+        if len(text.split()) < LEAST_WORDS:
+            return Resolved(problem=f"fewer than {LEAST_WORDS} words")
+        return Resolved(problem=f"appears in {len(pages)} pages" if pages else "not in the corpus")
+
+    return {text: resolved(text) for text in texts}
 
 
 def agreed(
@@ -247,7 +211,7 @@ def left_over(
     without: frozenset[str] = frozenset(),
 ) -> list[dict[str, Any]]:
     """What was pasted and is not merged, with the reason, for the admin."""
-    pages = []
+    left = []
     for done in tasks:
         merged = agreed(done, resolved, without) if done.settled else {}
         asked = {p.id for p in done.task.passages}
@@ -262,11 +226,11 @@ def left_over(
                 "was asked about" if place.passage in asked
                 else "the question is not finished" if not done.settled else "only one person"
             )  # fmt: skip
-            pages.append(
-                Pasted(done.task.query, done.task.question, person, text, place.passage,
-                       place.title, problem)
+            left.append(
+                {"query": done.task.query, "question": done.task.question, "person": person, "text": text,
+                 "passage": place.passage, "title": place.title, "problem": problem}
             )  # fmt: skip
-    return [msgspec.structs.asdict(p) for p in pages]
+    return left
 
 
 # Where evidence lies: paragraph and character on its page, as KILT's records say it.
@@ -302,9 +266,7 @@ def place_of(paragraphs: Sequence[str], passage: str, words: str) -> dict[str, i
         if wanted and (start := text.find(wanted, before)) >= 0:
             (first, begin), (last, end) = at[start], at[start + len(wanted) - 1]
             return {
-                "start_paragraph": first,
-                "start_character": begin,
-                "end_paragraph": last,
-                "end_character": end + 1,
-            }
+                "start_paragraph": first, "start_character": begin,
+                "end_paragraph": last, "end_character": end + 1,
+            }  # fmt: skip
     return None

@@ -103,19 +103,12 @@ def agree(t: Transaction, campaign: str, person: str) -> None:
     )
 
 
-def has_agreed(t: Readable, campaign: str, plan: Plan, person: str) -> bool:
-    return not plan.consent or bool(
-        t.read("select 1 from campaign_people where campaign = ? and person = ?", (campaign, person))
-    )
-
-
-def next_task(database: Database, campaign: str, person: str) -> Given | None:
-    """The task this person has in hand, else a new one; None when there is nothing for them."""
-    return database.write(lambda t: hand_out(t, campaign, person))
+def has_agreed(t: Readable, campaign: str, person: str) -> bool:
+    return bool(t.read("select 1 from campaign_people where campaign = ? and person = ?", (campaign, person)))
 
 
 def hand_out(t: Transaction, campaign: str, person: str, most: int = 0) -> Given | None:
-    """The same inside a transaction; a person who has kept `most` gets no more."""
+    """The task this person has in hand, else a new one; whoever has kept `most` gets no more."""
     held = in_hand(t, campaign, person)
     if held is not None or (most and kept_by(t, campaign, person) >= most):
         return held

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -32,32 +33,25 @@ _BETWEEN = "\n"  # Between the ids of a family's benchmarks, as the database kee
 _STEPS = (0.01, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 
 
-def hidden_by_boards(database: Database) -> frozenset[str]:
-    rows = database.read("select benchmark from boards where hidden = 1")
-    return frozenset(name for row in rows for name in row["benchmark"].split(_BETWEEN))
-
-
 def hidden_benchmarks(site: Site) -> frozenset[str]:
     """The benchmarks that boards hide, and every served one that asks some of the same questions.
 
     Computed anew when something appears in the served folder.
     """
-    hidden = hidden_by_boards(site.database)
+    rows = site.database.read("select benchmark from boards where hidden = 1")
+    hidden = frozenset(name for row in rows for name in row["benchmark"].split(_BETWEEN))
     if not hidden:
         return hidden
     served = site.folder.benchmarks()
     state = (hidden, frozenset(served))
     if site.hidden is None or site.hidden[0] != state:
-        questions: set[str] = set()
-        for benchmark in served.values():
-            if benchmark.id in hidden:
-                questions |= benchmark.questions()
+        questions = frozenset[str]().union(*(s.questions() for s in served.values() if s.id in hidden))
         copies = {s.id for s in served.values() if shared_questions(s, questions)}
         site.hidden = (state, hidden | copies)
     return site.hidden[1]
 
 
-def shared_questions(served: ServedBenchmark, questions: set[str] | frozenset[str]) -> int:
+def shared_questions(served: ServedBenchmark, questions: frozenset[str]) -> int:
     return len(served.questions() & questions)
 
 
@@ -122,8 +116,8 @@ WITHHELD = (
 
 def golds_of(site: Site, board: Row) -> dict[str, str]:
     """One word for the gold of each of a board's benchmarks, by which its limits and its ladder are kept."""
-    served = {s.id: s for s in site.folder.benchmarks().values()}
-    return {name: served[name].gold if name in served else name for name in board["benchmarks"]}
+    served = {name: site.folder.named(name) for name in board["benchmarks"]}
+    return {name: known.gold if known else name for name, known in served.items()}
 
 
 def withhold(
@@ -157,9 +151,8 @@ _DETAIL = re.compile(r"[:\"'`“(].*$", re.DOTALL)
 
 def without_details(message: str) -> str:
     """A refusal without ids and texts: the line or record, and what kind of thing is wrong."""
-    where = re.match(r"((?:line|record) [\d,]+: )?(.*)", message, re.DOTALL)
-    assert where is not None
-    return f"{where[1] or ''}{_DETAIL.sub('', where[2]).strip()}"
+    where, text = re.findall(r"^((?:line|record) [\d,]+: )?(.*)", message, re.DOTALL)[0]
+    return f"{where}{_DETAIL.sub('', text).strip()}"
 
 
 def definitions(measures: Iterable[str]) -> dict[str, str]:
@@ -207,18 +200,16 @@ def boards(site: Site, board: str = "") -> list[Row]:
     One over a copy of gold that another board hides is hidden too, whichever appeared first.
     """
     rows = site.database.read("select * from boards where ? in ('', board) order by made, board", (board,))
-    if not rows:
-        return rows
     hidden = hidden_benchmarks(site)
     called = {served.id: served.name for served in site.folder.benchmarks().values()}
     for row in rows:
         row["benchmarks"] = row["benchmark"].split(_BETWEEN)
         row["hidden"] = not hidden.isdisjoint(row["benchmarks"])
-        short = [called.get(identity, identity.rpartition("-")[0]) for identity in row["benchmarks"]]
-        row["names"] = {
-            identity: name if short.count(name) == 1 else identity
-            for identity, name in zip(row["benchmarks"], short, strict=True)
+        short = {
+            identity: called.get(identity, identity.rpartition("-")[0]) for identity in row["benchmarks"]
         }
+        times = Counter(short.values())
+        row["names"] = {id: name if times[name] == 1 else id for id, name in short.items()}
     return rows
 
 
@@ -238,7 +229,7 @@ def delete_board(database: Database, board: str) -> None:
             (board,),
         )
         t.execute("delete from submissions where board = ?", (board,))
-        t.execute("delete from settings where name in (?, ?)", (f"marks {board}", f"better {board}"))
+        t.execute("delete from settings where name = ?", (f"marks {board}",))
         t.execute("delete from boards where board = ?", (board,))
 
     database.write(work)
@@ -251,34 +242,21 @@ def rows_of(database: Readable, board: Row) -> list[dict[str, Any]]:
         "where board = ? and state = 'done' and shown = 1 order by made, submission",
         (board["board"],),
     )
-    systems = []
-    for row in rows:
-        about = msgspec.json.decode(row["about"], type=About)
-        for part in parts_of(row["result"]):
-            counts = part["counts"]
-            estimates = {name: Estimate(**e) for name, e in part["measures"].items()}
-            if part.get("withheld"):
-                continue
-            if board["hidden"]:
-                estimates = {n: rounded(e) for n, e in estimates.items()}
-            systems.append(
-                {
-                    "submission": row["submission"],
-                    "name": row["name"],
-                    "format": row["format"].partition("+")[0],
-                    "made": row["made"],
-                    "about": msgspec.structs.asdict(about),
-                    "kind": part["kind"],
-                    "benchmark": part.get("benchmark", ""),
-                    "datasets": 0,
-                    "estimates": estimates,
-                    "counts": counts,
-                    "complete": not counts.get("failures"),
-                    "resampled": part.get("resampled", "name set"),
-                    "outcomes": {} if board["hidden"] else part.get("outcomes", {}),
-                }
-            )
-    return systems
+    parts = [(row, p) for row in rows for p in parts_of(row["result"]) if not p.get("withheld")]
+    shown = rounded if board["hidden"] else lambda estimate: estimate
+    return [
+        {
+            "submission": row["submission"], "name": row["name"], "made": row["made"],
+            "format": row["format"].partition("+")[0],
+            "about": msgspec.structs.asdict(msgspec.json.decode(row["about"], type=About)),
+            "kind": part["kind"], "benchmark": part.get("benchmark", ""), "datasets": 0,
+            "estimates": {name: shown(Estimate(**e)) for name, e in part["measures"].items()},
+            "counts": part["counts"], "complete": not part["counts"].get("failures"),
+            "resampled": part.get("resampled", "name set"),
+            "outcomes": {} if board["hidden"] else part.get("outcomes", {}),
+        }
+        for row, part in parts
+    ]  # fmt: skip
 
 
 def without_figures(database: Readable, board: Row) -> list[Row]:
@@ -288,44 +266,35 @@ def without_figures(database: Readable, board: Row) -> list[Row]:
         "and state in ('done', 'deleted') order by made, submission",
         (board["board"],),
     )
-    lines = []
     for row in rows:
-        kinds = [
+        row["kinds"] = [
             f"{board['names'].get(p.get('benchmark'), '')} {p['kind']}".strip()
             for p in parts_of(row.pop("result") or "{}")
             if p.get("withheld")
         ]
-        if row["state"] == "deleted" or kinds:
-            lines.append({**row, "kinds": kinds})
-    return lines
+    return [row for row in rows if row["state"] == "deleted" or row["kinds"]]
 
 
 def parts_of(result: str) -> list[dict[str, Any]]:
     return list(msgspec.json.decode(result).get("parts", ()))
 
 
+class Marks(msgspec.Struct, frozen=True):
+    """Tests of each system and kind ('SUBMISSION KIND')."""
+
+    against_best: dict[str, float] = {}
+    """The corrected p against the best of that kind."""
+    better: dict[str, list[str]] = {}
+    """Those that are significantly better."""
+
+
 def set_marks(t: Transaction, board: str, marks: dict[str, float], better: dict[str, list[str]]) -> None:
-    for name, value in ((f"marks {board}", marks), (f"better {board}", better)):
-        set_value(t, name, msgspec.json.encode(value).decode())
+    set_value(t, f"marks {board}", msgspec.json.encode(Marks(marks, better)).decode())
 
 
-def better_of(database: Readable, board: str) -> dict[str, list[str]]:
-    """Of each system and kind ('SUBMISSION KIND') those that are significantly better."""
-    rows = database.read("select value from settings where name = ?", (f"better {board}",))
-    return msgspec.json.decode(rows[0]["value"], type=dict[str, list[str]]) if rows else {}
-
-
-def marks_of(database: Readable, board: str) -> dict[str, float]:
-    """The corrected p of each system and kind ('SUBMISSION KIND') against the best of that kind."""
+def marks_of(database: Readable, board: str) -> Marks:
     rows = database.read("select value from settings where name = ?", (f"marks {board}",))
-    return msgspec.json.decode(rows[0]["value"], type=dict[str, float]) if rows else {}
-
-
-def measures_of(systems: Sequence[dict[str, Any]]) -> list[str]:
-    """The measures of some systems; those of the one that has the most first."""
-    fullest = max(systems, key=lambda r: len(r["estimates"]))  # some have KILT's measures as well
-    others = (name for r in systems for name in r["estimates"])
-    return list(dict.fromkeys([*fullest["estimates"], *others]))
+    return msgspec.json.decode(rows[0]["value"], type=Marks) if rows else Marks()
 
 
 def ranked(
@@ -343,32 +312,32 @@ def ranked(
     systems = [r for r in systems if r["kind"] == kind]
     if not systems:
         return [], []
-    measures = measures_of(systems)
+    fullest = max(systems, key=lambda r: len(r["estimates"]))  # some have KILT's measures as well
+    measures = list(dict.fromkeys(name for r in (fullest, *systems) for name in r["estimates"]))
     if kind in _FAMILY:
-        places = {name: n for n, name in enumerate(board["names"].values())}
-        measures.sort(key=lambda column: places[column.rpartition(" ")[0]])
+        order = list(board["names"].values())
+        measures.sort(key=lambda column: order.index(column.rpartition(" ")[0]))
     by = by if by in measures else measures[0]
     sign = sign_of(by)
-    marks = {} if board["hidden"] else marks_of(database, board["board"])
+    marks = Marks() if board["hidden"] else marks_of(database, board["board"])
 
-    def value(row: dict[str, Any]) -> float:
+    def value(row: dict[str, Any]) -> tuple[bool, float]:
         known = row["estimates"].get(by)
         missing = known is None or known.value is None
-        return math.inf if missing else -sign * round(known.value, _TIED)
+        return not row["complete"], math.inf if missing else -sign * round(known.value, _TIED)
 
-    systems.sort(key=lambda r: (not r["complete"], value(r), r["name"]))
-    rank, before = 0, None
-    for place, row in enumerate(systems, 1):
-        now = (row["complete"], value(row))
-        rank = place if now != before else rank
-        before = now
-        row["rank"] = rank
-        row["below_best"] = marks.get(f"{row['submission']} {kind}", 1.0) < LEVEL
+    systems.sort(key=lambda r: (value(r), r["name"]))
+    places = {value(row): place for place, row in reversed([*enumerate(systems, 1)])}
+    for row in systems:
+        row["rank"] = places[value(row)]
+        row["below_best"] = marks.against_best.get(f"{row['submission']} {kind}", 1.0) < LEVEL
     if by_tests(board, by, measures):
-        _rank_by_tests(systems, kind, better_of(database, board["board"]))
+        _rank_by_tests(systems, kind, marks.better)
         systems.sort(key=lambda r: (r["rank"], value(r), r["name"]))
     wanted = text.casefold()
-    return measures, [r for r in systems if wanted in _searched(r)]
+    return measures, [
+        r for r in systems if wanted in " ".join([r["name"], r["format"], *r["about"].values()]).casefold()
+    ]
 
 
 def _family_rows(board: Row, parts: Sequence[dict[str, Any]], tab: str) -> list[dict[str, Any]]:
@@ -410,10 +379,6 @@ def _rank_by_tests(systems: Sequence[dict[str, Any]], kind: str, better: dict[st
             behind = 0 if row["complete"] else len(whole)
             rivals = whole if row["complete"] else set(better) - whole
             row["rank"] = 1 + behind + len(rivals.intersection(better[name]))
-
-
-def _searched(row: dict[str, Any]) -> str:
-    return " ".join([row["name"], row["format"], *row["about"].values()]).casefold()
 
 
 def note_of(board: Row, systems: Sequence[dict[str, Any]], measure: str) -> str:

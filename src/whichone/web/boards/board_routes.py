@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import IO, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import APIRouter, Path, Query
@@ -31,18 +31,15 @@ from whichone.web.boards.board import (
     without_figures,
 )
 from whichone.web.boards.submissions import (
-    EXAMPLES,
     FOLDER,
     FORMATS,
     MOST_FILES,
     SAID,
     About,
     Limits,
-    Said,
     delete,
     mixed_scripts,
     one_submission,
-    set_shown,
     submissions_of,
     submit_file,
 )
@@ -50,8 +47,8 @@ from whichone.web.limits import REFUSALS
 from whichone.web.pages import Form, creation, go, may_read, must_be, or_not_found, received, visitor
 from whichone.web.pages import show as show_page
 from whichone.web.served_folder import benchmark_named
-from whichone.web.storage import Row
-from whichone.web.web_site import Here, Site, new_id, site_of
+from whichone.web.storage import Row, Transaction
+from whichone.web.web_site import Here, Site, committed, new_id, site_of
 
 router = APIRouter()
 Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A board's key.")]
@@ -72,14 +69,15 @@ def _board(site: Site, key: str) -> Row:
 def board_list(request: Request, site: Here) -> Response:
     may_read(request)
     listed = boards(site)
-    served = {s.id: s for s in site.folder.benchmarks().values()}
-    best: dict[str, Any] = {}
-    for row in listed:
-        systems = next(filter(None, (ranked(site.database, row, t)[1] for t in tabs_of(row))), [])
-        best[row["board"]] = (systems, all(name in served for name in row["benchmarks"]))
-    return show_page(
-        request, "boards.html", boards=listed, best=best, benchmarks=list(served.values())
-    )  # fmt: skip
+    best = {
+        row["board"]: (
+            next(filter(None, (ranked(site.database, row, t)[1] for t in tabs_of(row))), []),
+            all(map(site.folder.named, row["benchmarks"])),
+        )
+        for row in listed
+    }
+    benchmarks = list(site.folder.benchmarks().values())
+    return show_page(request, "boards.html", boards=listed, best=best, benchmarks=benchmarks)
 
 
 @router.post("/boards", include_in_schema=False)
@@ -121,7 +119,7 @@ def board(
     if order:
         listed.reverse()
     chosen = by if by in measures else next(iter(measures), "")
-    admin = person is not None and person.may("admin")
+    submissions = submissions_of(site.database, key)
     name = row["benchmark"].rpartition("-")[0]
     others = [
         b for b in boards(site)
@@ -129,7 +127,7 @@ def board(
     ]  # fmt: skip
     drawn = [e for s in listed if (e := s["estimates"].get(chosen)) and e.value is not None]
     reads = person.may("reader") if person is not None else True
-    explored = next((s for s in site.folder.benchmarks().values() if s.id == row["benchmark"]), None)
+    explored = site.folder.named(row["benchmark"])
     return show_page(
         request,
         "board.html",
@@ -153,21 +151,14 @@ def board(
         signs={m: sign_of(m) for m in measures},
         choices=choices,
         said=SAID,
-        asked={
-            "by": by,
-            "q": q,
-            "sees": sees,
-            "system_kind": system_kind,
-            "of": shown,
-            "order": order,
-            "show": show,
-        },
-        waiting=_unfinished(site, key),
+        asked={"by": by, "q": q, "sees": sees, "system_kind": system_kind, "of": shown, "order": order,
+               "show": show},
+        waiting=sum(s["state"] in ("waiting", "scoring") for s in submissions),
         lines=without_figures(site.database, row),
         others=others if person is None or not person.scope else [],
         may_submit=person is not None and person.may("submitter", _scope(key)),
-        submissions=submissions_of(site.database, key) if admin else None,
-    )
+        submissions=submissions if person is not None and person.may("admin") else None,
+    )  # fmt: skip
 
 
 def _scale(estimates: Sequence[Estimate]) -> tuple[float, float]:
@@ -175,13 +166,6 @@ def _scale(estimates: Sequence[Estimate]) -> tuple[float, float]:
     ends = [end for e in estimates for end in (e.low, e.value, e.high) if end is not None]
     low = math.floor(10 * min(ends, default=0.0)) / 10
     return low, max(math.ceil(10 * max(ends, default=1.0)) / 10, low + 0.1)
-
-
-def _unfinished(site: Site, key: str) -> int:
-    rows = site.database.read(
-        "select count(*) as n from submissions where board = ? and state in ('waiting', 'scoring')", (key,)
-    )
-    return int(rows[0]["n"])
 
 
 def _described(form: Form) -> tuple[str, str, About]:
@@ -193,39 +177,34 @@ def _described(form: Form) -> tuple[str, str, About]:
         raise HTTPException(422, f"write {word} in the letters of one script")
     if format not in FORMATS:
         raise HTTPException(422, f"format must be one of {', '.join(FORMATS)}")
-    about = About(**{field: _said(form, field, said) for field, said in SAID.items()})
+    about = About(
+        **{
+            field: form.address(field) if said.address
+            else form.choice(field, ("", *said.choices)) if said.choices
+            else form.text(field, longest=_LONGEST_SAID).strip()
+            for field, said in SAID.items()
+        }
+    )  # fmt: skip
     missing = form.yes("missing") or form.text("missing_is_wrong").lower() in ("true", "1")
     return name, format + ("+missing" if missing else ""), about
 
 
-def _said(form: Form, field: str, said: Said) -> str:
-    if said.address:
-        return form.address(field)
-    if said.choices:
-        return form.choice(field, ("", *said.choices))
-    return form.text(field, longest=_LONGEST_SAID).strip()
-
-
-def _accept(site: Site, board: str, form: Form, file: IO[bytes]) -> str:
+async def _receive(request: Request, form: Form, board: str) -> str:
     """Keeps an upload, or says why not; it is in the database when this returns."""
-    row, (name, format, about) = _board(site, board), _described(form)
-    key, settings = new_id(), site.settings
-    golds = tuple(golds_of(site, row).values()) if row["hidden"] else ()
-    submit_file(
-        site.database, submission=key, board=board, name=name, person=form.person.id,
-        role=form.person.role, format=format, about=about, file=file,
-        limits=Limits(settings.submissions_a_day, settings.submissions_in_all, golds),
-    )  # fmt: skip
-    return key
+    site, submission = site_of(request), new_id()
 
-
-async def _receive(request: Request, form: Form, key: str) -> str:
-    def kept() -> str:
+    def keep() -> None:
         with form.file("file") as file:
-            return _accept(site_of(request), key, form, file)
+            row, (name, format, about) = _board(site, board), _described(form)
+            golds = tuple(golds_of(site, row).values()) if row["hidden"] else ()
+            limits = Limits(site.settings.submissions_a_day, site.settings.submissions_in_all, golds)
+            submit_file(
+                site.database, submission=submission, board=board, name=name, person=form.person.id,
+                role=form.person.role, format=format, about=about, file=file, limits=limits,
+            )  # fmt: skip
 
     try:
-        submission = await run_in_threadpool(kept)
+        await run_in_threadpool(keep)
     finally:
         await request.close()
     request.app.state.scorer.wake()
@@ -250,7 +229,7 @@ def _submit_page(
     site = site_of(request)
     return show_page(
         request, "submit.html", status, board=_board(site, key), values=values, error=error,
-        formats=FORMATS, examples=EXAMPLES, said=SAID, most=site.settings.upload_bytes,
+        formats=FORMATS, said=SAID, most=site.settings.upload_bytes,
         in_all=site.settings.submissions_in_all, a_day=site.settings.submissions_a_day,
     )  # fmt: skip
 
@@ -297,10 +276,15 @@ async def moderate(
         raise HTTPException(403, "this needs a link for the role admin")
     if action == "delete" and row["person"] == FOLDER:
         raise HTTPException(422, "a run of the served folder comes back: hide it instead")
-    if action == "delete":
-        await run_in_threadpool(delete, site.database, submission)
-    else:
-        await run_in_threadpool(set_shown, site.database, submission, action == "show")
+
+    def work(t: Transaction) -> None:
+        if action == "delete":
+            delete(t, submission)
+        else:
+            shown = int(action == "show")
+            t.execute("update submissions set shown = ? where submission = ?", (shown, submission))
+
+    await committed(site, work)
     request.app.state.scorer.compare_again(key)
     return go(f"/boards/{key}")
 
@@ -344,7 +328,7 @@ def export(request: Request, site: Here, key: Key, format: Literal["json", "csv"
 
 
 def _document(site: Site, row: Row) -> dict[str, Any]:
-    marks = {} if row["hidden"] else marks_of(site.database, row["board"])
+    marks = {} if row["hidden"] else marks_of(site.database, row["board"]).against_best
     every = [r for kind in tabs_of(row) for r in ranked(site.database, row, kind)[1]]
     systems = [
         {

@@ -7,7 +7,7 @@ process, not the server.
 import base64
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from whichone.errors import BadInput, WhichoneError
 from whichone.files.folder import Folder
 from whichone.measures.comparison import against_best, better_systems, holm
 from whichone.measures.intervals import cluster_rule
-from whichone.measures.measure import Measure, parse_measure, parse_measures
+from whichone.measures.measure import parse_measure, parse_measures
 from whichone.measures.scores import (
     Scores,
     board_measures,
@@ -148,13 +148,8 @@ def score(job: Job, report: Report = lambda progress, message: None) -> Outcome:
     for part in parts:
         values.setdefault(part["kind"], {})[f"{job.key} {part['kind']}"] = part["values"]
     message = " ".join(filter(None, (part.pop("left_out") for part in parts)))
-    return Outcome(
-        format=format,
-        message=without_details(message) if job.hidden else message,
-        parts=parts,
-        marks=tests_against_best(values, benchmark),
-        better=tests_of_pairs(values, benchmark),
-    )
+    marks, better = tests_of(values, benchmark)
+    return Outcome("", format, without_details(message) if job.hidden else message, parts, marks, better)
 
 
 def _score_family(job: Job, report: Report) -> Outcome:
@@ -289,37 +284,29 @@ def answer_measures(answers: Answers, benchmark: Benchmark) -> list[str]:
     return [name for m in usual for name in (m, *KILT_LIKE.get(m, ()))]
 
 
-def tests_against_best(values: Mapping[str, Mapping[str, str]], benchmark: Benchmark) -> dict[str, float]:
-    tests: dict[str, float] = {}
-    for systems, measure in _kinds(values, benchmark):
-        tests |= against_best(systems, measure)
-    return dict(zip(tests, holm(list(tests.values())), strict=True))
-
-
-def tests_of_pairs(values: Mapping[str, Mapping[str, str]], benchmark: Benchmark) -> dict[str, list[str]]:
-    """Every pair of systems of a kind, corrected for their number: which are significantly better than each."""
-    better: dict[str, list[str]] = {}
-    for systems, measure in _kinds(values, benchmark):
-        better |= better_systems(systems, measure)
-    return better
-
-
-def _kinds(
+def tests_of(
     values: Mapping[str, Mapping[str, str]], benchmark: Benchmark
-) -> Iterator[tuple[list[Scores], Measure]]:
-    """The systems of each kind that has several, with their values of the kind's first measure."""
-    firsts = {"rankings": board_measures, "answers": usual_measures}
-    for kind, first in firsts.items():
+) -> tuple[dict[str, float], dict[str, list[str]]]:
+    """Tests on the first measure of each kind that has several systems: paired, by cluster.
+
+    The p of each against the best of its kind, Holm-corrected together, and of every pair, corrected for
+    their number, which are significantly better.
+    """
+    tests: dict[str, float] = {}
+    better: dict[str, list[str]] = {}
+    for kind, first in (("rankings", board_measures), ("answers", usual_measures)):
         packed = values.get(kind, {})
         if len(packed) < 2:
             continue
         measure = parse_measure(first(benchmark)[0])
         systems = [
-            Scores(name, benchmark.id, benchmark.queries, [measure], {str(measure): _unpacked(own)})
+            Scores(name, benchmark.id, benchmark.queries, [measure], {str(measure): unpacked(own)})
             for name, own in packed.items()
         ]
-        yield systems, measure
+        tests |= against_best(systems, measure)
+        better |= better_systems(systems, measure)
+    return dict(zip(tests, holm(list(tests.values())), strict=True)), better
 
 
-def _unpacked(values: str) -> npt.NDArray[np.float64]:
+def unpacked(values: str) -> npt.NDArray[np.float64]:
     return np.frombuffer(base64.b64decode(values), np.float32).astype(np.float64)

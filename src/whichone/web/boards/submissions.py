@@ -10,6 +10,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import IO, Annotated, Any, get_type_hints
 
@@ -138,12 +139,10 @@ def count_refused(t: Transaction, golds: Iterable[str], person: str) -> None:
 
 
 def write_upload(database: Database, submission: str, out: Path) -> None:
+    one = "select content from upload_parts where submission = ? and part = ?"
     with out.open("wb") as target:
-        for part in range(1 << 31):
-            rows = database.read(
-                "select content from upload_parts where submission = ? and part = ?", (submission, part)
-            )
-            if not rows:
+        for part in count():
+            if not (rows := database.read(one, (submission, part))):
                 return
             target.write(rows[0]["content"])
 
@@ -152,18 +151,13 @@ def drop_upload(t: Transaction, submission: str) -> None:
     t.execute("delete from upload_parts where submission = ?", (submission,))
 
 
-def delete(database: Database, submission: str) -> bool:
+_DELETED = "update submissions set state = 'deleted', message = '', about = '{}', result = null"
+
+
+def delete(t: Transaction, submission: str) -> None:
     """Drops a system's file and figures; a line stays, which counts in the limits."""
-
-    def work(t: Transaction) -> int:
-        drop_upload(t, submission)
-        return t.execute(
-            "update submissions set state = 'deleted', message = '', about = '{}', result = null "
-            "where submission = ?",
-            (submission,),
-        )
-
-    return bool(database.write(work))
+    drop_upload(t, submission)
+    t.execute(f"{_DELETED} where submission = ?", (submission,))
 
 
 def forget_submitter(t: Transaction, person: str) -> None:
@@ -172,30 +166,15 @@ def forget_submitter(t: Transaction, person: str) -> None:
         "delete from upload_parts where submission in (select submission from submissions where person = ?)",
         (person,),
     )
-    t.execute(
-        "update submissions set state = 'deleted', message = '', about = '{}', result = null, "
-        "name = '', person = '' where person = ?",
-        (person,),
-    )
+    t.execute(f"{_DELETED}, name = '', person = '' where person = ?", (person,))
     for name in (f"ladder % {person} %", f"season % {person}"):
         t.execute("delete from settings where name like ?", (name,))
 
 
-def set_shown(database: Database, submission: str, shown: bool) -> bool:
-    return bool(
-        database.write(
-            lambda t: t.execute(
-                "update submissions set shown = ? where submission = ?", (int(shown), submission)
-            )
-        )
-    )
-
-
 def _may_not_submit(t: Readable, person: str, limits: Limits) -> str:
     """Why this person may not submit now; empty when they may. Refused files weigh little."""
-    rows = t.read(
-        "select state from submissions where person = ? and made > ?", (person, time.time() - 86_400)
-    )
+    since = time.time() - 86_400
+    rows = t.read("select state from submissions where person = ? and made > ?", (person, since))
     today = [row["state"] for row in rows]
     refused = today.count("refused")
     if len(today) - refused + refused // _REFUSED_WEIGH >= limits.a_day:
@@ -227,18 +206,14 @@ def _plainest() -> dict[str, str]:
     near = {
         letter: {letter, *(other["c"] for other in others)} for letter, others in confusables_data.items()
     }
-
-    def plain(text: str) -> str:
-        return "".join(c for c in text if c.isalnum())
-
-    def by_plainness(text: str) -> tuple[bool, int, str]:
-        return not text.isascii(), len(text), text
-
-    return {
-        letter: min(filter(None, map(plain, set().union(*(near[n] for n in own)))), key=by_plainness)
-        for letter, own in near.items()
-        if len(letter) == 1 and letter.isalnum()
-    }
+    plainest = {}
+    for letter, own in near.items():
+        if len(letter) == 1 and letter.isalnum():
+            taken = ("".join(filter(str.isalnum, text)) for n in own for text in near[n])
+            plainest[letter] = min(
+                filter(None, taken), key=lambda text: (not text.isascii(), len(text), text)
+            )
+    return plainest
 
 
 def skeletons(name: str) -> set[str]:
@@ -296,34 +271,32 @@ def submissions_of(database: Database, board: str) -> list[Row]:
 # Files that people upload, as a run or as answers: unpacked within limits, messages with their line.
 
 
-FORMATS = {
-    "auto": "detect it",
-    "amber": "AmbER predictions",
-    "kilt": "KILT predictions",
-    "dpr": "DPR results",
-    "trec": "TREC run",
-    "whichone": "whichone rankings or answers (JSON lines)",
-}
-# One record of each, shown where files are submitted.
-EXAMPLES = {
-    "auto": "any of the following",
-    "amber": '{"id": "QUERY", "output": {"provenance": [{"wikipedia_id": "307"}]}}',
-    "kilt": '{"id": "QUERY", "output": [{"answer": "TEXT", "provenance": [{"wikipedia_id": "307"}]}]}',
-    "dpr": '[{"question": "TEXT", "answers": [], "ctxs": [{"id": "PASSAGE", "text": "", "score": "1.5"}]}]',
-    "trec": "QUERY Q0 PAGE-OR-PASSAGE 1 1.5 TAG",
-    "whichone": '{"question": "QUERY", "passages": ["PASSAGE"]} or {"question": "QUERY", "text": "TEXT"}',
-}
 OF_PAPERS: dict[str, UploadFormat] = registry.every("uploads")
-FORMATS |= {name: offered.title for name, offered in OF_PAPERS.items()}
-EXAMPLES |= {name: offered.example for name, offered in OF_PAPERS.items()}
+# What each format is called, and one record of it, shown where files are submitted.
+FORMATS = {
+    "auto": ("detect it", "any of the following"),
+    "amber": ("AmbER predictions", '{"id": "QUERY", "output": {"provenance": [{"wikipedia_id": "307"}]}}'),
+    "kilt": ("KILT predictions",
+             '{"id": "QUERY", "output": [{"answer": "TEXT", "provenance": [{"wikipedia_id": "307"}]}]}'),
+    "dpr": ("DPR results",
+            '[{"question": "TEXT", "answers": [], "ctxs": [{"id": "PASSAGE", "text": "", "score": "1.5"}]}]'),
+    "trec": ("TREC run", "QUERY Q0 PAGE-OR-PASSAGE 1 1.5 TAG"),
+    "whichone": ("whichone rankings or answers (JSON lines)",
+                 '{"question": "QUERY", "passages": ["PASSAGE"]} or {"question": "QUERY", "text": "TEXT"}'),
+    **{name: (offered.title, offered.example) for name, offered in OF_PAPERS.items()},
+}  # fmt: skip
 _BLOCK = 1 << 20
 _LONGEST_LINE = 16 << 20
 _FIRST = 1 << 16
 
 
-def detected_format(file: Path) -> str:
+def _start(file: Path) -> bytes:
     with file.open("rb") as source:
-        start = source.read(_FIRST).lstrip(b"\xef\xbb\xbf \r\n\t")
+        return source.read(_FIRST).lstrip(b"\xef\xbb\xbf \r\n\t")
+
+
+def detected_format(file: Path) -> str:
+    start = _start(file)
     first = start.splitlines()[0] if start else b""
     if start.startswith(b"["):
         if b'"ctxs"' in start:
@@ -335,10 +308,9 @@ def detected_format(file: Path) -> str:
             record = msgspec.json.decode(first)
         except msgspec.DecodeError:
             record = {}
-        for field, format in (("gen_answer", "ambigdocs"), ("ctxs", "dpr"), ("passages", "whichone"),
-                              ("text", "whichone")):  # fmt: skip
-            if field in record:
-                return format
+        formats = {"gen_answer": "ambigdocs", "ctxs": "dpr", "passages": "whichone", "text": "whichone"}
+        if format := next((format for field, format in formats.items() if field in record), ""):
+            return format
         if "output" in record:
             return "amber" if isinstance(record["output"], dict) else "kilt"
     elif len(first.split()) == 6:
@@ -351,14 +323,10 @@ def detected_format(file: Path) -> str:
 def check_size(file: Path, format: str, queries: int, deepest: int) -> None:
     """Refuses a file with more records than there can be, before anything of it is kept in memory."""
     most = queries * deepest if format == "trec" else 10 * queries + 1000
-    records = 0
+    if _start(file).startswith(b"["):
+        return  # one document; the limit on memory is what bounds it
     with file.open("rb") as source:
-        start = source.read(_FIRST).lstrip(b"\xef\xbb\xbf \r\n\t")
-        if start.startswith(b"["):
-            return  # one document; the limit on memory is what bounds it
-        source.seek(0)
-        while line := source.readline(_LONGEST_LINE):
-            records += 1
+        for records, line in enumerate(iter(lambda: source.readline(_LONGEST_LINE), b""), 1):
             if len(line) >= _LONGEST_LINE:
                 raise BadInput(f"longer than {_LONGEST_LINE:,} bytes", line=records)
             if records > most and line.strip():
@@ -413,7 +381,6 @@ def unpack_archive(packed: Path, out: Path, most: int) -> list[tuple[Path, str]]
                         if target.tell() > most:
                             raise BadInput(f"{called} is more than the {most:,} bytes that are left")
                 most -= unpack(raw, file, most)
-                raw.unlink()
                 files.append((file, called))
     except broken as error:
         raise BadInput(f"the archive cannot be unpacked: {error}") from error
@@ -471,8 +438,7 @@ def files_of_benchmarks(
 
 def _ids_in(file: Path) -> set[str]:
     """The ids of a file's first records, in any of the formats that have some."""
-    with file.open("rb") as source:
-        start = source.read(_FIRST).lstrip(b"\xef\xbb\xbf \r\n\t")
+    start = _start(file)
     quoted = re.findall(rb'"(?:id|qid|question)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)', start)
     ids = {str(msgspec.json.decode(value)) for value in quoted}
     if start[:1] not in (b"{", b"["):
@@ -482,16 +448,16 @@ def _ids_in(file: Path) -> set[str]:
 
 def message_for_uploader(error: BadInput, file: Path) -> str:
     """A message for whoever uploaded the file: its line or record, not the server's paths."""
-    hint = error.hint or ""
+    hint = f" ({error.hint})" if error.hint else ""
     if "--on-error" in hint:
-        hint = "say that missing queries count as wrong, or give every query a ranking"
-    return _where(error, file) + error.message + (f" ({hint})" if hint else "")
+        hint = " (say that missing queries count as wrong, or give every query a ranking)"
+    return f"{_where(error, file)}{error.message}{hint}"
 
 
 def _where(error: BadInput, file: Path) -> str:
     """The line; in a JSON list the record, or the line of the byte that cannot be read."""
     data = file.read_bytes()
-    listed = data[:256].lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"[")
+    listed = _start(file).startswith(b"[")
     if error.line is not None:
         return f"record {error.line}: " if listed else f"line {error.line}: "
     if byte := re.search(r"\(byte (\d+)\)", error.message):
@@ -515,18 +481,25 @@ def read_upload(
 
     if format in OF_PAPERS:
         return [answers(OF_PAPERS[format].read)]
-    if format == "whichone":
-        first: Any = next(iter(read_json_lines(file)), (0, None))[1]
-        if isinstance(first, dict) and "text" in first:
-            return [answers(own_answers)]
+    first: Any = next(iter(read_json_lines(file)), (0, None))[1] if format == "whichone" else None
+    if isinstance(first, dict) and "text" in first:
+        return [answers(own_answers)]
     pages, texts = _kilt_parts(file) if format == "kilt" else (True, False)
     folders: list[Run | Answers] = []
     if pages or not texts:
         on_error = "skip" if missing_is_wrong else "fail"
-        run = import_run(
-            file, work / "run", benchmark, place="", format=format, name=name, on_error=on_error, whole=True
+        folders.append(
+            import_run(
+                file,
+                work / "run",
+                benchmark,
+                place="",
+                format=format,
+                name=name,
+                on_error=on_error,
+                whole=True,
+            )
         )
-        folders.append(run)
     if texts and any(q.answers() for q in benchmark.queries):
         folders.append(answers(kilt_answers))
     return folders
@@ -536,10 +509,9 @@ def _kilt_parts(file: Path) -> tuple[bool, bool]:
     pages = texts = False
     for _, record in read_json_lines(file):
         outputs = record.get("output") if isinstance(record, dict) else None
-        for output in outputs if isinstance(outputs, list) else []:
-            if isinstance(output, dict):
-                pages = pages or bool(output.get("provenance"))
-                texts = texts or bool(output.get("answer"))
+        said = [o for o in outputs if isinstance(o, dict)] if isinstance(outputs, list) else []
+        pages = pages or any(o.get("provenance") for o in said)
+        texts = texts or any(o.get("answer") for o in said)
         if pages and texts:
             break
     return pages, texts
