@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -53,8 +54,6 @@ from whichone.runs.runner import run_retriever
 from whichone.runs.shown import Setting
 
 # Rows as a table of plain text, or of HTML for a notebook.
-
-
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -75,7 +74,6 @@ def html_table(rows: Rows) -> str:
 
 # The answering half of `whichone.evaluate`: a reader of what was found, or a whole RAG in one function.
 
-
 _OUTCOME_WORDS = {
     "right": "right",
     "several": "right for several",
@@ -86,16 +84,14 @@ _OUTCOME_WORDS = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class AnswerResult:
     """How right the answers were, and how often they were a namesake's."""
 
-    def __init__(
-        self, benchmark: Benchmark, scores: Scores, rows: list[SummaryRow], counts: dict[str, Any]
-    ) -> None:
-        self.benchmark = benchmark
-        self.scores = scores
-        self.rows = rows
-        self.counts = counts
+    benchmark: Benchmark
+    scores: Scores
+    rows: list[SummaryRow]
+    counts: dict[str, Any]
 
     @classmethod
     def of(
@@ -103,13 +99,12 @@ class AnswerResult:
     ) -> AnswerResult:
         tasks = sorted({q.task for q in benchmark.queries})
         usual = summary_measures(tasks)
-        traced = any(trace_of(a) is not None for a in answers.answers.values())
-        usual += [*TRACE_MEASURES] if traced else []
-        usual += [*ACTION_MEASURES] if ACT in tasks else []
-        measures = together(parse_measures(usual), extra, "answers")
-        scores = score_answers(answers, benchmark, measures, judge)
-        rows = summarise_answers(scores)
-        return cls(benchmark, scores, rows, answers.folder.manifest.counts)
+        if any(trace_of(a) is not None for a in answers.answers.values()):
+            usual += TRACE_MEASURES
+        if ACT in tasks:
+            usual += ACTION_MEASURES
+        scores = score_answers(answers, benchmark, together(parse_measures(usual), extra, "answers"), judge)
+        return cls(benchmark, scores, summarise_answers(scores), answers.folder.manifest.counts)
 
     def to_dict(self) -> dict[str, Any]:
         systems: dict[str, Any] = {}
@@ -149,8 +144,7 @@ class AnswerResult:
 
     def __str__(self) -> str:
         text = f"{text_table(self.table())}\n{self._footnote()}"
-        tables = [self.outcomes(), self.traces()]
-        return "\n\n".join([text, *(text_table(rows) for rows in tables if rows)])
+        return "\n\n".join([text, *map(text_table, filter(None, (self.outcomes(), self.traces())))])
 
     __repr__ = __str__
 
@@ -163,7 +157,7 @@ class AnswerResult:
 
     def _repr_html_(self) -> str:
         page = f"{html_table(self.table())}<p>{html.escape(self._footnote())}</p>"
-        return page + "".join(html_table(rows) for rows in (self.outcomes(), self.traces()) if rows)
+        return page + "".join(map(html_table, filter(None, (self.outcomes(), self.traces()))))
 
     def traces(self) -> list[dict[str, Any]]:
         """Rows for printing: what an agent did, on the average of each collection and task."""
@@ -178,30 +172,10 @@ class AnswerResult:
         ]
 
 
-def answer_found(
-    answer: Any, benchmark: Benchmark, run: Run, place: Path, *, depth: int, on_error: str
-) -> Answers:
-    """Let a function read what a run found."""
-    setting = Setting(passages="retrieved", depth=depth)
-    reader = as_reader(answer)
-    return run_reader(reader, benchmark, place, setting, run=run, on_error=on_error, cites="corpus")
-
-
-def answer_alone(
-    answer: Any, benchmark: Benchmark, place: Path, *, name: str | None, on_error: str
-) -> Answers:
-    """Let a function that finds its passages itself answer; the ids it gives are its ranking."""
-    reader = as_reader(answer, name=name)
-    called = str(name or getattr(reader, "name", type(reader).__name__))
-    setting = Setting(passages="none")
-    return run_reader(reader, benchmark, place, setting, name=called, on_error=on_error, cites="corpus")
-
-
 def answer_by_agent(agent: Any, benchmark: Benchmark, place: Path, *, user: Any, **options: Any) -> Answers:
     """Let an agent work on every question; "simulated" is the user who knows whom it means."""
     asked = SimulatedUser(benchmark) if user == "simulated" else user
-    acts = any(q.task == ACT for q in benchmark.queries)
-    act = RecordTable(benchmark) if acts else None
+    act = RecordTable(benchmark) if any(q.task == ACT for q in benchmark.queries) else None
     return run_agent(agent, benchmark, place, user=asked, act=act, **options)
 
 
@@ -222,37 +196,26 @@ class Recalled:
             yield Ranking(question=question.id, passages=tuple(passage_ids)[:k])
 
 
-def most_cited(answers: Answers) -> int:
-    return max((len(a.passages) for a in answers.answers.values()), default=1) or 1
-
-
 def together(
     usual: Sequence[Measure], extra: Sequence[Measure], of: Literal["rankings", "answers"]
 ) -> list[Measure]:
     """The usual measures and those asked for that are of the same kind, each once."""
-    wanted = {str(m): m for m in usual}
-    wanted |= {str(m): m for m in extra if m.of in (of, "both") and str(m) not in wanted}
-    return list(wanted.values())
+    wanted = [*usual, *(m for m in extra if m.of in (of, "both"))]
+    return list({str(m): m for m in wanted}.values())
 
 
 # The three-line use: `whichone.evaluate(my_search, benchmark="builtin/amber")`.
 
 
+@dataclass(eq=False, repr=False)
 class Result:
     """What an evaluation found: prints as a table, converts to Arrow, pandas, HTML and JSON."""
 
-    def __init__(
-        self,
-        benchmark: Benchmark,
-        scores: Scores,
-        rows: list[SummaryRow],
-        answers: AnswerResult | None = None,
-    ) -> None:
-        self.benchmark = benchmark
-        self.scores = scores
-        self.rows = rows
-        self.answers = answers
-        """What was answered, where `evaluate` was given something that answers."""
+    benchmark: Benchmark
+    scores: Scores
+    rows: list[SummaryRow]
+    answers: AnswerResult | None = None
+    """What was answered, where `evaluate` was given something that answers."""
 
     def to_dict(self) -> dict[str, Any]:
         document = as_document(self.rows, self.benchmark)
@@ -260,12 +223,18 @@ class Result:
 
     def to_arrow(self) -> pa.Table:
         """One row for each system, benchmark (where there are several), collection, task and figure."""
-        records = [
-            {"system": row.system, **row.place, "figure": name, **msgspec.structs.asdict(row.values[name])}
-            for row in self.rows
-            for name in SUMMARY_COLUMNS
-        ]
-        return pa.Table.from_pylist(records)
+        return pa.Table.from_pylist(
+            [
+                {
+                    "system": row.system,
+                    **row.place,
+                    "figure": name,
+                    **msgspec.structs.asdict(row.values[name]),
+                }
+                for row in self.rows
+                for name in SUMMARY_COLUMNS
+            ]
+        )
 
     def to_pandas(self) -> Any:
         return self.to_arrow().to_pandas()
@@ -339,21 +308,16 @@ def evaluate(
         kept = Path(answers) if answers else Path(temporary) / "answers"
         said = None
         if agent is not None:
-            said = answer_by_agent(
-                agent,
-                opened,
-                kept,
-                search=search,
-                user=user,
-                turns=turns,
-                budget=budget,
-                name=name,
-                on_error=on_error,
-            )
-            search, k = Recalled(said), most_cited(said)
-        elif search is None:
-            said = answer_alone(answer, opened, kept, name=name, on_error=on_error)
-            search, k = Recalled(said), most_cited(said)
+            tools = {"search": search, "user": user, "turns": turns, "budget": budget}
+            said = answer_by_agent(agent, opened, kept, name=name, on_error=on_error, **tools)
+        elif search is None:  # a function that finds its passages itself; the ids it gives are its ranking
+            reader = as_reader(answer, name=name)
+            called = str(name or getattr(reader, "name", type(reader).__name__))
+            setting = Setting(passages="none")
+            said = run_reader(reader, opened, kept, setting, name=called, on_error=on_error, cites="corpus")
+        if said is not None:
+            search = Recalled(said)
+            k = max((len(a.passages) for a in said.answers.values()), default=1) or 1
         retriever = as_retriever(search, batched=batched, name=name)
         runs = run_retriever(
             retriever,
@@ -365,10 +329,12 @@ def evaluate(
             returns=returns,
             on_error=on_error,
         )
-        usual = parse_measures(COMPARED)
-        scores = score_run(runs, opened, together(usual, wanted, "rankings"))
+        scores = score_run(runs, opened, together(parse_measures(COMPARED), wanted, "rankings"))
         if said is None and answer is not None:
-            said = answer_found(answer, opened, runs, kept, depth=k, on_error=on_error)
+            setting = Setting(passages="retrieved", depth=k)
+            said = run_reader(
+                as_reader(answer), opened, kept, setting, run=runs, on_error=on_error, cites="corpus"
+            )
         result = None if said is None else AnswerResult.of(said, opened, wanted, decides)
     return Result(opened, scores, summarise(scores), result)
 
@@ -434,15 +400,13 @@ def compare(
     named = distinctly_named(scores, places)
     if not named:
         raise UsageError("two or more systems are needed for a comparison")
-    wanted = [m for m in named[0].measures if all(str(m) in s.values for s in named)]
-    if measures:
-        missing = sorted(set(measures) - {str(m) for m in wanted})
-        if missing:
-            raise UsageError(
-                f"not every system was scored by {', '.join(missing)}",
-                hint="give their folders, or evaluate(..., measures=[...])",
-            )
-        wanted = [m for m in wanted if str(m) in measures]
+    shared = {str(m): m for m in named[0].measures if all(str(m) in s.values for s in named)}
+    if missing := sorted(set(measures) - shared.keys()):
+        raise UsageError(
+            f"not every system was scored by {', '.join(missing)}",
+            hint="give their folders, or evaluate(..., measures=[...])",
+        )
+    wanted = [m for name, m in shared.items() if not measures or name in measures]
     comparisons = compare_scores(named, wanted, by=by, seed=seed, baseline=baseline)
     cautions = [caution for s in named for caution in s.cautions()]
     return Comparisons(comparisons, "; ".join([cluster_note(named[0].queries), *cautions]))
@@ -451,12 +415,9 @@ def compare(
 def _scores(
     system: str | Path | Run | Result | Scores, measures: Sequence[str], benchmark: Where | None
 ) -> Scores:
-    if isinstance(system, Scores):
-        return system
-    if isinstance(system, Result):
-        return system.scores
-    if isinstance(system, Run):
-        system = system.path
-    if not isinstance(system, str | Path):
+    if isinstance(system, Result | Scores):
+        return system.scores if isinstance(system, Result) else system
+    place = system.path if isinstance(system, Run) else system
+    if not isinstance(place, str | Path):
         raise UsageError(f"{system!r} is no run, no result and no folder")
-    return score_folder(system, measures, benchmark=benchmark)
+    return score_folder(place, measures, benchmark=benchmark)

@@ -149,11 +149,6 @@ class Made(Own):
     def over(cls, corpus, work, *, page="w:3#0"):
         return cls(page)
 
-class Old(Own):
-    @classmethod
-    def for_benchmark(cls, benchmark, work):
-        return cls()
-
 class Broken:
     @classmethod
     def over(cls, corpus, work):
@@ -198,8 +193,6 @@ def test_mistakes_with_names_and_options(small: Benchmark, tmp_path: Path, own_m
         make_retriever(f"{own_module}:Made", small, tmp_path, {"pge": "x"})
     with pytest.raises(UsageError, match="kk1"):
         make_retriever("bm25", small, tmp_path, {"kk1": "1"})
-    with pytest.raises(UsageError, match=r"rename it to over\(corpus, work"):
-        make_retriever(f"{own_module}:Old", small, tmp_path, {})
     with pytest.raises(TypeError, match="int"):
         make_retriever(f"{own_module}:Broken", small, tmp_path, {})
 

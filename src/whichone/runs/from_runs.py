@@ -4,68 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.files.folder import Folder
 from whichone.records import Answer, Query, Question, Ranking, ReadingTask
 from whichone.retrieval.rerank import Fusion, FusionParameters, Rerank, RerankParameters, Scored, Source
-from whichone.runs.run import Run
+from whichone.runs.run import ANSWERS, Answers, Run
 from whichone.runs.shown import AMBIGDOCS
 from whichone.text import normalisers
 
-ANSWERS = "answers"
 
+class _Known:
+    """Rankings that are known before anything is asked, best first."""
 
-class ReaderOrder:
-    """Returns what a reader made of the passages it was shown; nothing is searched."""
+    name: ClassVar[str]
 
-    def __init__(self, order: Mapping[str, Sequence[str]], given: dict[str, Any]) -> None:
-        self._order = order
-        self._described = given
-
-    @classmethod
-    def for_run(cls, benchmark: Benchmark, work: Path, *, answers: str) -> ReaderOrder:
-        """Read a folder of answers over the same benchmark."""
-        folder = Folder.open(answers, ANSWERS)
-        made_on = folder.manifest.parents.get("benchmark")
-        if made_on != benchmark.id:
-            raise BadInput(f"the answers are over {made_on}, not over {benchmark.id}", file=folder.root)
-        order = {
-            row["question"]: list(dict.fromkeys([*(row["passages"] or ()), *(row["shown"] or ())]))
-            for row in folder.table("answers", ["question", "passages", "shown"]).to_pylist()
-        }
-        if not any(order.values()):
-            raise BadInput("the reader was shown no passages", file=folder.root)
-        description = {
-            "answers": answers,
-            "from": {"answers": folder.manifest.name, "hash": folder.content_hash[:12]},
-        }
-        return cls(order, description)
+    def __init__(self, ranked: Mapping[str, Sequence[str]], **described: Any) -> None:
+        self._ranked = ranked
+        self._described = described
 
     def describe(self) -> dict[str, Any]:
-        return {"retriever": "reader-order", **self._described}
+        return {"retriever": self.name, **self._described}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for question in questions:
-            passages = tuple(self._order.get(question.id, ()))[:k]
+            passages = tuple(self._ranked.get(question.id, ()))[:k]
             scores = tuple(1.0 / rank for rank in range(1, len(passages) + 1))
             yield Ranking(question=question.id, passages=passages, scores=scores)
 
 
-class Given:
-    """Returns what the attribute `documents` of a query lists."""
+class ReaderOrder(_Known):
+    """Returns what a reader made of the passages it was shown; nothing is searched."""
 
-    sees = ("corpus", "documents given with the question")
-
-    def __init__(self, documents: Mapping[str, Sequence[str]]) -> None:
-        self._documents = documents
+    name = "reader-order"
 
     @classmethod
-    def for_run(cls, benchmark: Benchmark, work: Path) -> Given:
+    def for_run(cls, benchmark: Benchmark, work: Path, *, answers: str) -> Self:
+        """Read a folder of answers over the same benchmark."""
+        read = Answers.open(answers)
+        folder = read.folder
+        if read.benchmark_id != benchmark.id:
+            raise BadInput(
+                f"the answers are over {read.benchmark_id}, not over {benchmark.id}", file=folder.root
+            )
+        order = {
+            row["question"]: list(dict.fromkeys([*(row["passages"] or ()), *(row["shown"] or ())]))
+            for row in folder.table(ANSWERS.name, ["question", "passages", "shown"]).to_pylist()
+        }
+        if not any(order.values()):
+            raise BadInput("the reader was shown no passages", file=folder.root)
+        made_from = {"answers": read.name, "hash": folder.content_hash[:12]}
+        return cls(order, answers=answers, **{"from": made_from})
+
+
+class Given(_Known):
+    """Returns what the attribute `documents` of a query lists."""
+
+    name = "given"
+    sees = ("corpus", "documents given with the question")
+
+    @classmethod
+    def for_run(cls, benchmark: Benchmark, work: Path) -> Self:
         documents = {q.id: tuple(q.attributes.get("documents", ())) for q in benchmark.queries}
         if not any(documents.values()):
             raise UsageError(
@@ -74,29 +76,18 @@ class Given:
             )
         return cls(documents)
 
-    def describe(self) -> dict[str, Any]:
-        return {"retriever": "given"}
 
-    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        for question in questions:
-            passages = tuple(self._documents.get(question.id, ()))[:k]
-            scores = tuple(1.0 / rank for rank in range(1, len(passages) + 1))
-            yield Ranking(question=question.id, passages=passages, scores=scores)
-
-
-class Bearers:
+class Bearers(_Known):
     """Returns the first passages of all bearers of a question's name, in the order of the name set.
 
     The name is given, and who has it: what orders these passages is analysed, not a system.
     """
 
+    name = "bearers"
     sees = ("corpus", "the bearers of the name asked about")
 
-    def __init__(self, passages: Mapping[str, Sequence[str]]) -> None:
-        self._passages = passages
-
     @classmethod
-    def for_run(cls, benchmark: Benchmark, work: Path) -> Bearers:
+    def for_run(cls, benchmark: Benchmark, work: Path) -> Self:
         corpus, by_set = benchmark.corpus, {s.id: s for s in benchmark.sets}
         asked = {q.id: by_set[q.name_set] for q in benchmark.queries if q.name_set in by_set}
         if not asked:
@@ -104,25 +95,11 @@ class Bearers:
                 f"no question of {benchmark.name} is about a shared name",
                 hint="use a retriever that searches the corpus",
             )
-        first = {
-            s.id: [
-                inside[0]
-                for bearer in s.bearers
-                for page in bearer.pages
-                if (inside := corpus.passages_of(page))
-            ]
-            for s in {s.id: s for s in asked.values()}.values()
-        }
-        return cls({question: list(dict.fromkeys(first[s.id])) for question, s in asked.items()})
-
-    def describe(self) -> dict[str, Any]:
-        return {"retriever": "bearers"}
-
-    def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        for question in questions:
-            passages = tuple(self._passages.get(question.id, ()))[:k]
-            scores = tuple(1.0 / rank for rank in range(1, len(passages) + 1))
-            yield Ranking(question=question.id, passages=passages, scores=scores)
+        first: dict[str, dict[str, None]] = {}
+        for names in {s.id: s for s in asked.values()}.values():
+            inside = (corpus.passages_of(page)[:1] for bearer in names.bearers for page in bearer.pages)
+            first[names.id] = dict.fromkeys(passage for passages in inside for passage in passages)
+        return cls({question: [*first[names.id]] for question, names in asked.items()})
 
 
 class RunFusion(Fusion):
@@ -180,10 +157,8 @@ def seen_by(runs: Sequence[Run]) -> tuple[str, ...]:
 def recalled(run: Run) -> Source:
     """What a finished run ranked for each question."""
     ranked: dict[str, Scored] = {}
-    table = run.rankings
-    for question, passage, score in zip(
-        table["question"].to_pylist(), table["passage"].to_pylist(), table["score"].to_pylist(), strict=True
-    ):
+    columns = (run.rankings[name].to_pylist() for name in ("question", "passage", "score"))
+    for question, passage, score in zip(*columns, strict=True):
         ranked.setdefault(question, []).append((passage, float(score or 0.0)))
 
     def ask(questions: Sequence[Question], k: int) -> list[Scored]:

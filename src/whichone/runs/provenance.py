@@ -1,15 +1,16 @@
 """What the runner asks of a ranking before it believes it."""
 
+import contextlib
 import hashlib
 import math
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit
 
 import msgspec
@@ -27,7 +28,6 @@ from whichone.records import Query, Question, Ranking, page_of
 from whichone.versions import code_of, own_code
 
 Returns = Literal["page", "passage"]
-Lookup: TypeAlias = Callable[[Sequence[str]], list[int | None]]
 _REMEMBERED = 100_000  # Ids that are not looked up again: rankings of one run have many passages in common
 
 
@@ -39,16 +39,10 @@ class RankingCheck:
         self.returns = returns
         self._seen: dict[Returns, set[str]] = {"page": set(), "passage": set()}
 
-    def _passages(self, ids: Sequence[str]) -> set[str]:
-        """Which of these are passages."""
-        return self._known("passage", ids, self._corpus.rows)
-
-    def _pages(self, ids: Sequence[str]) -> set[str]:
-        """Which of these are pages."""
-        return self._known("page", ids, self._corpus.page_rows)
-
-    def _known(self, kind: Returns, ids: Sequence[str], rows: Lookup) -> set[str]:
+    def _known(self, kind: Returns, ids: Sequence[str]) -> set[str]:
+        """Which of these are passages, or pages."""
         seen = self._seen[kind]
+        rows = self._corpus.rows if kind == "passage" else self._corpus.page_rows
         if len(seen) > _REMEMBERED:
             seen.clear()
         new = [identity for identity in ids if identity not in seen]
@@ -77,7 +71,7 @@ class RankingCheck:
         if self.returns is not None or not ids:
             return
         listed = sorted(ids)
-        passages, pages = self._passages(listed), self._pages(listed)
+        passages, pages = self._known("passage", listed), self._known("page", listed)
         if passages == ids and pages == ids:
             raise UsageError(
                 f"the ids are both passages and pages ({sample(sorted(ids))})",
@@ -131,14 +125,13 @@ class RankingCheck:
         if len(set(ids)) != len(ids):
             twice = sorted({i for i in ids if ids.count(i) > 1})
             raise BadInput(f"an id is returned twice: {sample(twice)}", ids=[question.id])
-        known = (self._pages if self.returns == "page" else self._passages)(ids)
-        strangers = [i for i in ids if i not in known]
-        if strangers:
-            other = (self._passages if self.returns == "page" else self._pages)(strangers)
-            if len(other) == len(strangers):
-                wrong, right = ("passages", "page") if self.returns == "page" else ("pages", "passage")
+        right: Returns = "page" if self.returns == "page" else "passage"
+        wrong: Returns = "passage" if right == "page" else "page"
+        known = self._known(right, ids)
+        if strangers := [i for i in ids if i not in known]:
+            if len(self._known(wrong, strangers)) == len(strangers):
                 raise BadInput(
-                    f"{wrong} came back where a {right} was expected: {sample(strangers)}",
+                    f"{wrong}s came back where a {right} was expected: {sample(strangers)}",
                     ids=[question.id],
                     hint="return the one or the other for every question; --returns says which",
                 )
@@ -163,8 +156,16 @@ ATTRIBUTE = "inputs"
 
 def inputs_of(system: object, description: Mapping[str, Any]) -> dict[str, str]:
     """The hash of each file or folder that a system declares, or that one of its options names."""
-    parts = getattr(system, "parts", None) or (system,)
-    declared = [place for part in parts if code_of(part) for place in _declared(own_code(part))]
+    declared: list[Path] = []
+    for own in map(own_code, filter(code_of, getattr(system, "parts", None) or (system,))):
+        named = getattr(own, ATTRIBUTE, ())
+        try:
+            declared += map(Path, [named] if isinstance(named, str | bytes | Path) else named)
+        except TypeError:
+            name = getattr(own, "__qualname__", type(own).__name__)
+            raise UsageError(
+                f"{name}.{ATTRIBUTE} is a list of files that it reads, not {named!r:.60}"
+            ) from None
     for place in declared:
         if not place.exists():
             raise Missing(
@@ -175,38 +176,14 @@ def inputs_of(system: object, description: Mapping[str, Any]) -> dict[str, str]:
     return {str(place): _content(place) for place in [*declared, *_named_by_options(description)]}
 
 
-def _declared(own: Any) -> Iterator[Path]:
-    declared = getattr(own, ATTRIBUTE, ())
-    if isinstance(declared, str | bytes | Path):
-        declared = [declared]
-    try:
-        places = [Path(place) for place in declared]
-    except TypeError:
-        name = getattr(own, "__qualname__", type(own).__name__)
-        raise UsageError(
-            f"{name}.{ATTRIBUTE} is a list of files that it reads, not {declared!r:.60}"
-        ) from None
-    yield from places
-
-
 def _named_by_options(description: Mapping[str, Any]) -> Iterator[Path]:
-    for name in ("options", "search"):
-        options = description.get(name)
-        if not isinstance(options, Mapping):
-            continue
-        if name == "search":
-            yield from _named_by_options(options)
-            continue
-        for value in options.values():
-            if isinstance(value, str) and value and _is_file(Path(value)):
+    options, search = description.get("options"), description.get("search")
+    for value in options.values() if isinstance(options, Mapping) else ():
+        with contextlib.suppress(OSError, ValueError):  # too long for a name, or with a null byte
+            if isinstance(value, str) and value and Path(value).is_file():
                 yield Path(value)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # too long for a name, or with a null byte
-        return False
+    if isinstance(search, Mapping):
+        yield from _named_by_options(search)
 
 
 def _content(path: Path) -> str:

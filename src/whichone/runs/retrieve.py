@@ -5,12 +5,11 @@ import inspect
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark, Where
@@ -30,6 +29,7 @@ from whichone.errors import (
 from whichone.files.arrow_records import Seen, blocks
 from whichone.files.folder import Folder, wait_until_unlocked
 from whichone.files.lines import read_json_lines
+from whichone.files.output import cache_folder
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.options import takes
 from whichone.progress import talk
@@ -38,7 +38,7 @@ from whichone.retrieval.adapters.adapted import FunctionRetriever, load_function
 from whichone.retrieval.indexes import index_over
 from whichone.runs.options import RetrieveOptions
 from whichone.runs.provenance import what_leaves
-from whichone.runs.run import COUNTS, Run
+from whichone.runs.run import COUNTS, Run, of_many
 from whichone.runs.runner import run_retriever
 
 # What `whichone train` learned from; it is beside `best`, or one above for one of several encoders.
@@ -54,15 +54,12 @@ class _Example(msgspec.Struct):
 def learned_from(options: Mapping[str, Any], benchmark: Benchmark) -> int:
     """How many of the questions a model among the options was trained on, by their text."""
     learned = Seen()
-    for name in _MODELS:
-        folder = Path(str(options.get(name) or ""))
-        if folder.name and folder.is_dir():
-            place = folder.resolve()
-            for file in (place / EXAMPLES, *(above / EXAMPLES for above in place.parents[:2])):
-                if file.is_file():
-                    for block in blocks(read_json_lines(file, _Example), _BLOCK):
-                        learned.add([e.question for _, e in block], [0] * len(block))
-                    break
+    folders = [Path(str(options[name])) for name in _MODELS if options.get(name)]
+    for place in (folder.resolve() for folder in folders if folder.is_dir()):
+        files = (folder / EXAMPLES for folder in (place, *place.parents[:2]))
+        if file := next(filter(Path.is_file, files), None):
+            for block in blocks(read_json_lines(file, _Example), _BLOCK):
+                learned.add([e.question for _, e in block], [0] * len(block))
     if not len(learned):
         return 0
     asked = blocks((query.input for query in benchmark.queries), _BLOCK)
@@ -79,16 +76,17 @@ def retrieve(benchmark: Where, run: str | Path, plan: RetrieveOptions) -> Run:
     options, retriever = plan.parameters, plan.retriever
     remember_secrets(options)
     opened = Benchmark.open(benchmark)
-    own_index = plan.index is not None and _takes_index(retriever)
-    if own_index:
+    own = ":" in retriever
+    theirs = not own and getattr(registry.find("retrievers", retriever), "takes_index", False)
+    if plan.index is not None and theirs:  # an index of others, not one that `whichone index` made
         options["index"] = str(plan.index)
-    if plan.index is not None and not own_index:
+    if plan.index is not None and not theirs:
         opened_retriever = index_over(plan.index, opened.corpus, **options)
         retriever = getattr(opened_retriever, "name", retriever)
     else:
         work = default_index_folder(opened.corpus)
         opened_retriever = _made_or_waited_for(retriever, opened, work, options)
-    learned = 0 if ":" in retriever else learned_from(options, opened)
+    learned = 0 if own else learned_from(options, opened)
     if learned:
         talk(
             f"the model was trained on {learned:,} of the {len(opened.queries):,} questions: scores on"
@@ -113,13 +111,6 @@ def retrieve(benchmark: Where, run: str | Path, plan: RetrieveOptions) -> Run:
         close = getattr(opened_retriever, "close", None)  # connections, stores; a retriever need not have it
         if callable(close):
             close()
-
-
-def _takes_index(retriever: str) -> bool:
-    """Whether an index of others is this retriever's, not one that `whichone index` made."""
-    if ":" in retriever:
-        return False
-    return bool(getattr(registry.find("retrievers", retriever), "takes_index", False))
 
 
 def _made_or_waited_for(name: str, benchmark: Benchmark, work: Path, options: dict[str, Any]) -> Retriever:
@@ -150,13 +141,11 @@ def make_retriever(name: str, benchmark: Benchmark, work: Path, options: dict[st
             file=benchmark.folder.root,
             hint="import it again with --corpus CORPUS or --knowledge KB",
         )
-    _refuse_for_benchmark(name, kind)
     if own and not hasattr(kind, "over"):
         if inspect.isclass(kind):
             return as_retriever(_called(name, kind, (), options))
         return as_retriever(functools.partial(kind, **options) if options else kind)
-    leaving = None if own else what_leaves(name, options, benchmark)
-    if leaving:
+    if not own and (leaving := what_leaves(name, options, benchmark)):
         talk(leaving)
     options = _with_knowledge(options, benchmark)
     opened_retriever: Retriever
@@ -168,16 +157,6 @@ def make_retriever(name: str, benchmark: Benchmark, work: Path, options: dict[st
     if isinstance(making, str):  # the run is also of the module that made the object asked
         opened_retriever.own_code = sys.modules[making.partition(":")[0]]  # type: ignore[attr-defined]
     return opened_retriever
-
-
-def _refuse_for_benchmark(name: str, kind: Any) -> None:
-    """A retriever was once made of a benchmark, and could see gold."""
-    if hasattr(kind, "for_benchmark") and not hasattr(kind, "over"):
-        raise UsageError(
-            f"{name} has for_benchmark(benchmark, work, **options): a retriever is given a corpus now",
-            hint="rename it to over(corpus, work, **options); corpus.passages, .passage_records() and"
-            " .titles() are what benchmark.passages, .passage_records() and .page_titles were",
-        )
 
 
 def _with_knowledge(options: dict[str, Any], benchmark: Benchmark) -> dict[str, Any]:
@@ -220,23 +199,17 @@ def _called(name: str, make: Any, arguments: tuple[Any, ...], options: dict[str,
         inspect.signature(make).bind(*arguments, **options)
         return make(*arguments, **options)
     except msgspec.ValidationError as error:
-        raise _not_taken(name, make, error) from error
+        known = getattr(getattr(make, "__self__", None), "Parameters", None)
+        unknown = re.search(r"unknown field `(.+?)`", str(error))
+        if known is None or unknown is None:
+            raise UsageError(f"{name} does not take these options: {error}") from error
+        hint = did_you_mean(unknown[1], known.__struct_fields__)
+        raise UsageError(f"{name} has no option {unknown[1]!r}", hint=hint) from error
     except TypeError as error:
-        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-            inside = error.__traceback__.tb_next.tb_frame.f_code.co_filename
-            if inside != inspect.__file__:
-                raise
+        inside = error.__traceback__ and error.__traceback__.tb_next
+        if inside and inside.tb_frame.f_code.co_filename != inspect.__file__:
+            raise
         raise UsageError(f"{name} does not take these options: {error}") from error
-
-
-def _not_taken(name: str, make: Any, error: msgspec.ValidationError) -> UsageError:
-    """The error in the user's words; a retriever that names its `Parameters` gets a hint."""
-    known = getattr(getattr(make, "__self__", None), "Parameters", None)
-    unknown = re.search(r"unknown field `(.+?)`", str(error))
-    if known is None or unknown is None:
-        return UsageError(f"{name} does not take these options: {error}")
-    options = [field.name for field in msgspec.structs.fields(known)]
-    return UsageError(f"{name} has no option {unknown[1]!r}", hint=did_you_mean(unknown[1], options))
 
 
 def as_retriever(search: Any, *, batched: bool | None = None, name: str | None = None) -> Retriever:
@@ -247,9 +220,7 @@ def as_retriever(search: Any, *, batched: bool | None = None, name: str | None =
 
 
 def default_index_folder(corpus: Corpus) -> Path:
-    """Indexes are derived and can be made again: they lie in the cache, by the corpus' hash."""
-    from whichone.files.output import cache_folder
-
+    """Indexes are derived and can be made again: they are in the cache, by the corpus' hash."""
     return cache_folder() / "indexes" / corpus.hash[:16]
 
 
@@ -319,12 +290,12 @@ def recorded_call(run: Run) -> dict[str, Any]:
     request = manifest.made.get("request", {})
     words = str(request.get("command", "")).split()
     typed = request.get("options", {}) if words[-1:] == ["retrieve"] else {}
-    unit = "k" if manifest.parameters.get(COUNTS) == "pages" else "passages"
-    depth = {unit: int(manifest.parameters.get("k", 100))}
+    depth = {"k" if run.counts_pages else "passages": int(manifest.parameters.get("k", 100))}
     if typed.get("retriever"):
+        pairs = (option.partition("=") for option in typed.get("options", ()))
         return {
             "retriever": typed["retriever"],
-            "options": _typed_options(typed.get("options", ())),
+            "options": {key.replace("-", "_"): value for key, _, value in pairs},
             **depth,
             **{name: typed[name] for name in _TYPED if typed.get(name)},
         }
@@ -343,43 +314,25 @@ def recorded_call(run: Run) -> dict[str, Any]:
     return {"retriever": name, "options": options, **depth}
 
 
-def _typed_options(options: Iterable[str]) -> dict[str, str]:
-    pairs = (option.partition("=") for option in options)
-    return {key.replace("-", "_"): value for key, _, value in pairs}
-
-
 def compare_runs(published: Run, again: Run) -> Reproduced:
     """The rankings of two runs, question by question."""
-    first, second = _by_question(published.rankings), _by_question(again.rankings)
-    other = sorted(
-        question
-        for question in first.keys() | second.keys()
-        if _passages(first.get(question)) != _passages(second.get(question))
-    )
-    apart = set(other)
-    differences = [
+    runs = (published, again)
+    questions = sorted({question for run in runs for question in run.ranked_passages()})
+    passages = [of_many(run.ranked_passages(), questions) for run in runs]
+    scores = [of_many(run.ranked_scores(), questions) for run in runs]
+    same = [a == b for a, b in zip(*passages, strict=True)]
+    other = [question for question, is_same in zip(questions, same, strict=True) if not is_same]
+    differences = (
         abs(a - b)
-        for question, rows in first.items()
-        if question not in apart
-        for (_, a), (_, b) in zip(rows, second[question], strict=True)
-    ]
+        for is_same, *both in zip(same, *scores, strict=True)
+        if is_same
+        for a, b in zip(*both, strict=True)
+    )
     return Reproduced(
         run=published.name,
         same=published.folder.content_hash == again.folder.content_hash,
         same_order=not other,
-        questions=len(first.keys() | second.keys()),
+        questions=len(questions),
         other_order=other,
         largest_difference=max(differences, default=0.0),
     )
-
-
-def _by_question(rankings: pa.Table) -> dict[str, list[tuple[str, float]]]:
-    rows: dict[str, list[tuple[str, float]]] = {}
-    columns = (rankings[name].to_pylist() for name in ("question", "passage", "score"))
-    for question, passage, score in zip(*columns, strict=True):
-        rows.setdefault(question, []).append((passage, score))
-    return rows
-
-
-def _passages(rows: list[tuple[str, float]] | None) -> list[str]:
-    return [passage for passage, _ in rows or ()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -24,6 +24,8 @@ from whichone.files.mapped import run_starts
 from whichone.files.tables import ROW_GROUP, TableSchema
 from whichone.progress import talk
 from whichone.records import Answer, Query, Trace
+
+T = TypeVar("T")
 
 # What a system returned for each question, looked up many at once.
 
@@ -61,7 +63,7 @@ def beside(queries: Iterable[Query], *records: Mapping[str, Any]) -> Iterator[tu
 _TOGETHER = 1024
 
 
-def of_many(ranked: Mapping[str, Sequence[str]], questions: Sequence[str]) -> list[Sequence[str]]:
+def of_many(ranked: Mapping[str, Sequence[T]], questions: Sequence[str]) -> list[Sequence[T]]:
     """The values of each question, none where it has none."""
     return [values or () for values in of_keys(ranked, questions)]
 
@@ -78,14 +80,13 @@ def sees(folder: Folder) -> tuple[str, ...]:
     """As the run's or answers' manifest has it; empty where nothing is said."""
     parameters, created = folder.manifest.parameters, folder.manifest.made
     said = parameters.get("sees") or created.get("sees") or ()
-    results = [said] if isinstance(said, str) else [str(word) for word in said]
-    reader = parameters.get("reader")
-    if isinstance(reader, dict):
-        own = reader.get("sees") or ()
-        results += [own] if isinstance(own, str) else [str(word) for word in own]
-    setting = parameters.get("setting")
-    shown = str(setting.get("passages", "")) if isinstance(setting, dict) else ""
-    if any(word in shown for word in _OF_THE_BENCHMARK):
+    reader, setting = (
+        part if isinstance(part := parameters.get(name), dict) else {} for name in ("reader", "setting")
+    )
+    results: list[str] = []
+    for named in (said, reader.get("sees") or ()):
+        results += [named] if isinstance(named, str) else map(str, named)
+    if any(word in str(setting.get("passages", "")) for word in _OF_THE_BENCHMARK):
         results.append("gold")
     return tuple(dict.fromkeys(results))
 
@@ -135,8 +136,7 @@ class Results:
     @functools.cached_property
     def failures(self) -> dict[str, str]:
         """Questions that could not be answered, with the error."""
-        table = self.folder.table(FAILURES.name)
-        return dict(zip(table["question"].to_pylist(), table["error"].to_pylist(), strict=True))
+        return {row["question"]: row["error"] for row in self.folder.rows_of(FAILURES.name)}
 
     @functools.cached_property
     def left_out(self) -> dict[str, str]:
@@ -152,9 +152,8 @@ class Results:
         """
         place: Where | None = where or self.folder.manifest.made.get("benchmark")
         if place is None:
-            raise BadInput(
-                "it does not say where its benchmark is", file=self.path, hint="name it with --benchmark"
-            )
+            hint = "name it with --benchmark"
+            raise BadInput("it does not say where its benchmark is", file=self.path, hint=hint)
         benchmark = Benchmark.open(place)
         if benchmark.id != self.benchmark_id:
             named = place if isinstance(place, str | Path) else benchmark.place
@@ -166,7 +165,7 @@ class Results:
         return benchmark
 
 
-# A run on disk: rankings of all questions, failures, timing, and how it was made.
+# Rankings of all questions, failures, timing, and how they were made.
 
 
 KIND = "run"
@@ -214,11 +213,11 @@ class Run(Results):
 
     def full(self) -> Seen:
         """The questions with as many passages as were asked for, so that there may be more of them."""
-        full = Seen()
+        full, path = Seen(), self.folder.path(RANKINGS.file)
         wanted = [("rank", "=", self.depth)]
-        path = self.folder.path(RANKINGS.file)
-        ids = pq.read_table(path, columns=["question"], filters=wanted, pre_buffer=False)["question"]
-        for batch in ids.chunks:
+        for batch in pq.read_table(path, columns=["question"], filters=wanted, pre_buffer=False)[
+            "question"
+        ].chunks:
             full.add(batch.to_pylist(), range(len(batch)))
         return full
 
@@ -252,9 +251,9 @@ class Run(Results):
 
     def rows_of(self, questions: Sequence[str], depth: int) -> pa.Table:
         """The rankings of a few questions down to a depth; only their part of the table is read."""
-        wanted = [("question", "in", sorted(questions)), ("rank", "<=", depth)]
         if not questions:
             return RANKINGS.empty()
+        wanted = [("question", "in", sorted(questions)), ("rank", "<=", depth)]
         return pq.read_table(self.folder.path(RANKINGS.file), filters=wanted, pre_buffer=False)
 
 
@@ -338,10 +337,8 @@ def _answer(row: Mapping[str, Any]) -> Answer:
 
 def open_corpus(where: str | Path) -> Corpus:
     """A corpus folder, or the corpus of a benchmark (also a built-in one)."""
-    if str(where).startswith("builtin/"):
-        return Benchmark.open(where).corpus
-    folder = Folder.open(where, (CORPUS_KIND, BENCHMARK))
-    if folder.manifest.kind == BENCHMARK:
+    builtin = str(where).startswith("builtin/")
+    if builtin or Folder.open(where, (CORPUS_KIND, BENCHMARK)).manifest.kind == BENCHMARK:
         return Benchmark.open(where).corpus
     corpus = Corpus.open(where)
     remember(corpus)
@@ -353,17 +350,15 @@ def open_corpus(where: str | Path) -> Corpus:
 
 def pilot_runs(folders: Sequence[str]) -> tuple[str | None, list[str]]:
     """A benchmark's place, where one is among the folders, and the runs; without runs, those stored beside it."""
-    places = [folder for folder in folders if _kind(folder) == BENCHMARK]
+    manifests = {folder: Path(folder) / MANIFEST for folder in folders}
+    kinds = {folder: decode_manifest(m).kind for folder, m in manifests.items() if m.is_file()}
+    places = [folder for folder in folders if kinds.get(folder) == BENCHMARK]
     runs = [folder for folder in folders if folder not in places]
     if len(places) > 1:
         raise UsageError(f"{len(places)} benchmarks are named, one is wanted")
-    if not places:
-        return None, runs
-    return places[0], runs or runs_beside(places[0])
-
-
-def runs_beside(place: str) -> list[str]:
-    """Runs over a benchmark in the folder where it is, and in the folders there."""
+    if runs or not places:
+        return (places[0] if places else None), runs
+    (place,) = places
     benchmark = Benchmark.open(place)
     runs = [
         str(path)
@@ -377,12 +372,7 @@ def runs_beside(place: str) -> list[str]:
             hint=f"whichone retrieve {place} RUN_A --retriever bm25, another RUN_B, then power {place} RUN_A RUN_B",
         )
     talk(f"from {len(runs)} runs: {', '.join(Path(run).name for run in runs)}")
-    return runs
-
-
-def _kind(folder: str) -> str:
-    manifest = Path(folder) / MANIFEST
-    return decode_manifest(manifest).kind if manifest.is_file() else ""
+    return place, runs
 
 
 TRACE = "trace"  # The note of an answer in which an agent's trace is kept

@@ -67,7 +67,13 @@ class Runner:
         learned: int = 0,
     ) -> None:
         """`k` counts passages; with `pages`, the pages that they are on."""
-        _check_options(k, block, on_error, returns)
+        for count, value in (("k", k), ("block", block)):
+            if not isinstance(value, int) or value < 1:
+                raise UsageError(f"{count} is a whole number from 1, not {value!r}")
+        if on_error not in ("fail", "skip"):
+            raise UsageError(f"on_error is 'fail' or 'skip', not {on_error!r}")
+        if returns not in (None, "page", "passage"):
+            raise UsageError(f"returns is 'page' or 'passage', not {returns!r}")
         self.retriever = retriever
         self.benchmark = benchmark
         self.k = k
@@ -144,7 +150,14 @@ class Runner:
             rankings = self._ask(questions, block)
         except Exception as error:
             if self.on_error == "fail":
-                raise _named(error, questions, self.retriever) from error
+                if isinstance(error, WhichoneError):
+                    raise
+                name = getattr(self.retriever, "name", type(self.retriever).__name__)
+                raise BadInput(
+                    f"{name} failed: {type(error).__name__}: {error}",
+                    ids=[q.id for q in questions],
+                    hint=MEND_IT,
+                ) from error
             rankings = self._ask_singly(questions, block)
         rankings = [self.check.translate(ranking) for ranking in rankings]
         self.check.infer(rankings, strict=self.on_error == "fail")
@@ -209,11 +222,8 @@ class Runner:
         """The ranking up to the first passage of its last page that counts."""
         if len(ranking.passages) <= self.k:
             return ranking
-        pages: set[str] = set()
-        end = 0
-        while end < len(ranking.passages) and len(pages) < self.k:
-            pages.add(self.check.page(ranking.passages[end]))
-            end += 1
+        first = {self.check.page(identity): n for n, identity in reversed([*enumerate(ranking.passages)])}
+        end = sorted(first.values())[self.k - 1] + 1 if len(first) >= self.k else None
         return msgspec.structs.replace(ranking, passages=ranking.passages[:end], scores=ranking.scores[:end])
 
     def _rows(self, ranking: Ranking) -> Iterator[dict[str, object]]:
@@ -254,16 +264,6 @@ class Runner:
                 )
                 rankings.append(Ranking(question=question.id))
         return rankings
-
-
-def _check_options(k: object, block: object, on_error: object, returns: object) -> None:
-    for name, value in (("k", k), ("block", block)):
-        if not isinstance(value, int) or value < 1:
-            raise UsageError(f"{name} is a whole number from 1, not {value!r}")
-    if on_error not in ("fail", "skip"):
-        raise UsageError(f"on_error is 'fail' or 'skip', not {on_error!r}")
-    if returns not in (None, "page", "passage"):
-        raise UsageError(f"returns is 'page' or 'passage', not {returns!r}")
 
 
 def _finished_blocks(folder: Folder) -> Iterator[_Block]:
@@ -341,16 +341,6 @@ def _batch_size(values: Sequence[float]) -> int:
     return size if regular and between < most * sum(values) else 1
 
 
-def _named(error: Exception, questions: Sequence[Question], retriever: object) -> WhichoneError:
-    if isinstance(error, WhichoneError):
-        return error
-    return BadInput(
-        f"{getattr(retriever, 'name', type(retriever).__name__)} failed: {type(error).__name__}: {error}",
-        ids=[q.id for q in questions],
-        hint=MEND_IT,
-    )
-
-
 def _finished(path: Path, identity: Mapping[str, Any], maker: Maker, name: str) -> Run | None:
     """The run itself when it is already there and was made the same way, by the same code."""
     try:
@@ -391,7 +381,9 @@ def _assemble(folder: Folder, questions: int) -> tuple[dict[str, Any], dict[str,
     of_blocks = [
         (len(b.failures), b.empty, b.short, b.shallow, b.cpu, bool(b.notes)) for b in _finished_blocks(folder)
     ]
-    failed, empty, short, shallow, cpu, noted = map(sum, zip(*of_blocks or [(0,) * 6], strict=True))
+    failed, empty, short, shallow, cpu, noted = map(
+        sum, zip(*of_blocks or [(0, 0, 0, 0, 0.0, False)], strict=True)
+    )
     if failed and failed == questions:
         *_, last = (error for b in _finished_blocks(folder) for error in b.failures.values())
         shutil.rmtree(folder.partial)

@@ -93,7 +93,7 @@ class Shows:
         self.setting = setting
         self.corpus = benchmark.corpus
         self._sets: Mapping[str, NameSet] = {s.id: s for s in benchmark.sets}
-        self._ranked = _ranked(run) if run is not None and setting.needs_run else {}
+        self._ranked = run.ranked_passages() if run is not None and setting.needs_run else {}
 
     def choose(self, query: Query) -> Shown:
         kind = self.setting.passages
@@ -101,10 +101,7 @@ class Shows:
             return Shown()
         if kind == "other-bearer":
             return self._other_bearer(query)
-        passages: list[str] = []
-        cut = 0
-        if "gold" in kind:
-            passages, cut = self._gold(query)
+        passages, cut = self._gold(query) if "gold" in kind else ([], 0)
         if "retrieved" in kind:
             ranked = [p for p in self._retrieved(query) if p not in passages]
             room = self.setting.depth - len(passages)
@@ -150,10 +147,6 @@ class Shows:
             return passages_of_gold, 0
         if not paged:
             return self._random(query, "gold").sample(passages_of_gold, depth), len(passages_of_gold) - depth
-        kept = set(self._stating_first(query, passages_of_gold)[:depth])
-        return [p for p in passages_of_gold if p in kept], len(passages_of_gold) - depth
-
-    def _stating_first(self, query: Query, values: Sequence[str]) -> list[str]:
         answers = query.attributes.get("values") or query.answers()
         wanted = [tokens for a in answers if (tokens := normalisers.amber_tokens(str(a)))]
 
@@ -161,7 +154,8 @@ class Shows:
             text = normalisers.amber_tokens(self.corpus.passage(identity).text)
             return any(normalisers.contains_answer(text, answer) for answer in wanted)
 
-        return sorted(values, key=lambda p: not states(p))
+        kept = set(sorted(passages_of_gold, key=lambda p: not states(p))[:depth])
+        return [p for p in passages_of_gold if p in kept], len(passages_of_gold) - depth
 
     def _retrieved(self, query: Query) -> list[str]:
         pages: dict[str, None] = {}
@@ -179,15 +173,13 @@ class Shows:
         """The most popular other bearer that has a page in the corpus: the one retrievers prefer."""
         own = query.gold_pages()
         names = self._sets.get(query.name_set or "")
-        bearers = names.bearers if names else ()
-        for bearer in bearers:
+        for bearer in names.bearers if names else ():
             if bearer.entity == query.entity or own.intersection(bearer.pages):
                 continue
             passages = [p for page in bearer.pages for p in self.corpus.passages_of(page)]
             if passages:
                 depth = self.setting.depth
-                shown = self._ordered(query, passages[:depth])
-                return Shown(shown, cut=max(0, len(passages) - depth))
+                return Shown(self._ordered(query, passages[:depth]), cut=max(0, len(passages) - depth))
         return Shown(left_out="no other bearer of the name has a page")
 
     def _ordered(self, query: Query, values: Sequence[str]) -> tuple[str, ...]:
@@ -199,14 +191,6 @@ class Shows:
     def _random(self, query: Query, what: str) -> random.Random:
         """Its own for each question, so that no question's choice hangs on another's."""
         return random.Random(f"{self.setting.seed}\0{what}\0{own_id(query)}")
-
-
-def _ranked(run: Run) -> dict[str, list[str]]:
-    ranked: dict[str, list[str]] = {}
-    questions, passages = run.rankings["question"].to_pylist(), run.rankings["passage"].to_pylist()
-    for question, passage in zip(questions, passages, strict=True):
-        ranked.setdefault(question, []).append(passage)
-    return ranked
 
 
 # The journal of a reading: one entry a question, kept as it comes, and the tables made of them.
