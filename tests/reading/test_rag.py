@@ -32,8 +32,8 @@ from whichone.reading.rag_model import (  # noqa: E402
     token_log_likelihood,
 )
 from whichone.retrieval.dense.dpr import open_side  # noqa: E402
-from whichone.training.train_rag import RagExample, RagOptions, RagStart, RagTraining  # noqa: E402
-from whichone.training.trainer import Settings  # noqa: E402
+from whichone.training.train_rag import RagExample, RagTraining, fixed_passages, opened  # noqa: E402
+from whichone.training.trainer import RagOptions, RagStart, Settings  # noqa: E402
 
 NAMES = [f"name{n}" for n in range(6)]
 TOWNS = [f"town{n}" for n in range(6)]
@@ -452,9 +452,9 @@ def test_a_block_of_questions_is_retrieved_at_once(
 
 def test_what_does_not_fit_is_refused(parts: Path, bench: Benchmark, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="one checkpoint, or from a question encoder"):
-        RagStart(checkpoint="a", generator="b").open("cpu")
+        opened(RagStart(checkpoint="a", generator="b"), "cpu")
     with pytest.raises(UsageError, match="needs a passage encoder"):
-        RagStart(checkpoint=str(parts)).passages()
+        fixed_passages(RagStart(checkpoint=str(parts)))
     with pytest.raises(BadInput, match="of the wrong kind"):
         RagModel.open(parts / "bart", "cpu")
     with pytest.raises(UsageError, match="thorough or fast"):

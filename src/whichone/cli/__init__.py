@@ -21,7 +21,7 @@ from typing import Any
 import click
 
 from whichone import registry
-from whichone.errors import BadInput, UsageError, WhichoneError, did_you_mean, masked_text
+from whichone.errors import BadInput, Missing, UsageError, WhichoneError, did_you_mean, masked_text
 from whichone.files.output import cache_folder, out_of_room
 
 # The verbs in the order of work, each with its summary in `whichone --help`.
@@ -241,6 +241,12 @@ def _ended_by(error: BaseException) -> tuple[str, int]:
         return str(error), error.exit_code
     if isinstance(error, SystemExit):
         return "", error.code if isinstance(error.code, int) else 0
+    if isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith("whichone"):
+        problem = Missing(
+            f"needs a package that is not installed: {error.name}",
+            hint="whichone doctor says which extra brings it",
+        )
+        return str(problem), problem.exit_code
     if isinstance(error, EOFError):
         return f"an input ended too early: {error or 'no more data'}", 3
     if isinstance(error, Terminated):

@@ -16,8 +16,7 @@ from whichone.cli.printing import emit, emit_json
 from whichone.errors import UsageError
 from whichone.options import Argument, Json, Option, Seed
 from whichone.runs.retrieve import default_index_folder
-from whichone.training.train_rag import RagOptions, RagStart
-from whichone.training.trainer import LinkerOptions, Settings, Start, preset
+from whichone.training.trainer import LinkerOptions, RagOptions, RagStart, Settings, Start, preset
 from whichone.training.training_data import Corpus, Plan
 
 if TYPE_CHECKING:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
@@ -20,10 +21,6 @@ from whichone.records import Answer, ReadingTask
 from whichone.retrieval.dense.dense import Dense
 from whichone.retrieval.dense.dpr import is_dpr, open_side
 from whichone.retrieval.dense.encoder import Vectors, need_encoder
-
-if TYPE_CHECKING:
-    import torch
-
 
 # The fixed index of a RAG model: passage vectors that no training changes.
 
@@ -77,8 +74,6 @@ class DocumentIndex:
 
     def scores(self, questions: torch.Tensor, rows: Rows) -> torch.Tensor:
         """Inner products with the documents' vectors; gradients reach the questions."""
-        import torch
-
         held = self.vectors(rows.reshape(-1)).reshape(*rows.shape, self.size)
         return torch.einsum("bh,bdh->bd", questions, torch.from_numpy(held).to(questions.device))
 
@@ -212,8 +207,6 @@ class Rag:
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         """Passages that are shown are not used: what it rests on, it finds, for all questions at once."""
-        import torch
-
         if not tasks:
             return
         with torch.inference_mode():
@@ -227,8 +220,6 @@ class Rag:
     def _answers(
         self, part: Sequence[tuple[ReadingTask, torch.Tensor, list[tuple[str, str, str]]]]
     ) -> list[Answer]:
-        import torch
-
         texts = []
         for task, _, result in part:
             asked = fitted_question(

@@ -7,16 +7,15 @@ import functools
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
+import torch
+import transformers
+from transformers.modeling_outputs import BaseModelOutput
 
 from whichone.errors import BadInput, Missing, UsageError, did_you_mean
-from whichone.retrieval.dense.encoder import device_of, torch_libraries
-
-if TYPE_CHECKING:
-    import torch
-
+from whichone.retrieval.dense.encoder import device_of
 
 # The two marginals of RAG (Lewis and others, 2020, section 2.1), in logarithms.
 # `documents` are log p(z | x), one row a question; `tokens` are log p(y_i | x, z, y_<i) of the target's
@@ -31,15 +30,11 @@ def sequence_log_likelihood(
     documents: torch.Tensor, tokens: torch.Tensor, mask: torch.Tensor
 ) -> torch.Tensor:
     """RAG-Sequence: one document writes the whole answer, summed over documents."""
-    import torch
-
     return torch.logsumexp(documents + (tokens * mask[:, None, :]).sum(-1), 1)
 
 
 def token_log_likelihood(documents: torch.Tensor, tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     """RAG-Token: each token may come from another document."""
-    import torch
-
     return (torch.logsumexp(documents[:, :, None] + tokens, 1) * mask).sum(-1)
 
 
@@ -81,7 +76,6 @@ class RagModel:
     @classmethod
     def open(cls, place: str | Path, device: str | None = None) -> RagModel:
         """A RAG checkpoint in Hugging Face's format, Sequence or Token, as its config says."""
-        _, transformers = torch_libraries()
         try:
             config = transformers.AutoConfig.from_pretrained(str(place), local_files_only=True)
             if config.model_type != "rag":
@@ -109,7 +103,6 @@ class RagModel:
         cls, encoder: str | Path, generator: str | Path, marginal: Marginal, device: str | None = None
     ) -> RagModel:
         """DPR's question encoder and any sequence-to-sequence checkpoint, joined."""
-        _, transformers = torch_libraries()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -129,22 +122,19 @@ class RagModel:
     @functools.cached_property
     def token_generator(self) -> Any:
         """Both halves as transformers' RAG-Token, which generates by the token."""
-        kind = torch_libraries()[1].RagTokenForGeneration
-        return kind(question_encoder=self.encoder, generator=self.generator).eval()
+        rag = transformers.RagTokenForGeneration(question_encoder=self.encoder, generator=self.generator)
+        return rag.eval()
 
     @property
     def device(self) -> Any:
         return self.generator.device
 
     def save(self, folder: Path) -> None:
-        _, transformers = torch_libraries()
         self.rag.save_pretrained(folder)
         transformers.RagTokenizer(self.question_tokenizer, self.tokenizer).save_pretrained(folder)
 
     def question_vectors(self, texts: Sequence[str]) -> torch.Tensor:
         """One a question, with gradients where they are wanted."""
-        import torch
-
         parts = []
         for start in range(0, len(texts), ENCODED):
             tokens = self.question_tokenizer(
@@ -178,8 +168,6 @@ class RagModel:
 
     def token_log_likelihoods(self, inputs: dict[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
         """log p of each token of the targets, one row an input; 0 where there is none."""
-        import torch
-
         logits = self.generator(**inputs, labels=targets).logits.float()
         there = targets != IGNORED
         wanted = targets.masked_fill(~there, 0)
@@ -236,8 +224,6 @@ def decode(
     `texts` are each question's documents with the question, as many of every one; `documents` are their
     log p(z | x), one row a question.
     """
-    import torch
-
     with torch.inference_mode():
         inputs = model.inputs([text for part in texts for text in part])
         decoder = by_token if model.marginal == "token" else by_sequence
@@ -250,8 +236,6 @@ def by_sequence(
     model: RagModel, inputs: dict[str, torch.Tensor], documents: torch.Tensor, options: Options
 ) -> list[tuple[float, Tokens]]:
     """A beam for every document, then the marginal of every hypothesis."""
-    import torch
-
     encoded = Encoded(model.generator.get_encoder()(**inputs)[0], inputs["attention_mask"])
     out = model.generator.generate(
         **encoded.inputs(),
@@ -290,8 +274,6 @@ class Encoded(NamedTuple):
     mask: torch.Tensor
 
     def inputs(self, rows: torch.Tensor | slice = slice(None)) -> dict[str, Any]:
-        from transformers.modeling_outputs import BaseModelOutput
-
         states = BaseModelOutput(last_hidden_state=self.states[rows])
         return {"encoder_outputs": states, "attention_mask": self.mask[rows]}
 
@@ -310,8 +292,6 @@ def _under(
     model: RagModel, encoded: Encoded, count: int, wanted: Sequence[Hypothesis]
 ) -> Iterator[torch.Tensor]:
     """log p of each hypothesis under each of its documents."""
-    import torch
-
     rows = [(h, h.question * count + document) for h in wanted for document in h.documents]
     parts = []
     for start in range(0, len(rows), SCORED):

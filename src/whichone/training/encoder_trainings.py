@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,14 +82,16 @@ def all_maxsim(questions: Vectors, passages: Vectors) -> torch.Tensor:
     return maxsim(questions[0], passages[0], a_mask=questions[1], b_mask=passages[1])
 
 
-def also_gold(batch: Sequence[Example], passages: Sequence[Text]) -> torch.Tensor:
+def also_gold(examples: Sequence[Example], passages: Sequence[Text], own: Iterable[int]) -> torch.Tensor:
     """Where a passage is right for a question without being its own positive: it must not count as wrong."""
-    pages = [p.page for p in passages]
-    rows = []
-    for i, example in enumerate(batch):
-        gold = example.right_pages()
-        rows.append([j != i and page in gold for j, page in enumerate(pages)])
-    return torch.tensor(rows)
+    by_page: dict[str, list[int]] = {}
+    for place, passage in enumerate(passages):
+        by_page.setdefault(passage.page, []).append(place)
+    mask = torch.zeros((len(examples), len(passages)), dtype=torch.bool)
+    for row, (example, positive) in enumerate(zip(examples, own, strict=True)):
+        mask[row, [place for page in example.right_pages() for place in by_page.get(page, ())]] = True
+        mask[row, positive] = False
+    return mask
 
 
 def others(batch: Sequence[Example], place: int, count: int) -> list[Text]:
@@ -207,7 +209,7 @@ class EncoderTraining(Training[Example]):
         return {
             **{QUESTION + key: value for key, value in questions.items()},
             **{PASSAGE + key: value for key, value in self.tells.passages(passages).items()},
-            "label": also_gold(batch, passages),
+            "label": also_gold(batch, passages, range(len(batch))),
         }
 
     def save(self, folder: Path) -> None:
@@ -289,9 +291,8 @@ class BiEncoderTraining(EncoderTraining):
             start, mode, settings.longest, device, dpr=settings.towers == "dpr"
         )
         self.asks, self.tells = towers.questions, towers.passages
-        scale = settings.scale or self.asks.scale
         model = self.asks.module
-        self.ranking = RankingLoss(model, scale, unit_vectors, inner_products)
+        self.ranking = RankingLoss(model, settings.scale or self.asks.scale, unit_vectors, inner_products)
         if towers.shared:
             self.library, self.criterion = "SentenceTransformerTrainer", self.ranking
         else:
@@ -314,28 +315,15 @@ class BiEncoderTraining(EncoderTraining):
             dict.fromkeys([e.positive for e in examples] + [n.passage for e in examples for n in e.negatives])
         )
         place = {p: i for i, p in enumerate(passages)}
+        own = [place[e.positive] for e in examples]
         vectors = towers.encoded(self.tells.passages, passages, self.tells)
         questions = towers.encoded(self.asks.questions, [e.question for e in examples], self.asks)
-        scores = (questions @ vectors.T).masked_fill(
-            _other_gold(examples, passages).to(questions.device), float("-inf")
-        )
-        right = torch.tensor([place[e.positive] for e in examples], device=scores.device)
-        return float((scores.argmax(1) == right).float().mean())
+        wrong = also_gold(examples, passages, own).to(questions.device)
+        best = (questions @ vectors.T).masked_fill(wrong, float("-inf")).argmax(1)
+        return float((best.cpu() == torch.tensor(own)).float().mean())
 
     def save(self, folder: Path) -> None:
         self.towers.save(folder, self.keeps)
-
-
-def _other_gold(examples: Sequence[Example], passages: Sequence[Text]) -> torch.Tensor:
-    by_page: dict[str, list[int]] = {}
-    for i, passage in enumerate(passages):
-        by_page.setdefault(passage.page, []).append(i)
-    mask = torch.zeros((len(examples), len(passages)), dtype=torch.bool)
-    for row, example in enumerate(examples):
-        for page in example.right_pages():
-            for i in by_page.get(page, ()):
-                mask[row, i] = passages[i] != example.positive
-    return mask
 
 
 # One vector a token, and weights of words: models of one encoder for questions and passages.

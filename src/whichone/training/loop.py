@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from transformers.utils import WEIGHTS_NAME
 
 from whichone.files.folder import can_go_on
 from whichone.progress import talk
-from whichone.training.trainer import CHECKPOINTS, Settings, Stop, Training
+from whichone.training.trainer import CHECKPOINTS, Settings, Training
 
 STATE = "trainer_state.json"  # Of a checkpoint; the trainer writes it last
 
@@ -82,8 +83,10 @@ class Rows(torch.utils.data.Dataset):  # type: ignore[misc]  # torch has no type
 class Account(transformers.TrainerCallback):  # type: ignore[misc]  # transformers is not followed
     """Says how far it is, keeps checkpoints between epochs and at a signal, and refuses gradients that are no numbers."""
 
-    def __init__(self, training: Training[Any], advance: Callable[[int], None], stop: Stop) -> None:
-        self._training, self._advance, self._stop = training, advance, stop
+    def __init__(
+        self, training: Training[Any], advance: Callable[[int], None], signals: Sequence[int]
+    ) -> None:
+        self._training, self._advance, self._signals = training, advance, signals
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._advance(state.global_step)
@@ -95,9 +98,9 @@ class Account(transformers.TrainerCallback):  # type: ignore[misc]  # transforme
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._advance(1)
         ends = state.global_step % self._training.updates == 0
-        if (self._stop.asked or state.global_step % self._training.settings.every == 0) and not ends:
+        if (self._signals or state.global_step % self._training.settings.every == 0) and not ends:
             control.should_save = control.should_log = True
-        if self._stop.asked:
+        if self._signals:
             control.should_training_stop = True
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -189,7 +192,7 @@ class Loop:
         """A model card would name a dataset that was never published."""
 
 
-def library_trainer(training: Training[Any], advance: Callable[[int], None], stop: Stop) -> Any:
+def library_trainer(training: Training[Any], account: Account) -> Any:
     """A trainer of sentence-transformers, or transformers' own, over this training's batches."""
     import sentence_transformers
 
@@ -226,7 +229,7 @@ def library_trainer(training: Training[Any], advance: Callable[[int], None], sto
     )
     args._n_gpu = min(1, args.n_gpu)  # one process is one GPU; several are accelerate's
     kind = type(name, (Loop, getattr(library, name)), {"training": training, "losses": []})
-    callbacks: list[Any] = [Account(training, advance, stop)]
+    callbacks: list[Any] = [account]
     if training.held_out and settings.patience:
         callbacks.append(transformers.EarlyStoppingCallback(settings.patience))
     extra = {} if training.criterion is None else {"loss": training.criterion}
@@ -244,9 +247,9 @@ def library_trainer(training: Training[Any], advance: Callable[[int], None], sto
     return trainer
 
 
-def train(training: Training[Any], advance: Callable[[int], None], stop: Stop) -> Any:
+def train(training: Training[Any], advance: Callable[[int], None], signals: Sequence[int]) -> Any:
     """Train to the end, or to a signal, from the last whole checkpoint; the trainer's state."""
-    trainer = library_trainer(training, advance, stop)
+    trainer = library_trainer(training, Account(training, advance, signals))
     last = last_checkpoint(training.folder / CHECKPOINTS)
     if last is not None and _is_over(last, training.settings):
         trainer.state = transformers.TrainerState.load_from_json(str(last / STATE))
@@ -272,25 +275,17 @@ def last_checkpoint(folder: Path) -> Path | None:
 def _is_over(checkpoint: Path, settings: Settings) -> bool:
     """Whether nothing is left to learn after it: all steps are done, or it had stopped early."""
     state = msgspec.json.decode((checkpoint / STATE).read_bytes())
-    early = state.get("stateful_callbacks", {}).get("EarlyStoppingCallback", {})
-    waited = early.get("attributes", {}).get("early_stopping_patience_counter", 0)
-    return bool(
-        state["global_step"] >= state["max_steps"] or (settings.patience and waited >= settings.patience)
-    )
+    early = state.get("stateful_callbacks", {}).get("EarlyStoppingCallback", {}).get("attributes", {})
+    stopped = early.get("early_stopping_patience_counter", 0) >= (settings.patience or math.inf)
+    return bool(stopped or state["global_step"] >= state["max_steps"])
 
 
 def losses_of(state: Any) -> list[float]:
     """The mean loss of each epoch, of the means that were logged in it."""
-    held: dict[int, list[dict[str, Any]]] = {}
-    for entry in state.log_history:
-        if "loss" in entry:
-            held.setdefault(math.ceil(entry["epoch"]), []).append(entry)
     losses = []
-    for _, entries in sorted(held.items()):
+    logged = (entry for entry in state.log_history if "loss" in entry)
+    for _, of_epoch in groupby(logged, lambda entry: math.ceil(entry["epoch"])):
+        entries = list(of_epoch)
         total = math.fsum(entry["loss"] * entry["batches"] for entry in entries)
         losses.append(round(total / sum(entry["batches"] for entry in entries), 6))
     return losses
-
-
-def accuracies_of(state: Any) -> list[float]:
-    return [entry["eval_accuracy"] for entry in state.log_history if "eval_accuracy" in entry]

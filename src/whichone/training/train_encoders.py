@@ -130,7 +130,10 @@ def train_per_relation(
     """Train them into `folder/relations`, and put all together as `folder/best`; what each came to."""
     from whichone.training.encoder_trainings import BiEncoderTraining
 
-    by_relation = _by_relation(learn)
+    by_relation: dict[str, list[Example]] = {}
+    for example in learn:
+        by_relation.setdefault(example.relation, []).append(example)
+    by_relation.pop("", None)
     chosen = {r: held for r, held in by_relation.items() if len(held) >= settings.batch}
     few = sorted(set(by_relation) - set(chosen))
     if few:
@@ -146,17 +149,14 @@ def train_per_relation(
         held_out = [e for e in watch if e.relation == relation]
         held_out = held_out if len(held_out) >= LEAST_WATCHED else []
         talk(f"{relation}: {len(examples)} examples, {len(held_out)} to stop by")
-        training = BiEncoderTraining(
-            start, examples, held_out, here, _fitting(settings, examples), device=device
-        )
+        there = {n.kind for e in examples for n in e.negatives}  # kinds of wrong passages that it has
+        kinds = tuple(kind for kind in settings.kinds if kind in there or "given" in there)
+        fitting = msgspec.structs.replace(settings, kinds=kinds)
+        training = BiEncoderTraining(start, examples, held_out, here, fitting, device=device)
         training.keeps = ("questions",)
         trained = training.run()
-        description[relation] = {
-            "examples": len(examples),
-            "steps": trained.steps,
-            "losses": trained.losses,
-            "held_out": trained.held_out,
-        }
+        kept = {name: getattr(trained, name) for name in ("steps", "losses", "held_out")}
+        description[relation] = {"examples": len(examples), **kept}
     _assemble(folder, learn, sorted(chosen))
     return description
 
@@ -164,21 +164,6 @@ def train_per_relation(
 def folder_name(relation: str) -> str:
     """A relation as a folder's name: `P19`, `place of birth`."""
     return re.sub(r"[^\w .-]", "_", relation).strip(" .") or "_"
-
-
-def _fitting(settings: Settings, examples: Sequence[Example]) -> Settings:
-    """The same settings, less the kinds of wrong passages that no example of the relation has."""
-    held = {n.kind for e in examples for n in e.negatives}
-    kinds = tuple(k for k in settings.kinds if k in held or "given" in held)
-    return msgspec.structs.replace(settings, kinds=kinds)
-
-
-def _by_relation(examples: Sequence[Example]) -> dict[str, list[Example]]:
-    by_relation: dict[str, list[Example]] = {}
-    for example in examples:
-        if example.relation:
-            by_relation.setdefault(example.relation, []).append(example)
-    return by_relation
 
 
 def _assemble(folder: Path, learn: Sequence[Example], relations: Sequence[str]) -> None:

@@ -8,10 +8,11 @@ import shutil
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
+import torch
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.corpus import Corpus
@@ -23,6 +24,7 @@ from whichone.progress import talk
 from whichone.retrieval.blink import Blink, descriptions
 from whichone.retrieval.blink_models import BlinkModel, MentionText, new_blink
 from whichone.training.held_out import Taken, all_queries, report_taken, split_mark, training_records
+from whichone.training.loop import Joined
 from whichone.training.trainer import (
     E,
     LinkerOptions,
@@ -39,10 +41,6 @@ from whichone.training.trainer import (
     training_folder,
     write_account,
 )
-
-if TYPE_CHECKING:
-    import torch
-
 
 # What a linker learns from: mentions in context with the page they mean, from KILT's entity-linking files.
 
@@ -113,10 +111,9 @@ def link_examples(
     return results
 
 
-_Item = tuple[str, MentionText, str | None]
-
-
-def _mentions(source: Path, corpus: Corpus) -> Iterator[tuple[_Item, str | None]]:
+def _mentions(
+    source: Path, corpus: Corpus
+) -> Iterator[tuple[tuple[str, MentionText, str | None], str | None]]:
     """Each mention with its page's id, and the split that its record or its file is marked as."""
     if (source / MANIFEST).exists():
         for query, mark in all_queries(Benchmark.open(source)):
@@ -143,9 +140,7 @@ def _mentions(source: Path, corpus: Corpus) -> Iterator[tuple[_Item, str | None]
 def marked(text: str) -> MentionText | None:
     """A text with one marked mention, as KILT writes it."""
     result = _MARKED.match(text)
-    if result is None or not result[2]:
-        return None
-    return MentionText(left=result[1].strip(), mention=result[2], right=result[3].strip())
+    return MentionText(result[1].strip(), result[2], result[3].strip()) if result and result[2] else None
 
 
 # `whichone train linker`: BLINK's two stages, on mentions with the pages they mean; exact to resume.
@@ -168,8 +163,6 @@ class StageTraining(Training[E]):
         settings: Settings,
         identity: dict[str, Any],
     ) -> None:
-        from whichone.training.loop import Joined
-
         self.blink = blink
         self.module = getattr(blink, self.stage)
         super().__init__(
@@ -187,15 +180,11 @@ class StageTraining(Training[E]):
         """What the batch costs, with gradients."""
 
     def save(self, folder: Path) -> None:
-        import torch
-
         folder.mkdir(parents=True, exist_ok=True)
         torch.save(self.module.state_dict(), folder / "weights.pt")
 
     def run(self) -> Trained:
         """Afterwards the model has the best epoch's weights, learned now or in an earlier run."""
-        import torch
-
         trained = super().run()
         self.module.load_state_dict(torch.load(self.folder / "best" / "weights.pt", weights_only=True))
         self.module.eval()
@@ -209,21 +198,17 @@ class BiTraining(StageTraining[LinkExample]):
 
     def loss(self, batch: Sequence[LinkExample], epoch: int) -> torch.Tensor:
         """Softmax over the batch's entities; the same page of another mention is no wrong one."""
-        import torch
-
         scores = self._scores(batch)
         pages = [e.page for e in batch]
         same = [[i != j and a == b for j, b in enumerate(pages)] for i, a in enumerate(pages)]
-        mask = torch.tensor(same, device=scores.device)
-        right = torch.arange(len(batch), device=scores.device)
-        return torch.nn.functional.cross_entropy(scores.masked_fill(mask, float("-inf")), right)
+        scores = scores.masked_fill(torch.tensor(same, device=scores.device), float("-inf"))
+        return torch.nn.functional.cross_entropy(scores, torch.arange(len(batch), device=scores.device))
 
     def accuracy(self) -> float:
         """How often the right entity is the closest of those that the held-out mentions mean."""
         entities = {e.page: (e.title, e.text) for e in self.held_out}
         pages = list(entities)
-        about = list(entities.values())
-        vectors = self.blink.entities([t for t, _ in about], [d for _, d in about])
+        vectors = self.blink.entities(*map(list, zip(*entities.values(), strict=True)))
         best = (self.blink.mentions([e.mention for e in self.held_out]) @ vectors.T).argmax(1)
         return float(np.mean([pages[n] == e.page for n, e in zip(best, self.held_out, strict=True)]))
 
@@ -250,8 +235,6 @@ class CrossTraining(StageTraining[Candidates]):
     stage = "cross"
 
     def loss(self, batch: Sequence[Candidates], epoch: int) -> torch.Tensor:
-        import torch
-
         ids, sizes = [], []
         for item in batch:
             ids += self.blink.pair_ids(item.example.mention, self._entities(item))
@@ -264,11 +247,8 @@ class CrossTraining(StageTraining[Candidates]):
         return torch.nn.functional.cross_entropy(padded, right)
 
     def accuracy(self) -> float:
-        won = []
-        for item in self.held_out:
-            scores = self.blink.pairs(item.example.mention, self._entities(item))
-            won.append(scores[0] > max(scores[1:], default=float("-inf")))
-        return float(np.mean(won))
+        each = (self.blink.pairs(item.example.mention, self._entities(item)) for item in self.held_out)
+        return float(np.mean([scores[0] > max(scores[1:], default=float("-inf")) for scores in each]))
 
     def _entities(self, item: Candidates) -> list[Any]:
         about = [(item.example.title, item.example.text), *item.wrong]
@@ -294,8 +274,6 @@ def train_linker(
     taken: list[Taken] = []
     examples = link_examples(sources, opened, learn_from_dev=plan.learn_from_dev, taken=taken)
     dev = link_examples(plan.held_out, opened) if plan.held_out else []
-    import torch
-
     torch.manual_seed(settings.seed)  # of the cross-encoder's head, which is made anew
     blink = new_blink(place_of(plan.checkpoint), device)
     description = {**Start(plan.checkpoint).identity(), "corpus": opened.hash, "examples": _digest(examples)}

@@ -4,106 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import numpy as np
-from msgspec import Meta
+import torch
 
 from whichone.errors import BadInput, UsageError
 from whichone.files.arrow_records import Spool
 from whichone.files.lines import write_json_lines
-from whichone.options import Option
 from whichone.progress import talk
 from whichone.reading import rag as rag_reader
 from whichone.reading.checkpoint import Taught, initialisation_of, weights_fingerprint, write_taught
 from whichone.reading.rag import DocumentIndex, Rows, passage_folder, question_folder
-from whichone.reading.rag_model import IGNORED, Marginal, RagModel, log_likelihood
+from whichone.reading.rag_model import IGNORED, RagModel, log_likelihood
 from whichone.reading.seq2seq import fitted_question
 from whichone.records import Query
-from whichone.retrieval.dense.dense import Index
-from whichone.retrieval.dense.vectors import Precision
 from whichone.runs.retrieve import default_index_folder
 from whichone.training.examples import examples_hash
+from whichone.training.loop import Joined
 from whichone.training.reading_examples import GENERATED, reading_queries
 from whichone.training.trainer import (
+    RagOptions,
+    RagStart,
     Settings,
     Trained,
     Training,
     chosen_device,
     place_of,
     quiet_libraries,
-    save_model,
     training_folder,
     write_account,
 )
 from whichone.training.training_data import Plan, Source, dev_sources
 
-if TYPE_CHECKING:
-    import torch
+
+def opened(start: RagStart, device: str) -> RagModel:
+    pair = (start.question_encoder, start.generator)
+    if start.checkpoint is not None and not any(pair):
+        model = RagModel.open(place_of(start.checkpoint), device)
+        model.marginal = start.marginal or model.marginal
+        return model
+    if start.checkpoint is not None or not all(pair):
+        raise UsageError(
+            "RAG starts from one checkpoint, or from a question encoder and a generator",
+            hint="--checkpoint RAG, or --question-encoder DPR --generator BART",
+        )
+    asks = question_folder(place_of(str(start.question_encoder)))
+    return RagModel.join(asks, place_of(str(start.generator)), start.marginal or "sequence", device)
 
 
-class RagStart(msgspec.Struct, frozen=True, kw_only=True):
-    """A RAG checkpoint, or DPR's question encoder and a generator; and the fixed passage encoder."""
-
-    checkpoint: Annotated[str | None, Option("A RAG checkpoint in Hugging Face's format to go on from.")] = (
-        None
-    )
-    question_encoder: Annotated[
-        str | None, Option("Or DPR's question encoder, or a pair's folder, with ...")
-    ] = None
-    generator: Annotated[str | None, Option("... a BART or T5 checkpoint.")] = None
-    passage_encoder: Annotated[
-        str | None, Option("Whose vectors are the index, and stay; the pair's other half.")
-    ] = None
-    marginal: Annotated[
-        Marginal | None, Option("RAG-Sequence or RAG-Token; else what the checkpoint is, or sequence.")
-    ] = None
-
-    def open(self, device: str) -> RagModel:
-        pair = (self.question_encoder, self.generator)
-        if self.checkpoint is not None and not any(pair):
-            model = RagModel.open(place_of(self.checkpoint), device)
-            model.marginal = self.marginal or model.marginal
-            return model
-        if self.checkpoint is not None or not all(pair):
-            raise UsageError(
-                "RAG starts from one checkpoint, or from a question encoder and a generator",
-                hint="--checkpoint RAG, or --question-encoder DPR --generator BART",
-            )
-        asks = question_folder(place_of(str(self.question_encoder)))
-        return RagModel.join(asks, place_of(str(self.generator)), self.marginal or "sequence", device)
-
-    def passages(self) -> str:
-        """The folder of the passage encoder; the other half of a pair where none is named."""
-        value = self.passage_encoder or self.question_encoder
-        if value is None or (self.passage_encoder is None and passage_folder(value) == Path(place_of(value))):
-            raise UsageError("the fixed index needs a passage encoder", hint="--passage-encoder FOLDER")
-        return str(passage_folder(place_of(value)))
-
-    def places(self) -> list[str]:
-        value = (self.checkpoint, self.question_encoder, self.generator)
-        return [place_of(place) for place in value if place is not None]
-
-
-class RagOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`search`, `index`, `precision` and `vectors` are those of the retriever `dense`."""
-
-    documents: Annotated[int, Option("Documents a question."), Meta(ge=1)] = 5
-    reencode: Annotated[
-        Literal["step", "epoch", "never"],
-        Option("How often questions are encoded anew to find their documents."),
-    ] = "step"
-    search: Annotated[
-        str, Option("Where documents are looked for: numpy, or a torch device such as cuda.")
-    ] = "numpy"
-    index: Annotated[Index, Option("How: exactly, or by an index of faiss or usearch.")] = "exact"
-    precision: Annotated[Precision, Option("Of the passages' vectors on disk.")] = "float16"
-    vectors: Annotated[str | None, Option("Files of passage vectors that others published.")] = None
-
-    def index_options(self) -> dict[str, str]:
-        chosen = {name: getattr(self, name) for name in ("search", "index", "precision", "vectors")}
-        return {name: value for name, value in chosen.items() if value is not None}
+def fixed_passages(start: RagStart) -> str:
+    """The folder of the passage encoder; the other half of a pair where none is named."""
+    value = start.passage_encoder or start.question_encoder
+    if value is None or (start.passage_encoder is None and passage_folder(value) == Path(place_of(value))):
+        raise UsageError("the fixed index needs a passage encoder", hint="--passage-encoder FOLDER")
+    return str(passage_folder(place_of(value)))
 
 
 class RagExample(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -117,6 +72,8 @@ class RagExample(msgspec.Struct, frozen=True, omit_defaults=True):
 class RagTraining(Training[RagExample]):
     """Minimises the negative marginal log-likelihood; the index stays as it is."""
 
+    kept = "model"
+
     def __init__(
         self,
         start: RagStart,
@@ -129,16 +86,14 @@ class RagTraining(Training[RagExample]):
         held_out: Sequence[RagExample] = (),
         device: str | None = None,
     ) -> None:
-        from whichone.training.loop import Joined
-
         device = chosen_device(device)
-        self.rag, self.index = start.open(device), index
+        self.rag, self.index = opened(start, device), index
         self.options = options or RagOptions()
         self.index.check(int(self.rag.question_vectors(["?"]).shape[1]))
         self.rag.longest = min(settings.longest, self.rag.longest)
-        limit = getattr(self.rag.generator.config, "max_position_embeddings", None)
-        self.target_limit = int(limit or 1024)
-        places = start.places()
+        self.target_limit = int(getattr(self.rag.generator.config, "max_position_embeddings", None) or 1024)
+        given = (start.checkpoint, start.question_encoder, start.generator)
+        places = [place_of(place) for place in given if place is not None]
         first = initialisation_of(places[-1], self.rag.rag)
         tokenizer = self.rag.tokenizer
         longest = max((len(tokenizer(text_target=e.target)["input_ids"]) for e in examples), default=0)
@@ -148,7 +103,9 @@ class RagTraining(Training[RagExample]):
             ),
             longest=min(longest, self.target_limit),
         )
-        self.trained = rag_reader.Trained(passage_encoder=start.passages(), documents=self.options.documents)
+        self.trained = rag_reader.Trained(
+            passage_encoder=fixed_passages(start), documents=self.options.documents
+        )
         model = Joined({"questions": self.rag.encoder, "generator": self.rag.generator}, (), self.loss)
         identity = {
             "model": f"rag-{self.rag.marginal}",
@@ -170,8 +127,6 @@ class RagTraining(Training[RagExample]):
 
     def accuracy(self) -> float:
         """The mean probability of the answers, by the documents that the questions find now."""
-        import torch
-
         size, found = self.settings.batch, []
         for start in range(0, len(self.held_out), size):
             found.append(self.log_likelihoods(self.held_out[start : start + size], None).exp())
@@ -179,8 +134,6 @@ class RagTraining(Training[RagExample]):
 
     def log_likelihoods(self, batch: Sequence[RagExample], epoch: int | None) -> torch.Tensor:
         """Of each answer; without `epoch` of questions that are not learned from."""
-        import torch
-
         model = self.rag
         vectors = model.question_vectors([e.question for e in batch])
         rows = self._rows_of(batch, vectors, epoch)
@@ -211,8 +164,6 @@ class RagTraining(Training[RagExample]):
 
     def _documents_of(self, epoch: int) -> Rows:
         """All questions' documents at the beginning of an epoch; kept, so that a stopped epoch goes on."""
-        import torch
-
         file = self.folder / f"documents-{epoch}.npy"
         if file.exists():
             return np.load(file)
@@ -234,9 +185,6 @@ class RagTraining(Training[RagExample]):
         described = msgspec.json.format(msgspec.json.encode(self.trained), indent=2)
         (folder / rag_reader.FILE).write_bytes(described + b"\n")
 
-    def finish(self) -> None:
-        save_model(self.save, self.folder / "model")
-
 
 def train_rag(
     plan: Plan,
@@ -250,7 +198,7 @@ def train_rag(
     """Train on the training records of sources over one corpus, whose index stays as it is."""
     folder, device = training_folder(out), chosen_device(device)
     quiet_libraries()
-    passages = start.passages()
+    passages = fixed_passages(start)
     sources, unseen = reading_queries(plan, settings.seed, folder / "sources")
     watched = list(dev_sources(plan))
     examples, dev = _examples(sources, folder), _examples(watched, folder) if watched else ()
@@ -260,8 +208,9 @@ def train_rag(
             "the sources are over different corpora: RAG is trained over one index",
             hint="import them over one corpus (import ... --corpus CORPUS)",
         )
-    work = default_index_folder(corpus)
-    index = DocumentIndex.over(corpus, passages, work, device, **options.index_options())
+    search = {name: getattr(options, name) for name in ("search", "index", "precision", "vectors")}
+    chosen = {name: value for name, value in search.items() if value is not None}
+    index = DocumentIndex.over(corpus, passages, default_index_folder(corpus), device, **chosen)
     training = RagTraining(start, index, examples, folder, settings, options, held_out=dev, device=device)
     trained = training.run()
     write_json_lines(folder / "examples.jsonl", examples)

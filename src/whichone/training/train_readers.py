@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import torch
+import transformers
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
@@ -31,6 +33,7 @@ from whichone.records import Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import Run
 from whichone.training.examples import BLOCK, Example, Text, examples_hash, training_identity, write_examples
+from whichone.training.loop import Joined
 from whichone.training.reading_examples import (
     Context,
     ContextExamples,
@@ -49,15 +52,10 @@ from whichone.training.trainer import (
     chosen_device,
     place_of,
     quiet_libraries,
-    save_model,
     training_folder,
     write_account,
 )
 from whichone.training.training_data import Plan, Source, dev_sources, training_data
-
-if TYPE_CHECKING:
-    import torch
-
 
 LABELS = (SUPPORTS, REFUTES, NEUTRAL)
 MOST = 1024  # Tokens of a target at most, of a model that has no limit of its own (T5)
@@ -66,6 +64,8 @@ CLASSES: dict[Kind, str] = dict(zip(("extractive", "seq2seq", "claims"), HEADS, 
 
 class ReaderTraining(Training[ReadingExample]):
     """A reader of one of three kinds."""
+
+    kept = "model"
 
     def __init__(
         self,
@@ -80,9 +80,6 @@ class ReaderTraining(Training[ReadingExample]):
         taught: Mapping[str, Any] | None = None,
         tasks: Sequence[str] = (),
     ) -> None:
-        import torch
-        import transformers
-
         device = chosen_device(device)
         torch.manual_seed(settings.seed)  # of a head that is made anew
         self.kind, self.tasks = kind, tasks
@@ -150,8 +147,6 @@ class ReaderTraining(Training[ReadingExample]):
 
     def accuracy(self) -> float:
         """How often both ends of an answer, the label, or every token after the right ones is the likeliest."""
-        import torch
-
         right: list[torch.Tensor] = []
         for start in range(0, len(self.held_out), self.settings.batch):
             batch = self.collate(self.held_out[start : start + self.settings.batch], 0)
@@ -176,14 +171,9 @@ class ReaderTraining(Training[ReadingExample]):
         self.tokenizer.save_pretrained(folder)
         write_taught(folder, self.taught)
 
-    def finish(self) -> None:
-        save_model(self.save, self.folder / "model")
-
 
 def _extractive(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
     """Question and the stretch of the passage around the answer; where there is none, both ends are 0."""
-    import torch
-
     longest = min(training.settings.longest, int(training.positions or MOST))
     texts, starts = zip(*(_titled_around(e, 3 * longest) for e in batch), strict=True)
     encoded = training.tokenizer(
@@ -250,8 +240,6 @@ def _seq2seq(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
 
 
 def _claims(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
-    import torch
-
     longest = min(training.settings.longest, int(training.positions or MOST))
     encoded = training.tokenizer(
         [e.question for e in batch],
@@ -382,6 +370,8 @@ def run_over(benchmark: Benchmark, places: Sequence[str]) -> Run | None:
 class DprReaderTraining(Training[Example]):
     """Loss of DPR: marginal likelihood of all spans that are an answer, and a softmax over passages."""
 
+    kept = "model"
+
     def __init__(
         self,
         checkpoint: str,
@@ -393,10 +383,6 @@ class DprReaderTraining(Training[Example]):
         base: str | None = None,
         device: str | None = None,
     ) -> None:
-        import torch
-
-        from whichone.training.loop import Joined
-
         device = chosen_device(device)
         torch.manual_seed(settings.seed)  # of heads that are made anew
         place = place_of(checkpoint)
@@ -418,8 +404,6 @@ class DprReaderTraining(Training[Example]):
         )
 
     def loss(self, batch: Sequence[Example], epoch: int) -> torch.Tensor:
-        import torch
-
         rows: list[list[int]] = []
         sizes: list[int] = []
         spans: list[list[tuple[int, int]]] = []
@@ -452,9 +436,6 @@ class DprReaderTraining(Training[Example]):
     def save(self, folder: Path) -> None:
         self.reader.save(folder)
         write_taught(folder, self.taught)
-
-    def finish(self) -> None:
-        save_model(self.save, self.folder / "model")
 
 
 def answer_spans(reader: DprReaderModel, example: Example) -> list[tuple[int, int]]:

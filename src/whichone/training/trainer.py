@@ -12,6 +12,7 @@ import tomllib
 import warnings
 from abc import ABC, abstractmethod
 from array import array
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
@@ -31,7 +32,9 @@ from whichone.files.output import may_overwrite
 from whichone.options import Option, Seed
 from whichone.progress import progress as bar
 from whichone.progress import talk
+from whichone.retrieval.dense.dense import Index
 from whichone.retrieval.dense.encoder import model_folder, unknown_model, weights_hash
+from whichone.retrieval.dense.vectors import Precision
 from whichone.versions import environment
 
 # The folder of a training: what was begun in it, and what it came to.
@@ -157,6 +160,41 @@ class LinkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
 
 
+class RagStart(msgspec.Struct, frozen=True, kw_only=True):
+    """A RAG checkpoint, or DPR's question encoder and a generator; and the fixed passage encoder."""
+
+    checkpoint: Annotated[str | None, Option("A RAG checkpoint in Hugging Face's format to go on from.")] = (
+        None
+    )
+    question_encoder: Annotated[
+        str | None, Option("Or DPR's question encoder, or a pair's folder, with ...")
+    ] = None
+    generator: Annotated[str | None, Option("... a BART or T5 checkpoint.")] = None
+    passage_encoder: Annotated[
+        str | None, Option("Whose vectors are the index, and stay; the pair's other half.")
+    ] = None
+    marginal: Annotated[
+        Literal["sequence", "token"] | None,
+        Option("RAG-Sequence or RAG-Token; else what the checkpoint is, or sequence."),
+    ] = None
+
+
+class RagOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`search`, `index`, `precision` and `vectors` are those of the retriever `dense`."""
+
+    documents: Annotated[int, Option("Documents a question."), Meta(ge=1)] = 5
+    reencode: Annotated[
+        Literal["step", "epoch", "never"],
+        Option("How often questions are encoded anew to find their documents."),
+    ] = "step"
+    search: Annotated[
+        str, Option("Where documents are looked for: numpy, or a torch device such as cuda.")
+    ] = "numpy"
+    index: Annotated[Index, Option("How: exactly, or by an index of faiss or usearch.")] = "exact"
+    precision: Annotated[Precision, Option("Of the passages' vectors on disk.")] = "float16"
+    vectors: Annotated[str | None, Option("Files of passage vectors that others published.")] = None
+
+
 # What a training starts from: a checkpoint, or a pair of them.
 
 
@@ -198,8 +236,6 @@ def place_of(checkpoint: str) -> str:
 
 
 def _check_place(place: str, given: str) -> None:
-    if Path(place).is_file():
-        return
     if Path(place).is_dir():
         parts = ("config.json", "modules.json", "questions/config.json")
         if not any((Path(place) / part).exists() for part in parts):
@@ -208,6 +244,7 @@ def _check_place(place: str, given: str) -> None:
                 where=given,
                 hint="a sentence-transformers, transformers or DPR folder has a config.json",
             )
+    if Path(place).exists():
         return
     try:
         from huggingface_hub import try_to_load_from_cache
@@ -282,20 +319,15 @@ def enough_memory(batch: int, longest: int) -> Iterator[None]:
 
     try:
         yield
-    except (torch.cuda.OutOfMemoryError, MemoryError) as error:
-        raise _too_little(batch, longest, error) from error
-    except RuntimeError as error:
-        if "can't allocate memory" not in str(error):
+    except (RuntimeError, MemoryError) as error:
+        short = isinstance(error, torch.cuda.OutOfMemoryError | MemoryError)
+        if not short and "can't allocate memory" not in str(error):
             raise
-        raise _too_little(batch, longest, error) from error
-
-
-def _too_little(batch: int, longest: int, error: BaseException) -> Missing:
-    first_line = next(iter(str(error).splitlines()), "")
-    return Missing(
-        f"too little memory for batches of {batch} with texts of up to {longest} tokens. {first_line}".strip(),
-        hint="a smaller --batch, --longest or --hard, into another folder: the outcome is another one",
-    )
+        asked = f"batches of {batch} with texts of up to {longest} tokens"
+        raise Missing(
+            f"too little memory for {asked}. {next(iter(str(error).splitlines()), '')}".strip(),
+            hint="a smaller --batch, --longest or --hard, into another folder: the outcome is another one",
+        ) from error
 
 
 # How a retriever is trained: everything that decides the outcome, and the papers' presets.
@@ -389,55 +421,32 @@ def preset(name: str, **changes: Any) -> Settings:
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Stop:
-    """Whether the process was asked to end, and how it would have ended at once."""
-
-    def __init__(self) -> None:
-        self._end: Callable[[], object] | None = None
-
-    @property
-    def asked(self) -> bool:
-        return self._end is not None
-
-    def ask(self, end: Callable[[], object]) -> None:
-        """A second request does not wait for the step."""
-        if self._end is not None:
-            end()
-        self._end = end
-
-    def end(self) -> None:
-        """What the signal would have done."""
-        if self._end is not None:
-            self._end()
-            raise KeyboardInterrupt
-
-
 @contextmanager
-def signals_wait() -> Iterator[Stop]:
-    """SIGINT and SIGTERM wait until `end` is called; outside the main thread nothing changes."""
-    stop = Stop()
+def signals_wait() -> Iterator[list[int]]:
+    """SIGINT and SIGTERM are noted, and the first takes effect after the block, a second one at once.
+
+    Outside the main thread nothing changes.
+    """
+    asked: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield stop
+        yield asked
         return
-    before: dict[int, Any] = {number: signal.getsignal(number) for number in SIGNALS}
 
-    def wait(number: int, frame: FrameType | None) -> None:
-        handler = before[number]
-        stop.ask(lambda: handler(number, frame) if callable(handler) else _end(number))
+    def note(number: int, frame: FrameType | None) -> None:
+        asked.append(number)
+        if len(asked) > 1:
+            signal.signal(number, before[number])
+            signal.raise_signal(number)
 
-    for each in SIGNALS:
-        signal.signal(each, wait)
+    before: dict[int, Any] = {number: signal.signal(number, note) for number in SIGNALS}
     try:
-        yield stop
+        yield asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _end(number: int) -> None:
-    """A signal without a handler in Python ends the process, as it would have."""
-    signal.signal(number, signal.SIG_DFL)
-    signal.raise_signal(number)
+    if len(asked) == 1:
+        signal.raise_signal(asked[0])
+        raise KeyboardInterrupt
 
 
 # What a training is: a model, examples to learn from, and what is watched.
@@ -463,9 +472,9 @@ def identity_with(identity: dict[str, Any], settings: Settings) -> dict[str, Any
 
 def by_source(examples: Sequence[LearnedFrom]) -> list[npt.NDArray[np.int64]]:
     """The rows of each source, sources in the order of their names."""
-    places: dict[str, array[int]] = {}
+    places: defaultdict[str, array[int]] = defaultdict(lambda: array("q"))
     for place, example in enumerate(examples):
-        places.setdefault(example.source, array("q")).append(place)
+        places[example.source].append(place)
     return [np.asarray(listed, np.int64) for _, listed in sorted(places.items())]
 
 
@@ -494,6 +503,8 @@ class Training(ABC, Generic[E]):
 
     library = "Trainer"
     criterion: Any = None
+    kept = "best"
+    """The folder of the best epoch on what is held out, or of the last one."""
     shown: Sequence[str] = ()
     """The ids of the batch that the last loss is of."""
 
@@ -548,27 +559,22 @@ class Training(ABC, Generic[E]):
         if done is not None:
             talk(f"{self.folder}: this training is done, nothing is left to learn")
             return done
-        from whichone.training.loop import accuracies_of, losses_of, train
+        from whichone.training.loop import losses_of, train
 
         with (
             enough_memory(self.settings.batch, self.settings.longest),
             bar("training", self.updates * self.settings.epochs, "steps") as advance,
-            signals_wait() as stop,
+            signals_wait() as asked,
         ):
-            state = train(self, advance, stop)
-            stop.end()
-        watched = accuracies_of(state)
+            state = train(self, advance, asked)
+        watched = [entry["eval_accuracy"] for entry in state.log_history if "eval_accuracy" in entry]
         best = watched.index(max(watched)) if watched else -1
         losses = losses_of(state)
         trained = Trained(len(losses), state.global_step, losses, watched, best)
-        self.finish()
+        save_model(self.save, self.folder / self.kept)
         _write_progress(self.folder, Begun(self.identity, trained))
         shutil.rmtree(self.folder / CHECKPOINTS)
         return trained
-
-    def finish(self) -> None:
-        """Keep the best epoch on what is held out, or the last one."""
-        save_model(self.save, self.folder / "best")
 
     def must_be_finite(self, what: str, value: Any, state: Any) -> None:
         """Before the weights are touched, so that no checkpoint contains what is not a number."""

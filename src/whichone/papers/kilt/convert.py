@@ -1,5 +1,6 @@
 """The original files of KILT's datasets as tasks whose evidence is text."""
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -7,7 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from whichone.errors import BadInput, Missing
-from whichone.files.arrow_records import KeyedTable, blocks
+from whichone.files.arrow_records import KeyedTable, Seen, Selection, Spool, blocks
 from whichone.files.json_records import array_records, records_under
 from whichone.files.lines import ODD_RECORD, read_json_lines
 from whichone.papers.kilt.convert_links import convert_aida, convert_elevant, convert_wned
@@ -39,7 +40,7 @@ class _Claim(msgspec.Struct, array_like=True):
 
 def convert_fever(original: Original) -> Iterator[TaskRecord]:
     """Claims of FEVER 1 and 2 with their sets of sentences; those without enough information are left out."""
-    claims = list(_claims(original).values())
+    claims = _claims(original)
     pages = _pages(original, claims)
     for block in blocks(claims, BLOCK):
         listed = [_places(claim) for claim in block]
@@ -51,9 +52,10 @@ def convert_fever(original: Original) -> Iterator[TaskRecord]:
             yield TaskRecord(claim.id, claim.claim, outputs, claim.line)
 
 
-def _claims(original: Original) -> dict[str, _Claim]:
-    """Each id where it comes first, with its last record; FEVER has fewer than 200,000."""
-    claims: dict[str, _Claim] = {}
+def _claims(original: Original) -> Sequence[_Claim]:
+    """Each id where it comes first, with its last record."""
+    claims: Spool[_Claim] = Spool(_Claim, original.near)
+    places, seen = array("q"), Seen(original.near)
     for file in original.files:
         for line, record in read_json_lines(file):
             try:
@@ -63,11 +65,16 @@ def _claims(original: Original) -> dict[str, _Claim]:
                 raise BadInput("not a record of FEVER", file=file, line=line) from None
             if label not in LABELS:
                 original.left_out["not enough information"] += 1
-            elif claims.setdefault(key, claim).claim != claim.claim:
+                continue
+            first = seen.add_one(key, len(places))
+            if first is None:
+                places.append(len(claims))
+            elif claims[places[first]].claim != claim.claim:
                 raise BadInput("two claims have one id", file=file, line=line, ids=[key])
             else:
-                claims[key] = claim
-    return claims
+                places[first] = len(claims)
+            claims.append(claim)
+    return Selection(claims, places)
 
 
 Place = tuple[str, int]
@@ -103,17 +110,22 @@ _NUMBERED = pa.list_(pa.struct([("number", pa.int64()), ("text", pa.string())]))
 
 def _pages(original: Original, claims: Iterable[_Claim]) -> KeyedTable[Numbered]:
     """The sentences of the pages that the claims refer to, from the files of FEVER's wiki-pages."""
-    wanted = {page for claim in claims for places in _places(claim) for page, _ in places}
+    wanted = Seen(original.near)
+    for block in blocks(claims, BLOCK):
+        named = [page for claim in block for places in _places(claim) for page, _ in places]
+        wanted.add(named, [0] * len(named))
     files = [
         f for path in original.extra for f in (sorted(path.glob("*.jsonl*")) if path.is_dir() else [path])
     ]
-    if wanted and not files:
+    if len(wanted) and not files:
         raise Missing(
             "FEVER names sentences by their number",
             hint="give the folder of its wiki-pages (wiki-001.jsonl ...) with --extra",
         )
-    pages = (page for file in files for _, page in read_json_lines(file))
-    pairs = ((page["id"], _numbered(page["lines"])) for page in pages if page.get("id") in wanted)
+    pages = (page for file in files for _, page in read_json_lines(file) if isinstance(page.get("id"), str))
+    asked = (zip(b, wanted.numbers([page["id"] for page in b]), strict=True) for b in blocks(pages, BLOCK))
+    known = (page for block in asked for page, number in block if number is not None)
+    pairs = ((page["id"], _numbered(page["lines"])) for page in known)
     return KeyedTable.of_pairs(pairs, _NUMBERED, _decoded, original.near)
 
 
