@@ -31,7 +31,8 @@ def test_queries(benchmark: Any) -> list[Any]:
 
 def prepare(shared: Path, work: Path) -> None:
     """Everything that trainings need, as a few small files that can be carried to another machine."""
-    from whichone.training.examples import ExampleMaker, write_examples
+    from whichone.files.lines import write_json_lines
+    from whichone.training.examples import ExampleMaker
     from whichone.training.held_out import HeldOutKeys, Leaks, without
 
     work.mkdir(parents=True, exist_ok=True)
@@ -53,7 +54,7 @@ def prepare(shared: Path, work: Path) -> None:
         if kind == "train":
             made += builtin_examples(work)
         examples = without(made, Leaks(made, [HeldOutKeys(test)]))
-        write_examples(work / f"{kind}.jsonl.gz", examples)
+        write_json_lines(work / f"{kind}.jsonl.gz", examples)
         shared_names = sum(any(n.kind == "namesake" for n in e.negatives) for e in examples)
         print(kind, len(examples), "examples,", shared_names, "with namesakes")
     _write_corpus(benchmark, test, work)

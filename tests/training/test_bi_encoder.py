@@ -227,7 +227,7 @@ def test_gold_of_another_is_not_wrong(made_examples: Any) -> None:
 
     first = made_examples(1)[0]
     batch = [first, Example(id="z", question="q", positive=first.positive, gold=("x0",))]
-    mask = also_gold(batch, [e.positive for e in batch] + [first.negatives[0].passage])
+    mask = also_gold(batch, [e.positive for e in batch] + [first.negatives[0].passage], range(len(batch)))
     assert mask.tolist() == [[False, True, False], [True, False, True]]
 
 

@@ -12,10 +12,11 @@ from msgspec.structs import replace
 from tiny_bert import bert
 
 from whichone.errors import UsageError
+from whichone.files.lines import write_json_lines
 from whichone.retrieval.late import maxsim
 from whichone.retrieval.sparse import Splade
 from whichone.retrieval.token_vectors import ColbertTokens
-from whichone.training.examples import Example, write_examples
+from whichone.training.examples import Example
 from whichone.training.train_encoders import train_retriever
 from whichone.training.trainer import Settings, Start
 from whichone.training.training_data import Plan
@@ -29,7 +30,7 @@ SETTINGS = Settings(
 
 @pytest.fixture
 def examples(tmp_path: Path, made_examples: Callable[..., list[Example]]) -> Path:
-    write_examples(tmp_path / "examples.jsonl", made_examples(24))
+    write_json_lines(tmp_path / "examples.jsonl", made_examples(24))
     return tmp_path / "examples.jsonl"
 
 

@@ -17,10 +17,11 @@ from whichone.cli import whichone
 from whichone.corpus.make import make_corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import folder_kinds
+from whichone.files.lines import write_json_lines
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.training import examples as training_examples
 from whichone.training import held_out
-from whichone.training.examples import Example, Negative, Text, each_dpr, each_example, write_examples
+from whichone.training.examples import Example, Negative, Text, each_dpr, each_example
 from whichone.training.held_out import HeldOutKeys, Leaks, refuse, without
 from whichone.training.reading_examples import reading_queries
 from whichone.training.trainer import Settings
@@ -36,7 +37,7 @@ def query(n: int, name: str, **more: Any) -> Query:
 
 
 def test_examples_go_to_disk_and_back(made_examples: Any, tmp_path: Path) -> None:
-    write_examples(tmp_path / "e.jsonl.gz", made_examples())
+    write_json_lines(tmp_path / "e.jsonl.gz", made_examples())
     assert kind_of(tmp_path / "e.jsonl.gz") == "examples"
     assert list(each_example(tmp_path / "e.jsonl.gz")) == made_examples()
 
@@ -368,11 +369,11 @@ def test_files_of_examples_keep_to_their_marks(made_examples: Any, tmp_path: Pat
     from msgspec.structs import replace
 
     marked = [replace(e, split=SPLITS[n % 3]) for n, e in enumerate(made_examples(24))]
-    write_examples(tmp_path / "mine.jsonl", marked)
+    write_json_lines(tmp_path / "mine.jsonl", marked)
     data = training_data(Plan(sources=(str(tmp_path / "mine.jsonl"),)), SETTINGS, tmp_path)
     assert {e.split for e in (*data.learn, *data.watch)} == {"train"}
     assert data.taken[0].left == {"dev": 8, "test": 8}
-    write_examples(tmp_path / "mine-dev.jsonl", made_examples(24))
+    write_json_lines(tmp_path / "mine-dev.jsonl", made_examples(24))
     with pytest.raises(BadInput, match="24 dev"):
         training_data(Plan(sources=(str(tmp_path / "mine-dev.jsonl"),)), SETTINGS, tmp_path)
 

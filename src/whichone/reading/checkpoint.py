@@ -220,7 +220,11 @@ def read_taught(place: str | Path) -> Taught | None:
 
 
 def write_taught(place: Path, taught: Taught) -> None:
-    (place / FILE).write_bytes(msgspec.json.format(msgspec.json.encode(taught), indent=2) + b"\n")
+    write_described(place / FILE, taught)
+
+
+def write_described(file: Path, what: msgspec.Struct) -> None:
+    file.write_bytes(msgspec.json.format(msgspec.json.encode(what), indent=2) + b"\n")
 
 
 # What the readers that run a HuggingFace checkpoint share.
@@ -262,6 +266,11 @@ class CheckpointReader:
     @classmethod
     def over(cls, corpus: Corpus, model: str, **options: Any) -> Self:
         return cls(model, **options)
+
+    def pieces(self, text: str, room: int) -> list[str]:
+        """The text in pieces of so many tokens; an empty one is one piece."""
+        tokens = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return [self._tokenizer.decode(tokens[i : i + room]) for i in range(0, max(1, len(tokens)), room)]
 
     def describe(self) -> dict[str, Any]:
         return {

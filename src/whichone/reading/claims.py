@@ -89,7 +89,8 @@ class ClaimChecker(CheckpointReader):
     def _pairs(self, task: ReadingTask) -> list[tuple[Passage, str]]:
         """The texts that a claim is compared with: windows of passages, or how each page begins."""
         if self.rule == "amber":
-            return [(p, titled(p.title, window)) for p in task.passages for window in self._windows(p.text)]
+            room = max(32, self.window * 3 // 4)
+            return [(p, titled(p.title, text)) for p in task.passages for text in self.pieces(p.text, room)]
         firsts: dict[str, Passage] = {}
         for passage in task.passages:
             firsts.setdefault(passage.page, passage)
@@ -97,14 +98,9 @@ class ClaimChecker(CheckpointReader):
 
     def _page_begins(self, passage: Passage) -> str:
         """The first sentence of the page, whichever of its passages was found."""
-        corpus = self.corpus
-        first = next(iter(corpus.passages_of(passage.page)), None) if corpus is not None else None
-        return _first_sentence(corpus.passage(first) if corpus is not None and first else passage)
-
-    def _windows(self, text: str) -> list[str]:
-        tokens = self._tokenizer(text, add_special_tokens=False)["input_ids"]
-        room = max(32, self.window * 3 // 4)
-        return [self._tokenizer.decode(tokens[i : i + room]) for i in range(0, max(1, len(tokens)), room)]
+        if self.corpus is not None and (ids := self.corpus.passages_of(passage.page)):
+            passage = self.corpus.passage(ids[0])
+        return _SENTENCE.split(passage.text.strip(), maxsplit=1)[0]
 
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> list[dict[str, float]]:
         """Shares of the three labels of each claim with a text."""
@@ -150,7 +146,3 @@ def _by_kilt(question: str, ids: Sequence[str], shares: Sequence[dict[str, float
         score=votes[winner] / len(labels),
         notes={"votes": dict(votes)},
     )
-
-
-def _first_sentence(passage: Passage) -> str:
-    return _SENTENCE.split(passage.text.strip(), maxsplit=1)[0]

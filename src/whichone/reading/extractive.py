@@ -84,20 +84,11 @@ class Extractive(CheckpointReader):
         windows = (self._windows(as_question(t.question), t.passages) for t in tasks)
         results = shared_batches(self._score, windows, self.batch, length=lambda w: len(w[1]["ids"]))
         for task, spans in zip(tasks, results, strict=True):
-            best = self._best(spans)
-            if best is None:
-                yield Answer(question=task.question.id, text=None)
-            else:
-                yield Answer(
-                    question=task.question.id,
-                    text=best.text,
-                    passages=(best.passage,),
-                    score=best.score - best.null,
-                )
-
-    def _best(self, spans: Sequence[Span]) -> Span | None:
-        kept = [s for s in spans if s.score > s.null + self.threshold]
-        return max(kept, key=lambda s: s.score, default=None)
+            kept = [s for s in spans if s.score > s.null + self.threshold]
+            result: dict[str, Any] = {"text": None}
+            if best := max(kept, key=lambda s: s.score, default=None):
+                result = {"text": best.text, "passages": (best.passage,), "score": best.score - best.null}
+            yield Answer(question=task.question.id, **result)
 
     def _windows(self, question: str, passages: Sequence[Passage]) -> list[tuple[Passage, dict[str, Any]]]:
         """The windows of all passages; each shows the title; where there is a text, answers are stretches of it."""
@@ -169,19 +160,13 @@ class Extractive(CheckpointReader):
         return spans
 
     def _best_span(self, passage: Passage, window: dict[str, Any], start: Any, end: Any, null: float) -> Span:
-        import torch
-
         places = [i for i, inside in enumerate(window["inside"]) if inside]
-        if not places:
-            return Span(passage.id, "", float("-inf"), null)
-        first, last = places[0], places[-1] + 1
-        scores = start[first:last, None] + end[None, first:last]
-        allowed = torch.ones_like(scores, dtype=torch.bool).triu().tril(self.longest - 1)
-        scores = scores.masked_fill(~allowed, float("-inf"))
-        at = int(scores.argmax())
-        a, b = first + at // scores.shape[1], first + at % scores.shape[1]
-        text = window["text"][window["offsets"][a][0] : window["offsets"][b][1]]
-        return Span(passage.id, text, float(scores.max()), null)
+        place, score = best_span(start, end, next(iter(places), 0), len(places), self.longest)
+        text = ""
+        if place is not None:
+            first, last = (window["offsets"][places[n]] for n in place)
+            text = window["text"][first[0] : last[1]]
+        return Span(passage.id, text, score, null)
 
 
 # DPR's own reader (Karpukhin and others, 2020, section 6.1): it chooses a passage, then a span of it.
@@ -283,15 +268,9 @@ def _folder(place: str | Path) -> Any:
             f"cannot load the reader {place}: {str(error).splitlines()[0]}",
             hint="name a folder of DPR's reader or of a BERT, or a file of DPR's own with base",
         ) from error
-    model = _empty(plain.config)
+    model = transformers.DPRReader(dpr_config(plain.config))
     model.span_predictor.encoder.bert_model.load_state_dict(plain.state_dict(), strict=False)
     return model
-
-
-def _empty(config: Any) -> Any:
-    import transformers
-
-    return transformers.DPRReader(dpr_config(config))
 
 
 def _own_file(file: Path, base: str) -> Any:
@@ -305,7 +284,8 @@ def _own_file(file: Path, base: str) -> Any:
             own[f"span_predictor.encoder.bert_model.{name.removeprefix('encoder.')}"] = value
         elif name.startswith(("qa_outputs.", "qa_classifier.")):
             own[f"span_predictor.{name}"] = value
-    model = _empty(transformers.AutoConfig.from_pretrained(base, local_files_only=True))
+    config = transformers.AutoConfig.from_pretrained(base, local_files_only=True)
+    model = transformers.DPRReader(dpr_config(config))
     try:
         missing = model.load_state_dict(own, strict=False).missing_keys
     except RuntimeError as error:

@@ -124,9 +124,7 @@ class Llm:
         try:
             reply, shown = self._ask(task)
             said = self._parsed(reply, task.question.task)
-        except WhichoneError as error:
-            return Answer(question=task.question.id, error=str(error))
-        except BrokenAnswer as error:
+        except (WhichoneError, BrokenAnswer) as error:
             return Answer(question=task.question.id, error=str(error))
         return self._answer(task, shown, said, reply, time.perf_counter() - started)
 
@@ -148,12 +146,6 @@ class Llm:
             else:
                 return reply, shown
 
-    def _cost(self, reply: ChatReply) -> float | None:
-        """What was paid for this reply now: nothing for one that was already there."""
-        if reply.cached:
-            return 0.0
-        return self.endpoint.account.prices.cost(reply.prompt_tokens, reply.tokens)
-
     def _parsed(self, reply: ChatReply, task: str) -> ModelAnswer:
         if reply.finish == REFUSAL:
             return ModelAnswer(None, form="refusal")
@@ -167,12 +159,13 @@ class Llm:
         self, task: ReadingTask, shown: Sequence[Passage], said: ModelAnswer, reply: ChatReply, seconds: float
     ) -> Answer:
         cited = [n for n in said.passages if 1 <= n <= len(shown)]
+        prices = self.endpoint.account.prices
         notes: dict[str, Any] = {
             USAGE: {
                 "seconds": seconds,
                 "prompt_tokens": reply.prompt_tokens,
                 "tokens": reply.tokens,
-                "cost": self._cost(reply),
+                "cost": 0.0 if reply.cached else prices.cost(reply.prompt_tokens, reply.tokens),
                 "cached": reply.cached,
             }
         }
@@ -230,22 +223,18 @@ def answer_of(question: str, given: Any) -> Answer:
     text, ids = given, ()
     if isinstance(given, tuple) and len(given) == 2:
         text, ids = given
-    if isinstance(text, Ask | Refuse):
-        return _own_word(question, text, ids)
-    if not isinstance(text, str | None) or isinstance(ids, str):
+    if not isinstance(text, str | Ask | Refuse | None) or isinstance(ids, str):
         raise BadInput(
             f"an answer is a text, None, Ask, Refuse, or (text, ids), not {given!r:.80}", ids=[question]
         )
-    return Answer(question=question, text=text, passages=tuple(map(str, ids or ())))
-
-
-def _own_word(question: str, said: Ask | Refuse, ids: Any) -> Answer:
-    """A question back or a refusal in the system's own word."""
     passages = tuple(map(str, ids or ()))
-    if isinstance(said, Ask):
-        return Answer(question=question, asks=said.text, passages=passages)
-    notes = {"reason": said.reason} if said.reason else {}
-    return Answer(question=question, passages=passages, notes=notes)
+    if isinstance(text, Ask):
+        return Answer(question=question, asks=text.text, passages=passages)
+    if isinstance(text, Refuse):
+        return Answer(
+            question=question, passages=passages, notes={"reason": text.reason} if text.reason else {}
+        )
+    return Answer(question=question, text=text, passages=passages)
 
 
 def _parameters(function: Callable[..., Any]) -> int:

@@ -13,10 +13,10 @@ import torch
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError
+from whichone.files.arrow_records import blocks
 from whichone.files.output import cache_folder
 from whichone.reading.checkpoint import in_batches, initialisation_of, read_taught, weights_fingerprint
 from whichone.reading.rag_model import Options, RagModel, checked_marginal, decode
-from whichone.reading.seq2seq import fitted_question
 from whichone.records import Answer, ReadingTask
 from whichone.retrieval.dense.dense import Dense
 from whichone.retrieval.dense.dpr import is_dpr, open_side
@@ -81,9 +81,8 @@ class DocumentIndex:
         """Id, title and text of the documents of each question, all read together."""
         table = self.corpus.take(rows.reshape(-1), ["id", "title", "text"])
         columns = (table[name].to_pylist() for name in ("id", "title", "text"))
-        read = [(i, title or "", text) for i, title, text in zip(*columns, strict=True)]
-        count = rows.shape[1]
-        return [read[n : n + count] for n in range(0, len(read), count)]
+        read = ((i, title or "", text) for i, title, text in zip(*columns, strict=True))
+        return list(blocks(read, rows.shape[1]))
 
 
 def passage_folder(given: str) -> Path:
@@ -169,7 +168,8 @@ class Rag:
         opened = RagModel.open(model, device)
         if marginal is not None:
             opened.marginal = checked_marginal(marginal)
-        trained = read_trained(model)
+        file = Path(model) / FILE
+        trained = msgspec.json.decode(file.read_bytes(), type=Trained) if file.is_file() else None
         value = passages or (trained.passage_encoder if trained else None)
         if value is None:
             raise UsageError(
@@ -177,7 +177,8 @@ class Rag:
                 where=str(model),
                 hint="-o passages=FOLDER, DPR's context encoder that it was trained with",
             )
-        index = DocumentIndex.over(corpus, value, work_folder(corpus), device, **search)
+        work = cache_folder() / "indexes" / corpus.hash[:16]  # where retrieval keeps the same vectors
+        index = DocumentIndex.over(corpus, value, work, device, **search)
         taught = read_taught(model)
         options = msgspec.convert(
             {
@@ -207,8 +208,6 @@ class Rag:
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         """Passages that are shown are not used: what it rests on, it finds, for all questions at once."""
-        if not tasks:
-            return
         with torch.inference_mode():
             vectors = self.model.question_vectors([task.question.text for task in tasks])
             self.index.check(vectors.shape[1])
@@ -222,9 +221,7 @@ class Rag:
     ) -> list[Answer]:
         texts = []
         for task, _, result in part:
-            asked = fitted_question(
-                self.model.tokenizer, task.question.text, task.question.task, self.model.longest // 2
-            )
+            asked = self.model.asked(task.question.text, task.question.task)
             texts.append([self.model.input_text(title, text, asked) for _, title, text in result])
         documents = torch.stack([shares for _, shares, _ in part])
         return [
@@ -239,13 +236,3 @@ class Rag:
                 part, decode(self.model, texts, documents, self.options), strict=True
             )
         ]
-
-
-def read_trained(place: str | Path) -> Trained | None:
-    file = Path(place) / FILE
-    return msgspec.json.decode(file.read_bytes(), type=Trained) if file.is_file() else None
-
-
-def work_folder(corpus: Corpus) -> Path:
-    """Where retrieval keeps the same vectors."""
-    return cache_folder() / "indexes" / corpus.hash[:16]

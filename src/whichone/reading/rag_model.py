@@ -15,6 +15,8 @@ import transformers
 from transformers.modeling_outputs import BaseModelOutput
 
 from whichone.errors import BadInput, Missing, UsageError, did_you_mean
+from whichone.files.arrow_records import blocks
+from whichone.reading.seq2seq import fitted_question
 from whichone.retrieval.dense.encoder import device_of
 
 # The two marginals of RAG (Lewis and others, 2020, section 2.1), in logarithms.
@@ -135,17 +137,13 @@ class RagModel:
 
     def question_vectors(self, texts: Sequence[str]) -> torch.Tensor:
         """One a question, with gradients where they are wanted."""
-        parts = []
-        for start in range(0, len(texts), ENCODED):
-            tokens = self.question_tokenizer(
-                list(texts[start : start + ENCODED]),
-                truncation=True,
-                max_length=self.longest_question,
-                padding=True,
-                return_tensors="pt",
-            ).to(self.device)
-            parts.append(self.encoder(**tokens).pooler_output.float())
-        return torch.cat(parts)
+        cut = {"truncation": True, "max_length": self.longest_question, "padding": True}
+        parts = (self.question_tokenizer(b, **cut, return_tensors="pt") for b in blocks(texts, ENCODED))
+        return torch.cat([self.encoder(**tokens.to(self.device)).pooler_output.float() for tokens in parts])
+
+    def asked(self, question: str, task: str) -> str:
+        """The question, cut where it would leave no room for a document."""
+        return fitted_question(self.tokenizer, question, task, self.longest // 2)
 
     def input_text(self, title: str, text: str, question: str) -> str:
         """A document and the question as RAG's generator was trained to read them."""
@@ -176,8 +174,7 @@ class RagModel:
 
 def marginal_of(config: Any) -> Marginal:
     """Which of the two a checkpoint was trained as."""
-    names = " ".join(getattr(config, "architectures", None) or ())
-    return "token" if CLASSES["token"] in names else "sequence"
+    return "token" if CLASSES["token"] in (getattr(config, "architectures", None) or ()) else "sequence"
 
 
 def checked_marginal(name: str) -> Marginal:
@@ -294,8 +291,7 @@ def _under(
     """log p of each hypothesis under each of its documents."""
     rows = [(h, h.question * count + document) for h in wanted for document in h.documents]
     parts = []
-    for start in range(0, len(rows), SCORED):
-        part = rows[start : start + SCORED]
+    for part in blocks(rows, SCORED):
         longest = max(len(h.tokens) for h, _ in part)
         targets = torch.tensor(
             [[*h.tokens, *[IGNORED] * (longest - len(h.tokens))] for h, _ in part], device=model.device
@@ -341,8 +337,8 @@ def by_token(
         n_docs=documents.shape[1],
     )
     steps = rag.compute_transition_scores(out.sequences, out.scores, getattr(out, "beam_indices", None))
-    results = []
-    for sequence, values in zip(out.sequences.tolist(), steps.tolist(), strict=True):
-        said = _said(sequence, model)
-        results.append((sum(values[: len(said)]) / len(said) ** options.length_penalty, said))
-    return results
+    answers = [_said(sequence, model) for sequence in out.sequences.tolist()]
+    return [
+        (sum(values[: len(said)]) / len(said) ** options.length_penalty, said)
+        for said, values in zip(answers, steps.tolist(), strict=True)
+    ]

@@ -155,19 +155,15 @@ class BestTitle:
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         for task in tasks:
-            best = next(iter(task.passages), None)
-            if best is None:
-                yield Answer(question=task.question.id, text=None)
-            else:
-                yield Answer(question=task.question.id, text=best.title, passages=(best.id,))
+            best = task.passages[:1]
+            text = best[0].title if best else None
+            yield Answer(question=task.question.id, text=text, passages=tuple(p.id for p in best))
 
 
 def mention_of(question: Question) -> str:
     """The marked mention; the whole text where nothing is marked."""
-    if question.mention:
-        return question.mention
     marked = _MARKED.search(question.text)
-    return marked[1] if marked else question.text
+    return question.mention or (marked[1] if marked else question.text)
 
 
 def compared(title: str) -> str:
@@ -263,20 +259,16 @@ class SequenceToSequence(CheckpointReader):
             text, cut = joined_input(self._tokenizer, asked, kind, contexts, self.window)
             return [(tuple(p.id for p in task.passages), text)], cut
         asked = fitted_question(self._tokenizer, asked, kind, self.window - 24)
-        windows: list[tuple[tuple[str, ...], str]] = [
+        return [
             ((p.id,), window)
             for p in task.passages
             for window in self._windows(f"{asked} {titled(p.title, '')}".strip(), p.text)
-        ]
-        return windows, 0
+        ], 0
 
     def _windows(self, question: str, context: str) -> list[str]:
         """Question, title and context, in as many inputs as the model needs to see all of it."""
-        asked = self._tokenizer(question, add_special_tokens=False)["input_ids"]
-        tokens = self._tokenizer(context, add_special_tokens=False)["input_ids"]
-        room = max(16, self.window - len(asked) - 8)
-        pieces = [tokens[i : i + room] for i in range(0, max(1, len(tokens)), room)]
-        return [f"{question} {self._tokenizer.decode(piece)}".strip() for piece in pieces]
+        room = max(16, self.window - len(_tokens(self._tokenizer, question)) - _SPECIAL)
+        return [f"{question} {piece}".strip() for piece in self.pieces(context, room)]
 
     def generation(self) -> dict[str, Any]:
         """The options as transformers calls them; none of a checkpoint's own counts beside them."""

@@ -3,6 +3,7 @@
 import functools
 import hashlib
 from codecs import BOM_UTF8
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,7 @@ from whichone.benchmarks.benchmark_tables import UsedSets
 from whichone.errors import BadInput
 from whichone.files.arrow_records import blocks
 from whichone.files.json_records import array_records
-from whichone.files.lines import ODD_RECORD, open_binary, read_json_lines, write_json_lines
+from whichone.files.lines import ODD_RECORD, open_binary, read_json_lines
 from whichone.names import title_key
 from whichone.progress import talk
 from whichone.records import Passage, Query, page_of
@@ -104,10 +105,6 @@ def _dpr_records(path: Path) -> Iterator[Any]:
     return array_records(path, Any)
 
 
-def write_examples(path: str | Path, examples: Iterable[Example]) -> int:
-    return write_json_lines(path, examples)
-
-
 def _from_dpr(record: dict[str, Any], n: int, path: Path) -> Example | None:
     """One DPR record; None when it has no positive passage, as DPR's own reader leaves it out."""
     try:
@@ -134,13 +131,9 @@ def _text(ctx: dict[str, Any]) -> Text:
     return Text(title, str(ctx["text"]), title)
 
 
-def kinds(examples: Iterable[Example]) -> dict[str, int]:
+def kinds(examples: Iterable[Example]) -> Counter[str]:
     """How many wrong passages of each kind there are."""
-    counts: dict[str, int] = {}
-    for example in examples:
-        for negative in example.negatives:
-            counts[negative.kind] = counts.get(negative.kind, 0) + 1
-    return counts
+    return Counter(negative.kind for example in examples for negative in example.negatives)
 
 
 def check_negatives(examples: Sequence[Example], wanted: Sequence[str]) -> None:
@@ -201,12 +194,9 @@ class ExampleMaker:
 
     def examples(self, queries: Sequence[Query]) -> tuple[list[Example], list[str]]:
         """One example a query, and the ids of those without a question or a passage to learn from."""
-        examples, without = [], []
-        for query, example in self.stream(queries):
-            if example is None:
-                without.append(query.id)
-            else:
-                examples.append(example)
+        each = list(self.stream(queries))
+        without = [query.id for query, example in each if example is None]
+        examples = [example for _, example in each if example is not None]
         if not examples:
             raise nothing_to_learn(without)
         return examples, without
@@ -255,14 +245,7 @@ class ExampleMaker:
         return found if page_of(found) != found else next(iter(self._corpus.passages_of(found)), None)
 
     def _on_pages(self, pages: Sequence[str]) -> list[Passage]:
-        """The passages of pages, in their order; pages that are not in the corpus have none."""
         return [passage for page in pages for passage in self._corpus.on_page(page)]
-
-    def _named(self, name: str) -> frozenset[str]:
-        """The pages whose titles name this."""
-        rows = {b.page for b in self._corpus.names.bearers(name) if b.kind == "title"}
-        pages = self._corpus.page_ids(sorted(rows))
-        return frozenset(page for page in pages if title_key(self._corpus.title(page)) == name)
 
     def _namesakes(self, queries: Sequence[Query]) -> Iterator[list[Negative]]:
         """Passages of the other bearers of the name: the one kind of wrong passage that hurts.
@@ -276,7 +259,12 @@ class ExampleMaker:
         for query in queries:
             others = other_pages(query, sets.get(query.name_set or ""))
             if query.name_set is None:
-                others = self._named(name_of(query)) - query.gold_pages()
+                name = name_of(query)
+                rows = {b.page for b in self._corpus.names.bearers(name) if b.kind == "title"}
+                named = (
+                    p for p in self._corpus.page_ids(sorted(rows)) if title_key(self._corpus.title(p)) == name
+                )
+                others = frozenset(named) - query.gold_pages()
             held = self._on_pages(sorted(others))
             generator = np.random.default_rng([self.seed, *query.id.encode()])
             order = generator.permutation(len(held))[: self.most]

@@ -4,8 +4,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -138,10 +137,8 @@ class Leaks:
 
     def sample(self) -> str:
         """Some of the first kind of things that are shared."""
-        for what, first in self._first.items():
-            if first:
-                return sample(first, count=len(self._different[what]))
-        return ""
+        what, first = next(item for item in self._first.items() if item[1])
+        return sample(first, count=len(self._different[what]))
 
 
 def name_words(name: str) -> set[str]:
@@ -182,8 +179,6 @@ _WORDS = {
 }
 _MARKS = {word: split for split, words in _WORDS.items() for word in words}
 
-T = TypeVar("T")
-
 
 class Taken(msgspec.Struct, frozen=True):
     """What one source gave to learn from; `left` counts the records of other splits."""
@@ -208,21 +203,6 @@ def split_mark(text: object) -> str | None:
     return None
 
 
-def _whole_mark(parameters: Mapping[str, Any]) -> str | None:
-    return split_mark(parameters.get("part")) or split_mark(parameters.get("split"))
-
-
-def training_records(
-    source: str, records: Sequence[tuple[T, str | None]], *, learn_from_dev: bool
-) -> tuple[list[T], dict[str, int]]:
-    """The records marked train, or all where none is marked; and the counts of those left alone.
-
-    A source whose marks name dev or test and never train is refused, unless `learn_from_dev`.
-    """
-    every, left = taken_marks(source, (mark for _, mark in records), learn_from_dev=learn_from_dev)
-    return [record for record, mark in records if every or mark == TRAIN], left
-
-
 def taken_marks(
     source: str, marks: Iterable[str | None], *, learn_from_dev: bool
 ) -> tuple[bool, dict[str, int]]:
@@ -234,17 +214,12 @@ def taken_marks(
     if learn_from_dev or not counts.keys() & {TRAIN, DEV, TEST}:
         return True, {}
     if not counts[TRAIN]:
-        raise refusal(source, counts)
+        raise BadInput(
+            f"no record is marked train ({counts_text(counts)}), so there is nothing to learn from",
+            file=source,
+            hint="name the training records; --learn-from-dev learns from dev and test all the same",
+        )
     return False, {mark: n for mark, n in sorted(counts.items()) if mark != TRAIN}
-
-
-def refusal(source: str | Path, counts: Mapping[str, int]) -> BadInput:
-    marked = counts_text(counts)
-    return BadInput(
-        f"no record is marked train ({marked}), so there is nothing to learn from",
-        file=source,
-        hint="name the training records; --learn-from-dev learns from dev and test all the same",
-    )
 
 
 def counts_text(counts: Mapping[str, int]) -> str:
@@ -253,25 +228,21 @@ def counts_text(counts: Mapping[str, int]) -> str:
 
 def report_taken(taken: Taken) -> None:
     """One line a source: how many records were taken, and what was not."""
+    counted = {
+        "of held-out names": taken.names_held_out,
+        "without a gold passage": taken.without_passage,
+        "of other relations": taken.other_relations,
+        "dropped that share something with test data": taken.shared,
+    }
     reasons = [f"{counts_text(taken.left)} left alone"] if taken.left else []
-    if taken.names_held_out:
-        reasons.append(f"{taken.names_held_out:,} of held-out names")
-    if taken.without_passage:
-        reasons.append(f"{taken.without_passage:,} without a gold passage")
-    if taken.other_relations:
-        reasons.append(f"{taken.other_relations:,} of other relations")
-    if taken.shared:
-        reasons.append(f"{taken.shared:,} dropped that share something with test data")
-    talk(f"{taken.source}: {taken.taken:,} records taken{_in_brackets(reasons)}")
-
-
-def _in_brackets(reasons: Iterable[str]) -> str:
-    joined = "; ".join(reasons)
-    return f" ({joined})" if joined else ""
+    reasons += [f"{count:,} {reason}" for reason, count in counted.items() if count]
+    why = f" ({'; '.join(reasons)})" if reasons else ""
+    talk(f"{taken.source}: {taken.taken:,} records taken{why}")
 
 
 def all_queries(benchmark: Benchmark) -> Iterator[tuple[Query, str | None]]:
     """Each query with its split: its own mark, else the one its benchmark was imported or cut as."""
-    whole = _whole_mark(benchmark.folder.manifest.parameters)
+    parameters = benchmark.folder.manifest.parameters
+    whole = split_mark(parameters.get("part")) or split_mark(parameters.get("split"))
     for query in benchmark.queries:
         yield query, split_mark(query.attributes.get("split")) or whole

@@ -5,6 +5,7 @@ what concerns namesakes: how close the bearers of one name lie.
 """
 
 from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -98,13 +99,7 @@ def _bearers(benchmark: Benchmark) -> list[tuple[Text, Text]]:
         for page, text in first.items():
             named.setdefault(title_key(text.title), []).append(page)
         groups = list(named.values())
-    return [
-        (first[a], first[b])
-        for pages in groups
-        for i, a in enumerate(pages)
-        for b in pages[i + 1 :]
-        if a != b
-    ]
+    return [(first[a], first[b]) for pages in groups for a, b in combinations(pages, 2) if a != b]
 
 
 def vectors_of(encoder: Encoder, sample: Sample) -> Points:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from whichone.errors import BadInput, UsageError, missing_extra
+from whichone.files.lines import write_json_lines
 from whichone.progress import talk
 from whichone.retrieval.dense.dpr import RELATIONS, ROUTES, learned_routes
-from whichone.training.examples import Example, write_examples
+from whichone.training.examples import Example
 from whichone.training.trainer import (
     Settings,
     Start,
@@ -96,7 +97,7 @@ def _trained(
     description: dict[str, Any] = {"kind": kind}
     if per_relation:
         description["relations"] = train_per_relation(settings, data.learn, data.watch, folder, start, device)
-    write_examples(folder / "examples.jsonl", data.learn)
+    write_json_lines(folder / "examples.jsonl", data.learn)
     write_account(
         folder,
         {

@@ -23,7 +23,7 @@ from whichone.options import takes
 from whichone.progress import talk
 from whichone.retrieval.blink import Blink, descriptions
 from whichone.retrieval.blink_models import BlinkModel, MentionText, new_blink
-from whichone.training.held_out import Taken, all_queries, report_taken, split_mark, training_records
+from whichone.training.held_out import TRAIN, Taken, all_queries, report_taken, split_mark, taken_marks
 from whichone.training.loop import Joined
 from whichone.training.trainer import (
     E,
@@ -88,7 +88,9 @@ def link_examples(
     results: list[LinkExample] = []
     for source in sources:
         marked_items = list(_mentions(Path(source), corpus))
-        read, left = training_records(str(source), marked_items, learn_from_dev=learn_from_dev)
+        marks = (mark for _, mark in marked_items)
+        every, left = taken_marks(str(source), marks, learn_from_dev=learn_from_dev)
+        read = [item for item, mark in marked_items if every or mark == TRAIN]
         kept = [(i, m, page) for i, m, page in read if page is not None]
         rows = corpus.page_rows([page for _, _, page in kept])
         usable = [(item, row) for item, row in zip(kept, rows, strict=True) if row is not None]

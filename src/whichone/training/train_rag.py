@@ -10,14 +10,19 @@ import numpy as np
 import torch
 
 from whichone.errors import BadInput, UsageError
-from whichone.files.arrow_records import Spool
+from whichone.files.arrow_records import Spool, blocks
 from whichone.files.lines import write_json_lines
 from whichone.progress import talk
 from whichone.reading import rag as rag_reader
-from whichone.reading.checkpoint import Taught, initialisation_of, weights_fingerprint, write_taught
+from whichone.reading.checkpoint import (
+    Taught,
+    initialisation_of,
+    weights_fingerprint,
+    write_described,
+    write_taught,
+)
 from whichone.reading.rag import DocumentIndex, Rows, passage_folder, question_folder
 from whichone.reading.rag_model import IGNORED, RagModel, log_likelihood
-from whichone.reading.seq2seq import fitted_question
 from whichone.records import Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.training.examples import examples_hash
@@ -127,10 +132,8 @@ class RagTraining(Training[RagExample]):
 
     def accuracy(self) -> float:
         """The mean probability of the answers, by the documents that the questions find now."""
-        size, found = self.settings.batch, []
-        for start in range(0, len(self.held_out), size):
-            found.append(self.log_likelihoods(self.held_out[start : start + size], None).exp())
-        return float(torch.cat(found).mean())
+        parts = blocks(self.held_out, self.settings.batch)
+        return float(torch.cat([self.log_likelihoods(part, None).exp() for part in parts]).mean())
 
     def log_likelihoods(self, batch: Sequence[RagExample], epoch: int | None) -> torch.Tensor:
         """Of each answer; without `epoch` of questions that are not learned from."""
@@ -140,7 +143,7 @@ class RagTraining(Training[RagExample]):
         documents = torch.log_softmax(self.index.scores(vectors, rows), 1)
         count = rows.shape[1]
         texts = [
-            model.input_text(title, text, self._asked(example))
+            model.input_text(title, text, model.asked(example.question, example.task))
             for example, result in zip(batch, self.index.texts(rows), strict=True)
             for _, title, text in result
         ]
@@ -148,10 +151,6 @@ class RagTraining(Training[RagExample]):
         tokens = model.token_log_likelihoods(model.inputs(texts), targets.repeat_interleave(count, 0))
         mask = (targets != IGNORED).float()
         return log_likelihood(model.marginal, documents, tokens.view(len(batch), count, -1), mask)
-
-    def _asked(self, example: RagExample) -> str:
-        room = self.rag.longest // 2
-        return fitted_question(self.rag.tokenizer, example.question, example.task, room)
 
     def _rows_of(self, batch: Sequence[RagExample], vectors: torch.Tensor, epoch: int | None) -> Rows:
         """The documents of a batch by vectors as new as `reencode` wants them."""
@@ -167,12 +166,9 @@ class RagTraining(Training[RagExample]):
         file = self.folder / f"documents-{epoch}.npy"
         if file.exists():
             return np.load(file)
-        asked, size = [e.question for e in self.examples], 4_096
+        asked = blocks((e.question for e in self.examples), 4_096)
         with torch.no_grad():
-            results = [
-                self.index.best(self.rag.question_vectors(asked[n : n + size]), self.options.documents)
-                for n in range(0, len(asked), size)
-            ]
+            results = [self.index.best(self.rag.question_vectors(b), self.options.documents) for b in asked]
         rows = np.concatenate(results)
         beside = self.folder / f".documents-{epoch}.npy"
         np.save(beside, rows)
@@ -182,8 +178,7 @@ class RagTraining(Training[RagExample]):
     def save(self, folder: Path) -> None:
         self.rag.save(folder)
         write_taught(folder, self.taught)
-        described = msgspec.json.format(msgspec.json.encode(self.trained), indent=2)
-        (folder / rag_reader.FILE).write_bytes(described + b"\n")
+        write_described(folder / rag_reader.FILE, self.trained)
 
 
 def train_rag(

@@ -32,7 +32,7 @@ from whichone.reading.seq2seq import KILT, KILT_LABELS, joined_input, prefixed, 
 from whichone.records import Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import Run
-from whichone.training.examples import BLOCK, Example, Text, examples_hash, training_identity, write_examples
+from whichone.training.examples import BLOCK, Example, Text, examples_hash, training_identity
 from whichone.training.loop import Joined
 from whichone.training.reading_examples import (
     Context,
@@ -478,7 +478,7 @@ def train_dpr_reader(
         checkpoint, examples, folder, settings, held_out=dev, base=base, device=device
     )
     trained = training.run()
-    write_examples(folder / "examples.jsonl", examples)
+    write_json_lines(folder / "examples.jsonl", examples)
     write_account(
         folder,
         {

@@ -23,7 +23,7 @@ from whichone.files.arrow_records import Selection, Spool
 from whichone.files.folder import file_hash, folder_kinds
 from whichone.files.lines import open_binary, read_json_lines
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
-from whichone.names import name_key
+from whichone.names import name_key, without_parentheses
 from whichone.options import Option
 from whichone.progress import progress, talk
 from whichone.records import Output, Provenance, Query
@@ -147,12 +147,6 @@ def kind_of(source: str | Path) -> str:
     )
 
 
-def file_examples(source: str | Path) -> Callable[[], Iterator[Example]] | None:
-    """What reads the examples of a file that contains its passages itself; None for anything else."""
-    read = {EXAMPLES: each_example, DPR: each_dpr}.get(kind_of(source))
-    return functools.partial(read, source) if read else None
-
-
 def source_benchmark(source: str | Path, corpus: Corpus, work: Path) -> Benchmark:
     """The benchmark that a source is or becomes; what was made once is in `work`."""
     kind = kind_of(source)
@@ -206,18 +200,14 @@ def _place(work: Path, kind: str, files: Sequence[Path]) -> Path:
     digest = hashlib.sha256(kind.encode())
     for named in files:
         for file in [named] if named.is_file() else sorted(named.glob("corpus.jsonl*")):
-            digest.update(f"{file.name}\0{_hash(file)}\0".encode())
+            state = file.stat()
+            digest.update(f"{file.name}\0{_hash(file, state.st_mtime_ns, state.st_size)}\0".encode())
     work.mkdir(parents=True, exist_ok=True)
     return work / digest.hexdigest()[:12]
 
 
-def _hash(file: Path) -> str:
-    state = file.stat()
-    return _hash_of(file, state.st_mtime_ns, state.st_size)
-
-
 @functools.cache
-def _hash_of(file: Path, changed: int, size: int) -> str:
+def _hash(file: Path, changed: int, size: int) -> str:
     """Of a large file of passages, which every source names, once."""
     return file_hash(file)
 
@@ -226,6 +216,7 @@ def _hash_of(file: Path, changed: int, size: int) -> str:
 
 
 Disjoint = Literal["splits", "names", "tokens"]
+SIMILAR = "similar"  # The set of EntityQuestions' reworded questions
 WATCHED = 0.1  # Share of the names to learn from by which training stops early
 # The mark of what is not learned from where reworded questions alone are wanted.
 OTHER_WORDING = "in other words"
@@ -342,17 +333,19 @@ def learned_sources(plan: Plan, seed: int, work: Path) -> tuple[list[Source[Any]
 
 
 def _source(name: str, plan: Plan, seed: int, work: Path) -> Source[Any]:
-    if (examples := file_examples(name)) is not None:
+    if (examples := {EXAMPLES: each_example, DPR: each_dpr}.get(kind_of(name))) is not None:
         return _of_file(name, examples, plan, work)
     return taken_queries(name, source_benchmark(name, plan.corpus, work), plan, seed, work)
 
 
-def _of_file(name: str, examples: Callable[[], Iterator[Example]], plan: Plan, work: Path) -> Source[Example]:
+def _of_file(
+    name: str, examples: Callable[[str], Iterator[Example]], plan: Plan, work: Path
+) -> Source[Example]:
     """A file's examples: read twice, first for the marks alone."""
     whole = split_mark(Path(name).name)
 
     def marked() -> Iterator[tuple[Example, str | None]]:
-        return ((e, split_mark(e.split) or whole) for e in examples())
+        return ((e, split_mark(e.split) or whole) for e in examples(name))
 
     every, left = taken_marks(name, (mark for _, mark in marked()), learn_from_dev=plan.learn_from_dev)
     records, other = Spool(Example, work), 0
@@ -456,13 +449,13 @@ def taken_queries(
     check_share(plan.held_out)
     has_facts = next(training_facts(benchmark, similar=plan.similar), None) is not None
     free = plan.learn_from_dev or (not has_facts and kind_of(source) == KNOWLEDGE_BASE)
-    counts = Counter((is_reworded(query), mark) for query, mark in all_queries(benchmark))
+    counts = Counter((query.attributes.get("set") == SIMILAR, mark) for query, mark in all_queries(benchmark))
     wording = _wording(benchmark, counts, has_facts, similar=plan.similar)
 
     def records() -> Iterator[tuple[Query, str | None, str | None]]:
         """Queries with their own mark, and the mark by which they are taken."""
         for query, mark in all_queries(benchmark):
-            wanted = wording is None or is_reworded(query) is wording
+            wanted = wording is None or (query.attributes.get("set") == SIMILAR) is wording
             yield query, mark, mark if wanted else OTHER_WORDING
         for fact in training_facts(benchmark, similar=plan.similar):
             yield fact, TRAIN, TRAIN
@@ -484,10 +477,6 @@ def taken_queries(
     if not own_split:
         taken = replace(taken, left={}, names_held_out=len(unseen))
     return Source(source, train, taken, unseen, own_split, benchmark)
-
-
-def is_reworded(query: Query) -> bool:
-    return query.attributes.get("set") == "similar"
 
 
 def _wording(
@@ -545,7 +534,5 @@ def _training_query(fact: dict[str, Any], titles: Mapping[str, str], wording: st
 
 def _subject(question: str, title: str) -> str | None:
     """The page's title where the question says it; a question may use another of its names."""
-    from whichone.names import without_parentheses
-
     bare = without_parentheses(title)
     return bare if bare and name_key(bare) in name_key(question) else None
