@@ -82,7 +82,6 @@ class PageHits(msgspec.Struct, frozen=True):
 
 
 def hits(names: Names, document: str, rules: AmberRules) -> list[ValueHit]:
-    """Look for all of an entity's values in the beginning of one of its pages."""
     return [
         ValueHit(prop, v, n)
         for prop, values in names.items()
@@ -111,7 +110,6 @@ def aligned(facts: Mapping[Key, Sequence[AmberValue]], pages: Iterable[PageHits]
 def align(
     facts: Mapping[Key, Sequence[AmberValue]], engine: Engine, pages: Table, rules: AmberRules
 ) -> dict[Key, Aligned]:
-    """All facts against all pages of their entities; texts are read where the pages are."""
     by_entity: dict[str, dict[str, list[tuple[str, ...]]]] = {}
     for (entity, prop), values in facts.items():
         by_entity.setdefault(entity, {})[prop] = [value.names for value in values]
@@ -233,8 +231,6 @@ class ValueNames(msgspec.Struct):
 
 
 class ValueBook:
-    """All values that a build needs, by entity id."""
-
     def __init__(self, entities: dict[str, ValueNames], *, extra_answers: bool, signs: bool = False) -> None:
         self._entities = entities
         self._extra_answers = extra_answers
@@ -317,7 +313,6 @@ class MostFrequentInTuples:
         self._ordered = {prop: [name for name, _ in c.most_common()] for prop, c in counts.items()}
 
     def other_than(self, entity: str, fact: AmberTuple) -> str | None:
-        """A wrong value for a bearer's tuple, or None where there is no other."""
         true = {value.names[0] for value in fact.values}
         return next((name for name in self._ordered[fact.property] if name not in true), None)
 
@@ -384,7 +379,6 @@ def _tuples(sets: Iterable[AmberSet]) -> Iterator[tuple[str, AmberTuple]]:
 
 
 def _by_frequency(pipeline: Pipeline, book: ValueBook) -> dict[str, list[AmberValue]]:
-    """The most frequent values of each property that have a name, the most frequent first."""
     counted = pipeline.relations["value_counts"].select("property", "frequency_rank", "kind", "value")
     ordered: dict[str, list[AmberValue]] = {}
     for prop, _, kind, value in pipeline.tuples(counted.order_by("property", "frequency_rank")):

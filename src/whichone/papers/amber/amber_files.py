@@ -122,7 +122,6 @@ def in_place(
 
 @without_collector()
 def export_amber(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    """Write a benchmark in AmbER's layout; how many lines each file has."""
     out = Path(out)
     sets = list(_set_lines(benchmark))
     written: dict[str, int] = {}
@@ -144,8 +143,6 @@ def export_amber(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
 
 
 class _SetLine(TypedDict):
-    """A line whose bearers are written as they were read."""
-
     name: str
     qids: dict[str, dict[str, msgspec.Raw]]
 
@@ -254,7 +251,6 @@ TABLE_4 = {
 
 
 def table_4(benchmark: Benchmark) -> list[dict[str, Any]]:
-    """The counts of both collections beside the paper's."""
     of_set = {name_set.id: name_set.collection for name_set in benchmark.sets}
     counts = Counter((collection, "sets") for collection in of_set.values())
     counts += Counter((of_set.get(q.name_set or "", ""), q.task) for q in benchmark.queries)
@@ -320,7 +316,6 @@ def _properties(record: Any) -> set[str]:
 
 
 def _titles(record: Mapping[str, Any], source: str) -> dict[str, str]:
-    """Titles of the pages that a line names, by page."""
     pages = [page for about in record["qids"].values() for page in about["wikipedia"]]
     queries = (query for about in record["qids"].values() for query in about["queries"])
     pages += (page for query in queries for page in query["output"]["provenance"])

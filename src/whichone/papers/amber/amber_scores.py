@@ -42,8 +42,6 @@ class _Output(Struct):
 
 
 class _Record(Struct):
-    """A query of a set, or a prediction."""
-
     id: Any
     output: _Output | list[_Output]
 
@@ -201,8 +199,6 @@ class AmberScores(Struct, frozen=True):
 
 
 class AmberEvaluation(Struct, frozen=True):
-    """Scores by depth, one row a query, and what has to be said about the files."""
-
     scores: dict[int, AmberScores]
     rows: list[dict[str, str | float]]
     warnings: list[str]
@@ -247,7 +243,6 @@ def evaluate_amber(
 
 
 def _scores_at(k: int, asked: Sequence[Sequence[SetQuery]], ranked: dict[str, list[PageId]]) -> AmberScores:
-    """The released scorer's numbers at depth k, and the share of confused queries."""
     queries = [query for members in asked for query in members]
     # By id: where an id is used twice the last gold decides.
     correct = {q.id: is_right(ranked[q.id][:k], q.gold) for q in queries}

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """One property of one type: how many entities have it, and how often a page states it."""
-
     type: str
     property: str
     entities: int

@@ -50,7 +50,6 @@ Extent = Literal["all", "sets", "none"]
 def corpus(
     kb: Folder, sets: Sequence[AmberSet], extent: Extent, cut: Cut, engine: Engine
 ) -> pa.RecordBatchReader:
-    """Passages of all pages, of the bearers' pages only, or none (for builds that only export)."""
     if extent == "none":
         return PASSAGES.empty().to_reader()
     bearers = (bearer for amber_set in sets for bearer in amber_set.bearers)
@@ -59,16 +58,12 @@ def corpus(
 
 
 class BuiltSets(msgspec.Struct):
-    """What a build made: sets, queries, and the account of what was removed on the way."""
-
     sets: list[AmberSet]
     queries: list[Query]
     account: Account
 
 
 class AmberOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """By which rules a build goes, what it asks, and over which passages."""
-
     rules: Annotated[
         Literal["paper", "published"], Option("The paper's rules, or exactly what the released program does.")
     ] = "paper"
@@ -131,7 +126,6 @@ class How(TypedDict, total=False):
 def opened_pipeline(
     kb: Folder, collection: Collection, rules: AmberRules, **how: Unpack[How]
 ) -> Iterator[Pipeline]:
-    """The pipeline over a knowledge base, on DuckDB or on Spark."""
     language = language_asked(kb, how.get("language", ""))
     with opened_engine(
         how.get("engine", "duckdb"), kb, memory=how.get("memory", DEFAULT_MEMORY), master=how.get("master")
@@ -162,7 +156,6 @@ def build(pipeline: Pipeline, where: str, tasks: Sequence[str] = TASKS) -> Built
 def explain_name(
     kb_path: str | Path, name: str, collection: Collection, rules: AmberRules = PAPER, **how: Unpack[How]
 ) -> NameFigure:
-    """One name as the paper's Figure 3 draws it; nothing is written."""
     kb = Folder.open(kb_path, KIND)
     with opened_pipeline(kb, collection, rules, **how) as pipeline:
         return draw(pipeline, name, str(kb_path))
@@ -373,7 +366,6 @@ def _builtin_save(out: str | Path, parts: Sequence[Benchmark], **options: Any) -
 
 
 def _passages(parts: Sequence[Benchmark]) -> pa.Table:
-    """The passages of all, each once."""
     table = pa.concat_tables([part.passages for part in parts])
     _, first = np.unique(table["id"].to_numpy(zero_copy_only=False), return_index=True)
     return table.take(np.sort(first))

@@ -20,8 +20,6 @@ Popularity = Literal["views", "sitelinks", "links", "none"]
 
 
 class EntityType(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A type by its id in the knowledge base, and the properties that tell its entities apart."""
-
     id: str
     properties: tuple[str, ...]
     label: str = ""
@@ -53,7 +51,6 @@ class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     @property
     def property_ids(self) -> tuple[str, ...]:
-        """Every property of every type, each once, in order."""
         return tuple(dict.fromkeys(p for t in self.types.values() for p in t.properties))
 
     def label(self, prop: str) -> str:
@@ -70,12 +67,10 @@ class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 def builtin_names() -> list[str]:
-    """The collections that come with the package."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def load_collection(name_or_file: str) -> Collection:
-    """A built-in collection by its name, or one from a TOML or JSON file, checked."""
     builtin = FOLDER / f"{name_or_file}.toml"
     path = builtin if builtin.is_file() else Path(name_or_file)
     if not path.is_file():
@@ -89,7 +84,6 @@ def load_collection(name_or_file: str) -> Collection:
 
 
 def parse_collection(document: Any, path: str | Path) -> Collection:
-    """A collection from a decoded document; `path` is named in errors."""
     try:
         collection = msgspec.convert(document, Collection)
     except msgspec.ValidationError as error:
@@ -132,7 +126,6 @@ def labels() -> dict[str, str]:
 
 @functools.cache  # asked for every fact of a benchmark
 def load_builtin(name: str) -> Collection:
-    """A built-in collection, kept."""
     return load_collection(name)
 
 
@@ -147,8 +140,6 @@ def type_name(collection: str, types: Sequence[str], relation: str) -> str | Non
 
 
 class PageRef(msgspec.Struct, frozen=True, gc=False):
-    """A page by its id (`source:id`) and title."""
-
     page: str
     title: str
 
@@ -170,8 +161,6 @@ class AmberValue(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class AmberTuple(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A distinguishing fact that a page states: what queries are made of."""
-
     id: str
     property: str
     label: str
@@ -206,7 +195,6 @@ class AmberSet(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def queried(self) -> tuple[AmberBearer, ...]:
-        """The bearers with tuples."""
         return tuple(bearer for bearer in self.bearers if bearer.tuples)
 
 

@@ -31,7 +31,6 @@ def typed_entities(tables: Tables, collection: Collection, among: Table | None =
 
 
 def of_kind(kinds: Any, n: int) -> BooleanValue:
-    """Whether an entity is of the n-th of the collection's types."""
     return (kinds & 2**n) > 0
 
 
@@ -132,7 +131,6 @@ def gap_filter(leads: Table, rules: AmberRules) -> Table:
 
 
 def set_bearers(known: Table, leads: Table) -> Table:
-    """The typed bearers of the names that passed; a head is as popular as `top`."""
     joined = known.filter(known.typed).inner_join(leads, "grouped")
     return joined.select(
         "grouped", "name", "entity", "position", "kinds", "popularity", "first", "second",
@@ -162,7 +160,6 @@ USERS = ("P3095", "P1535")
 
 
 def usable(facts: Table, rules: AmberRules) -> Table:
-    """Facts whose value can be an answer: items and quantities, and other kinds where rules allow."""
     item = (facts.kind == "entity") & facts.value.startswith("Q")
     kinds = ["quantity", "string", "monolingual", "time"] if rules.other_value_kinds else ["quantity"]
     if rules.other_value_kinds:
@@ -252,7 +249,6 @@ class Pipeline:
         return self.popularity != "none"
 
     def keep(self, name: str, relation: Table) -> Table:
-        """Compute a relation now and keep it under its name."""
         kept = self.engine.keep(name, relation)
         self.relations[name] = kept
         return kept
@@ -300,11 +296,9 @@ class Pipeline:
             self.keep("value_counts", frequent_values(asked))
 
     def naming(self) -> Table:
-        """Every name of the language with its bearer."""
         return spoken_names(self.tables, self.rules, self.language)
 
     def population(self) -> Table:
-        """All entities that have a popularity."""
         everyone = typed_entities(self.tables, self.collection)
         return population(self.tables, everyone, self.popularity)
 
@@ -312,7 +306,6 @@ class Pipeline:
         return self.number(self.relations[name].count())
 
     def number(self, expression: Any) -> int:
-        """One number that an expression stands for."""
         return int(self.engine.value(expression) or 0)
 
     def pages(self) -> Table:
@@ -331,6 +324,5 @@ class Pipeline:
         return pages
 
     def tuples(self, relation: Table) -> Iterator[tuple[Any, ...]]:
-        """Rows of a relation as tuples, a batch at a time."""
         for batch in self.engine.batches(relation):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)

@@ -55,7 +55,6 @@ ARTICLES_OF_TEMPLATES = ("a $object", "an $object")
 
 
 def clean_template(template: str) -> str:
-    """The template in clean English."""
     return CLEAN.get(template, template)
 
 
@@ -97,8 +96,6 @@ _pieces = lru_cache(1 << 10)(re.compile(r"(\$(?:name|object|qualifier))").split)
 
 
 class _SharedByQueries(msgspec.Struct, frozen=True, gc=False):
-    """A tuple with what all its queries share."""
-
     name: str
     name_set: str
     bearer: AmberBearer
@@ -110,8 +107,6 @@ class _SharedByQueries(msgspec.Struct, frozen=True, gc=False):
 
 
 class Instantiation:
-    """Everything that turns the tuples of a pipeline's sets into queries."""
-
     def __init__(
         self, pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
     ) -> None:
@@ -126,7 +121,6 @@ class Instantiation:
 
     @cached_property
     def false_values(self) -> MostFrequentInTuples | MostFrequentInKnowledgeBase:
-        """Where wrong values come from."""
         if self.rules.false_value == "tuples":
             return MostFrequentInTuples(self.sets)
         return MostFrequentInKnowledgeBase(self._pipeline, self._book, self.sets, self.account)
@@ -137,7 +131,6 @@ class Instantiation:
         return self.account.step(f"no more than {most} claims on one bearer", "claims")
 
     def queries(self, tasks: Sequence[str] = TASKS) -> Iterator[Query]:
-        """All queries, task by task, set by set."""
         makers = {"qa": self._question, "sf": self._slot, "fc": self._claims}
         tuples = [
             self._shared_by_queries(amber_set.name, name_set, bearer, fact)

@@ -97,7 +97,6 @@ def _properties(pipeline: Pipeline, account: Account) -> Iterator[str]:
 
 
 def print_figure(figure: NameFigure) -> None:
-    """A tree of bearers, facts and queries on stdout."""
     from rich.console import Console
     from rich.text import Text
     from rich.tree import Tree
@@ -147,15 +146,12 @@ class DrawnBearer(msgspec.Struct):
 
 
 class NameFigure(msgspec.Struct):
-    """A name, its bearers with the most popular first, and whether it makes a set."""
-
     name: str
     bearers: list[DrawnBearer]
     verdict: str
 
 
 def draw(pipeline: Pipeline, name: str, where: str) -> NameFigure:
-    """Run the pipeline for one name and keep what every step decided."""
     account = check_before(pipeline, where)
     pipeline.every_set = True
     pipeline.run(only=name)

@@ -274,7 +274,6 @@ def _tuples(
 
 
 def bearer_pages(pipeline: Pipeline) -> dict[str, tuple[PageRef, ...]]:
-    """The pages of every bearer of a living set, in the order of their source."""
     bearers = pipeline.relations["set_bearers"].semi_join(pipeline.relations["alive"], "grouped")
     pages = pipeline.pages()
     pages = pages.semi_join(bearers, "entity").select("entity", "position", "page", "title")

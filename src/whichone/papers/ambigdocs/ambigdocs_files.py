@@ -44,7 +44,6 @@ def read_objects(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def read_questions(path: str | Path) -> Iterator[AmbigQuestion]:
-    """The questions of one split."""
     for number, record in read_objects(path):
         yield question_of(record, path, number)
 
@@ -138,7 +137,6 @@ def with_span_list(question: AmbigQuestion, spans: Sequence[str]) -> AmbigQuesti
 
 
 def question_object(question: AmbigQuestion) -> dict[str, Any]:
-    """The question as AmbigDocs writes it, with its language where that is not English."""
     return {
         "qid": question.qid,
         "ambiguous_entity": question.ambiguous_entity,
@@ -160,7 +158,6 @@ def document_object(document: Document) -> dict[str, Any]:
 
 
 def prediction_object(prediction: Prediction) -> dict[str, Any]:
-    """The prediction as AmbigDocs writes it, with RAMDocs' wrong answers where there are any."""
     row = question_object(prediction.question) | {"gen_answer": prediction.gen_answer}
     if prediction.docs is not None:
         row["docs"] = [document_object(document) for document in prediction.docs]
@@ -208,7 +205,6 @@ def _write(path: Path, queries: Iterable[Query], passages: Mapping[str, Passage]
 
 
 def gold_passages(benchmark: Benchmark) -> dict[str, Passage]:
-    """The passages that some output names; the rest of the corpus stays on disk."""
     return passages_by_id(benchmark, gold_passage_ids(benchmark.queries))
 
 
@@ -243,8 +239,6 @@ UPLOAD = UploadFormat(
 
 
 class _Documents:
-    """Which passages of the corpus the documents of an AmbigDocs file are."""
-
     def __init__(self, benchmark: Benchmark) -> None:
         self._own: dict[str, list[str]] = {}
         self._passages: dict[str, Document] = {}

@@ -28,7 +28,6 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     popularity: float | None = None
 
     def answers(self) -> tuple[str, ...]:
-        """The answer and its aliases; none where there is no answer."""
         return () if self.answer is None else (self.answer, *self.aliases)
 
     def same_as(self, other: Document) -> bool:
@@ -78,7 +77,6 @@ class PassageBook:
         self._known: dict[tuple[str, str, str | None], str] = {}
 
     def add(self, document: Document) -> str:
-        """The id of this document's passage."""
         key = (document.title, document.text, document.pid)
         if key in self._known:
             return self._known[key]
@@ -220,7 +218,6 @@ def _from_file(page: str) -> bool:
 
 
 def gold_passage_ids(queries: Iterable[Query]) -> set[str]:
-    """The passages that some output names."""
     return {
         source.passage
         for query in queries

@@ -84,7 +84,6 @@ def _by_system(key: str, title: str, head: Sequence[str], cells: Cells, note: st
 
 
 def measures_table(systems: Sequence[AmbigSystem]) -> Table:
-    """Models x modes with every measure."""
     figures = [(s, estimates(s.scores, s.clusters)) for s in systems]
     shown = [m for m in MEASURES if any(row[m].n for _, row in figures)]
     cells: Cells = (
@@ -96,7 +95,6 @@ def measures_table(systems: Sequence[AmbigSystem]) -> Table:
 
 
 def categories_table(systems: Sequence[AmbigSystem]) -> Table:
-    """Models x modes with the share of each category."""
     figures = [(s, estimates(s.scores, s.clusters)) for s in systems]
     cells: Cells = (((s.model, s.mode), c.value, row[c.value]) for s, row in figures for c in Category)
     return _by_system("ambigdocs-categories", "Categories of answers", [], cells)
@@ -152,13 +150,10 @@ def _values(system: AmbigSystem, what: str) -> dict[str, float]:
 
 
 def bearer_counts(systems: Sequence[AmbigSystem]) -> list[int]:
-    """How many bearers questions are scored on, each number once."""
     return sorted({len(s.bearers) for system in systems for s in system.scores if s.bearers})
 
 
 def by_number_of_bearers(systems: Sequence[AmbigSystem]) -> Table:
-    """Category shares by how many bearers a question was scored on."""
-
     def cells() -> Cells:
         for system in systems:
             names = system.clusters
@@ -220,19 +215,16 @@ COLOURS = {
 
 
 def category_shares(scores: Sequence[PredictionScore]) -> dict[str, float]:
-    """Each category's share of the scored questions."""
     scored = [s.category for s in scores if s.category is not None]
     return {c.value: scored.count(c) / len(scored) if scored else 0.0 for c in Category}
 
 
 def categories_figure(systems: Sequence[AmbigSystem]) -> Figure:
-    """One bar a system."""
     bars = {s.name: category_shares(s.scores) for s in systems}
     return _stacked(bars, "ambigdocs-categories", "Categories of answers", "share of questions")
 
 
 def bearers_figure(system: AmbigSystem) -> Figure:
-    """One bar for each number of bearers."""
     by_number = {n: [s for s in system.scores if len(s.bearers) == n] for n in bearer_counts([system])}
     bars = {f"{n} bearer{'s' if n > 1 else ''}": category_shares(s) for n, s in by_number.items()}
     title = f"Categories by number of bearers: {system.name}"
@@ -240,7 +232,6 @@ def bearers_figure(system: AmbigSystem) -> Figure:
 
 
 def popularity_figure(system: AmbigSystem) -> Figure:
-    """One bar for each popularity rank."""
     bars = {
         rank_name(rank): {kind.value: sum(m is kind for _, m in own) / len(own) for kind in Mention}
         for rank, own in sorted(ranked_mentions(system).items())
@@ -309,7 +300,6 @@ def places_page(
 def ambigdocs_page(
     systems: Sequence[AmbigSystem], *, rules: ScoringRules = DEFAULT, answers: int = MOST_ANSWERS
 ) -> Page:
-    """Everything about the answers of some systems; `answers` of each are shown in full."""
     if not systems:
         raise UsageError("a report needs at least one system")
     drawn = importlib.util.find_spec("matplotlib") is not None

@@ -41,8 +41,6 @@ _DENIALS = {
 
 
 class _Given(NamedTuple):
-    """A place where an answer is, and the document whose answer it is."""
-
     start: int
     end: int
     whose: int

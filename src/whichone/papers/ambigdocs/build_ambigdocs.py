@@ -212,8 +212,6 @@ def questions(
 
 
 class AmbigDocsOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a build depends on, all of it in the manifest."""
-
     names: Annotated[
         NameSource,
         Option("Names from disambiguation pages, or those that entities share; auto: the first there are."),
@@ -276,7 +274,6 @@ def build_ambigdocs(
 
 
 def build_builtin(kb: Path, out: Path) -> Benchmark:
-    """AmbigDocs' questions of the built-in world: one answer for each bearer."""
     return build_ambigdocs(kb, out)[0]
 
 
@@ -373,7 +370,6 @@ def _questions(
 
 
 def page_passages(kb: Folder, options: AmbigDocsOptions, pages: Container[str]) -> Iterator[Passage]:
-    """The passages of some pages, in order of page, streamed."""
     return cut_passages(kb, _cut(options), only=pages)
 
 

@@ -24,8 +24,6 @@ class Category(StrEnum):
 
 
 class Mention(StrEnum):
-    """How one bearer's answer appears in the text."""
-
     PAIRED = "paired"
     WRONG = "given to another"
     """Only by our own rules: the released scorer does not look."""
@@ -114,7 +112,6 @@ def overlap(gold: Sequence[str], predicted: Sequence[str]) -> Overlap:
 
 
 def text_overlap(gold: str, predicted: str, language: str = "en") -> Overlap:
-    """Overlap of the content tokens of two texts."""
     return overlap(content_tokens(gold, language=language), content_tokens(predicted, language=language))
 
 
@@ -217,7 +214,6 @@ def str_em(text: str, answers: Sequence[Iterable[str]], language: str = "en") ->
 def ramdocs_em(
     text: str, answers: Sequence[Iterable[str]], wrong: Iterable[str], language: str = "en"
 ) -> bool:
-    """All gold answers and no wrong one."""
     return str_em(text, answers, language) == 1.0 and not any(contains(text, w, language) for w in wrong)
 
 
@@ -295,6 +291,5 @@ def scored_documents(prediction: Prediction, rules: ScoringRules) -> tuple[Docum
 
 
 def without_answer(prediction: Prediction, rules: ScoringRules) -> Sequence[Document]:
-    """The documents that were chosen but cannot be scored."""
     rules = rules_for(prediction, rules)
     return [d for d in chosen_documents(prediction, rules.documents) if not has_answer(d, rules)]

@@ -45,8 +45,6 @@ MEANINGS: Mapping[Category, str] = {
 
 
 class AskedBearer(msgspec.Struct, frozen=True):
-    """A bearer that the system was shown a document about: who, the answer, the document."""
-
     title: str
     answers: tuple[str, ...]
     text: str = ""
@@ -68,8 +66,6 @@ class CategoryTask(msgspec.Struct, frozen=True):
 
 
 class Labelled(msgspec.Struct, frozen=True):
-    """What one person said of one answer."""
-
     category: str
     reason: str = ""
 
@@ -264,7 +260,6 @@ def category_results(tasks: Sequence[Labels], *, without_flagged: bool = False) 
 
 
 def ratings_of(asked: Sequence[Labels]) -> dict[str, dict[Any, Any]]:
-    """For each person their label of each answer of the first queue."""
     ratings: dict[str, dict[Any, Any]] = {}
     for done in asked:
         for person, said in done.first.items():
@@ -273,7 +268,6 @@ def ratings_of(asked: Sequence[Labels]) -> dict[str, dict[Any, Any]]:
 
 
 def _shares(decided: Sequence[tuple[Labels, Category]]) -> dict[str, Any]:
-    """How many answers of a system are in each category, by people and by the measure."""
     return {
         "decided": len(decided),
         "people": {c.value: sum(label is c for _, label in decided) for c in Category},
@@ -411,7 +405,6 @@ class CategoryKind:
         self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Labels], root: Path,
         campaign: str, results: dict[str, Any], without: frozenset[str],
     ) -> list[Path]:  # fmt: skip
-        """A new folder of answers for each system."""
         folders = {f"{f.manifest.name}-{f.content_hash[:12]}": f for f in served.answers}
         lost = [name for name, identity in plan.systems.items() if identity not in folders]
         if lost:

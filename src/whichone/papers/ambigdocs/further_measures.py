@@ -95,7 +95,6 @@ def missed_paraphrases(
 
 
 def prediction_of(answered: Answered) -> Prediction:
-    """An answer with the passages shown, as AmbigDocs' own files hold it."""
     find, query = answered.passage, answered.query
     assert find is not None
 

@@ -125,7 +125,6 @@ def read_ramdocs(path: str | Path) -> Iterator[RamQuestion]:
 
 
 def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passage]]:
-    """The query of one line, and its documents as passages without titles."""
     id = f"ramdocs-{number}"
     passages = []
     sources: list[list[Provenance]] = [[] for _ in question.disambig_entity]
@@ -213,7 +212,6 @@ def import_ramdocs(path: str | Path, out: str | Path | None) -> tuple[Benchmark 
 def read_passage_file(
     path: str | Path, rules: Literal["dpr", "entityquestions"] = "dpr"
 ) -> Iterator[Document]:
-    """The rows of a passage file as documents, streamed."""
     rows: Iterable[tuple[int, list[str]]] = read_rows(path, "\t")
     if rules == "entityquestions":
         rows = ((line, text.split("\t")) for line, text in read_text_lines(path))

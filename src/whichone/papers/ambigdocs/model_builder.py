@@ -81,7 +81,6 @@ def similar_words(first: Sequence[str], second: Sequence[str], most_jaccard: flo
 
 
 def longest_shared_ngram(first: Sequence[str], second: Sequence[str]) -> int:
-    """Length in words of the longest run of words that both hold."""
     best = 0
     previous: dict[int, int] = {}
     places: dict[str, list[int]] = {}
@@ -145,7 +144,6 @@ def seed_pairs(
     passages: Mapping[str, Sequence[Document]],
     rules: SeedRules = SEED_RULES,
 ) -> list[SeedPair]:
-    """One pair for every name that has one."""
     few = {n: t for n, t in disambiguation.items() if rules.least_bearers <= len(t) <= rules.most_bearers}
     pairs = (seed_pair(name, titles, passages, rules) for name, titles in few.items())
     return [pair for pair in pairs if pair is not None]
@@ -180,7 +178,6 @@ def parsed_prompt(text: str, where: str) -> RolePrompt:
 
 
 def own_prompt(role: str) -> RolePrompt:
-    """The prompt that comes with the package: question_writer, answerer or judge."""
     text = files(__package__).joinpath("prompts", f"{role}.txt").read_text("utf-8")
     return parsed_prompt(text, f"{role}.txt")
 
@@ -196,8 +193,6 @@ class _Role:
 
 
 class QuestionWriter(_Role):
-    """Writes a question that both passages of a pair answer, and the two answers."""
-
     role = "question_writer"
 
     def write(self, pair: SeedPair) -> Draft | None:
@@ -232,8 +227,6 @@ def parse_draft(text: str) -> Mapping[str, str] | None:
 
 
 class PassageJudge(_Role):
-    """Says whether a passage supports an answer to the question about one bearer."""
-
     role = "judge"
 
     def entails(self, document: Document, question: str, answer: str) -> bool:
@@ -248,15 +241,11 @@ class PassageJudge(_Role):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """An answer of the answerer, and how sure it was."""
-
     answer: str
     mean_logprob: float | None = None
 
 
 class Answerer(_Role):
-    """Answers the question about one bearer from one of its passages."""
-
     role = "answerer"
 
     def answer(self, document: Document, question: str) -> Reply | None:
@@ -270,8 +259,6 @@ class Answerer(_Role):
 
 
 class Roles(msgspec.Struct, frozen=True):
-    """Who writes, who answers, who judges."""
-
     writer: QuestionWriter
     answerer: Answerer
     judge: PassageJudge
@@ -308,7 +295,6 @@ def about(question: str, name: str, title: str) -> str:
 def generate(
     pair: SeedPair, titles: Sequence[str], passages: Mapping[str, Sequence[Document]], roles: Roles
 ) -> Generated:
-    """A question for a name and an answer for each bearer that has one."""
     try:
         draft = roles.writer.write(pair)
         if draft is None:
@@ -363,7 +349,6 @@ OWN_RULES = SeedRules(drop_last_passage=False)
 
 
 def journal_of(out: str | Path) -> Journal:
-    """The journal of a build is beside its benchmark."""
     return Journal(Path(out).with_name(f"{Path(out).name}.questions.jsonl"))
 
 

@@ -33,7 +33,6 @@ from whichone.text.normalisers import ambigdocs_tokens, content_tokens, sentence
 
 
 def inside(short: str, long: str, language: str = ENGLISH) -> bool:
-    """Whether one answer is part of another, as whole words."""
     small, large = ambigdocs_tokens(short, language), ambigdocs_tokens(long, language)
     n = len(small)
     return 0 < n < len(large) and any(large[i : i + n] == small for i in range(len(large) - n + 1))
@@ -82,8 +81,6 @@ def knowledge_precision(
 
 
 class BearerScore(msgspec.Struct, frozen=True, kw_only=True):
-    """What a prediction says of one bearer."""
-
     title: str
     answer: str
     answer_recall: float

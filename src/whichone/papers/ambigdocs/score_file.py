@@ -72,7 +72,6 @@ def clusters(predictions: Sequence[Prediction]) -> list[str]:
 
 
 def measure_values(scores: Sequence[PredictionScore], measure: str) -> list[float]:
-    """One measure of every question, NaN where it does not apply."""
     values = (getattr(score, measure) for score in scores)
     return [float("nan") if value is None else float(value) for value in values]
 
@@ -83,7 +82,6 @@ def category_values(scores: Sequence[PredictionScore], category: Category) -> li
 
 
 def estimates(scores: Sequence[PredictionScore], names: Sequence[str]) -> dict[str, Estimate]:
-    """Every measure and every category's share, each with its interval."""
     figures = {measure: interval(measure_values(scores, measure), names) for measure in MEASURES}
     return figures | {c.value: interval(category_values(scores, c), names) for c in Category}
 
@@ -91,7 +89,6 @@ def estimates(scores: Sequence[PredictionScore], names: Sequence[str]) -> dict[s
 def summarise(
     predictions: Sequence[Prediction], scores: Sequence[PredictionScore], rules: ScoringRules = DEFAULT
 ) -> dict[str, Any]:
-    """The whole result of one system."""
     figures = estimates(scores, clusters(predictions))
     counts = Counter(score.category for score in scores if score.category is not None)
     result: dict[str, Any] = {
@@ -211,7 +208,6 @@ def compare_labels(rows: Sequence[tuple[str, Category, Category, str]]) -> dict[
 
 
 def read_any(place: str | Path, benchmark: str | Path | None = None) -> list[Prediction]:
-    """The predictions of a file, or of an answers folder."""
     if not Path(place).is_dir():
         return list(read_predictions(place))
     answers = Answers.open(place)
@@ -258,14 +254,12 @@ def predictions_of(
 
 
 def write_predictions(path: str | Path, predictions: Iterable[Prediction]) -> int:
-    """A predictions file as AmbigDocs' own scorer reads it; how many."""
     return write_objects(path, map(prediction_object, predictions))
 
 
 def export_predictions(
     answers: str | Path, out: str | Path, benchmark: str | Path | None = None
 ) -> dict[str, int]:
-    """An answers folder as a predictions file."""
     return {Path(out).name: write_predictions(out, read_any(answers, benchmark))}
 
 
@@ -315,8 +309,6 @@ def threshold_sensitivity(
 
 
 class ScorePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a predictions file or an answers folder is scored by, and what is looked at beside the measures."""
-
     rules: Annotated[
         Literal["default", "published"],
         Option("published: exactly the released scorer, on the first five documents."),
@@ -353,7 +345,6 @@ class ScorePlan(msgspec.Struct, frozen=True, kw_only=True):
 def score_file(
     path: str | Path, plan: ScorePlan | None = None
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The result of a predictions file or an answers folder, and a line a question."""
     plan = plan or ScorePlan()
     predictions, rules = read_any(path, plan.benchmark), plan.scoring_rules()
     if plan.reader is not None:

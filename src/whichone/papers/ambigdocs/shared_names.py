@@ -104,7 +104,6 @@ _LINES = pa.schema(
 
 
 def _find_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Every page with its `line_starts`."""
     for batch in batches:
         found = [line_starts(paragraphs or ()) for paragraphs in batch["paragraphs"].to_pylist()]
         lines = pa.array([list(starts) for starts in found], pa.list_(pa.int32()))
@@ -160,8 +159,6 @@ _FACTS = pa.schema(
 
 
 class BearerPage(msgspec.Struct, frozen=True):
-    """A bearer as its page shows it."""
-
     page: str
     title: str
     entity: str
@@ -170,7 +167,6 @@ class BearerPage(msgspec.Struct, frozen=True):
 
 
 def bearer_table(tables: Tables, names: Sequence[SurfaceName]) -> Table:
-    """Names and their pages as a relation: key, page, listed (its place)."""
     pairs = [(n.key, page, place) for n in names for place, page in enumerate(n.pages)]
     columns = list(zip(*pairs, strict=True)) if pairs else [(), (), ()]
     table = pa.table(
@@ -230,7 +226,6 @@ def shared_facts(tables: Tables, bearers: Table, properties: Sequence[str] = ())
 
 
 def value_labels(tables: Tables, ids: Sequence[str], language: str) -> dict[str, tuple[str, ...]]:
-    """Names of the entities that are values, the label first, aliases in their order."""
     wanted = tables.listed("entity", ids)
     names = tables.names
     names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
@@ -260,14 +255,12 @@ ENDED = ("P570", "P20", "P509", "P157", "P576")
 
 
 def ended(tables: Tables, bearers: Table) -> frozenset[str]:
-    """Pages of bearers that are known to be dead or dissolved."""
     facts = tables.facts.filter(tables.facts["property"].isin(list(ENDED))).select("entity")
     pages = tables.pages.semi_join(bearers, "page").semi_join(facts, "entity").select("page")
     return frozenset(row["page"] for row in tables.rows(pages))
 
 
 def count_groups(facts: pa.Table) -> int:
-    """How many properties of names there are among facts."""
     return int(facts.group_by(["key", "property"]).aggregate([]).num_rows)
 
 
@@ -308,7 +301,6 @@ class Statement(msgspec.Struct, frozen=True):
         return frozenset(map(normalize, (self.answer, *self.aliases)))
 
     def answered_by(self, value: StatedValue) -> Statement:
-        """With another of its values as the answer."""
         forms = dict.fromkeys([*value.forms, self.answer, *self.aliases])
         answer, *aliases = forms
         return msgspec.structs.replace(self, answer=answer, aliases=tuple(aliases), passage=value.passage)
@@ -363,7 +355,6 @@ def _query(question: BuiltQuestion, split: str, language: str) -> Query:
 
 
 def built_sets(built: Sequence[BuiltQuestion], about: Mapping[str, BearerPage]) -> list[NameSet]:
-    """The names asked about with all their bearers, the most popular first and head."""
     names = {question.name.key: question.name for question in built}
     return [
         NameSet(

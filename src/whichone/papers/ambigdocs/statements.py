@@ -107,7 +107,6 @@ def _number_forms(number: Decimal, language: str) -> tuple[str, ...]:
 
 
 def plural(unit: str) -> str:
-    """An English unit of measurement as it follows a number."""
     if unit in _IRREGULAR:
         return _IRREGULAR[unit]
     first, of, rest = unit.partition(" per ")
@@ -188,8 +187,6 @@ def answer_pattern(answer: str) -> re.Pattern[str] | None:
 
 
 class Contained:
-    """No entailment: the passage contains the answer."""
-
     def states(self, passage: Passage, fact: Claimed) -> bool:
         return fact.pattern is not None and fact.pattern.search(passage.text) is not None
 
@@ -198,8 +195,6 @@ class Contained:
 
 
 class ByRule:
-    """The rule of this module."""
-
     def states(self, passage: Passage, fact: Claimed) -> bool:
         if fact.pattern is None or fact.pattern.search(passage.text) is None:
             return False
@@ -251,7 +246,6 @@ def entailment_by(method: str, language: str = "en") -> Entailment:
 
 @lru_cache(maxsize=1024)
 def _patterns(prop: str, label: str | None) -> tuple[tuple[re.Pattern[str], ...], ...]:
-    """Cues, cues of a defining sentence, and rivals."""
     rule = property_rules().get(prop)
     if rule is not None:
         return _compiled(rule.cues), _compiled(rule.defining), _compiled(rule.rivals)
@@ -315,8 +309,6 @@ def _nearest(
 
 
 class Stated(NamedTuple):
-    """One bearer's statement of one property, under one of the names it bears."""
-
     key: str
     property: str
     statement: Statement
@@ -326,8 +318,6 @@ Common = Mapping[str, Sequence[tuple[str, ...]]]  # By property the names of its
 
 
 class PagePassages:
-    """The passages of one page, and what decides whether one of them states a fact."""
-
     def __init__(self, passages: Iterable[Passage], entailment: Entailment | None = None) -> None:
         self._passages = list(passages)
         self._texts = [passage.text.casefold() for passage in self._passages]
@@ -337,7 +327,6 @@ class PagePassages:
         return any(form.casefold() in text for text in self._texts)
 
     def stating(self, fact: Claimed) -> str | None:
-        """The first passage that states a fact."""
         return next((p.id for p in self._passages if self.entailment.states(p, fact)), None)
 
     def definition(self, title: str) -> tuple[str, str]:
@@ -454,7 +443,6 @@ def page_statements(
     common: Common = MappingProxyType({}),
     past: bool = False,
 ) -> Iterator[Stated]:
-    """What a page states of its bearer's facts, which come ordered by name and property."""
     for (key, prop), values in itertools.groupby(facts, lambda f: (f["key"], f["property"])):
         stated = statement(
             bearer,

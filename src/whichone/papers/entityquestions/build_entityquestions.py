@@ -82,7 +82,6 @@ ASKED: dict[Resolvable, str] = {
 
 
 def training_in_words(options: EntityQuestionsOptions, steps: Sequence[Mapping[str, Any]], train: int) -> str:
-    """What there is to learn from, or why there is nothing."""
     sharing = next(s for s in steps if s["step"] == NO_SHARED_TOKEN)
     how = (
         f"a token of their {options.train_scope} with the test set of their relation "
@@ -163,8 +162,6 @@ SMALL_SHARE = 0.001
 
 
 class EntityQuestionsOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a build depends on, all of it in the manifest."""
-
     relations: Annotated[
         str | None,
         Option("A TOML file of relations and questions instead of the published 24.", kind="exists"),
@@ -215,8 +212,6 @@ class EntityQuestionsOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BuiltQuestions(msgspec.Struct, frozen=True):
-    """The benchmark, the relations' numbers, and what each step kept and removed."""
-
     benchmark: Benchmark
     relations: list[RelationCount]
     steps: list[dict[str, Any]]
@@ -424,8 +419,6 @@ def build_builtin(kb: Path, out: Path) -> Benchmark:
 
 
 class EntityQuestionsFiles:
-    """A .json of the release, or a folder of them."""
-
     title = "EntityQuestions"
 
     def reads(self, head: bytes) -> bool:
@@ -448,5 +441,4 @@ class EntityQuestionsFiles:
 
 
 def build_to_learn_from(kb: str | Path, place: Path) -> Benchmark:
-    """EntityQuestions of a knowledge base that a user names as training data."""
     return build_entityquestions(kb, place).benchmark

@@ -136,12 +136,10 @@ Tokenise = Callable[[str], Iterable[str]]
 
 
 def drqa_tokens(text: str) -> list[str]:
-    """DrQA's tokens of the decomposed text."""
     return tokens(decomposed(text))
 
 
 def blank_tokens(text: str) -> list[str]:
-    """What is between blanks, lower-cased."""
     return text.lower().split()
 
 
@@ -149,8 +147,6 @@ TOKENISERS: dict[str, Tokenise] = {"drqa": drqa_tokens, "blanks": blank_tokens}
 
 
 class DisjointTrain(msgspec.Struct, frozen=True):
-    """The facts, and how many candidates shared a token with the test set."""
-
     facts: list[EntityFact]
     candidates: int
     sharing: int
@@ -184,8 +180,6 @@ def disjoint_train(
 
 
 class Drawn(msgspec.Struct):
-    """One fact of the benchmark and the sets it was drawn for."""
-
     fact: EntityFact
     split: str = "none"
     bucket: int | None = None
@@ -215,8 +209,6 @@ PUBLISHED_SIZES = Sizes(test=MOST, dev=MOST)
 
 
 class Disjointness(msgspec.Struct, frozen=True):
-    """What training facts must not share with the test set."""
-
     scope: Scope
     tokenise: Tokenise
     stop_words: frozenset[str]
@@ -232,7 +224,6 @@ def draw(
     seed: int,
     triples: Mapping[str, Triples] | None = None,
 ) -> tuple[list[Drawn], list[EntityFact]]:
-    """The benchmark's facts in order of relation and subject, and the training facts."""
     drawn: dict[str, Drawn] = {}
     train: list[EntityFact] = []
     step = account.step(NO_SHARED_TOKEN, "training facts")
@@ -431,7 +422,6 @@ LONGEST_NAME = 8  # Words of the longest name looked for in a question
 
 
 def read_listed(path: str | Path) -> Callable[[EntityFact], bool]:
-    """Entities from a file of ids or names, one a line."""
     ids: set[str] = set()
     keys: set[str] = set()
     for _, line in read_text_lines(path):

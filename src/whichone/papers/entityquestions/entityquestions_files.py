@@ -36,8 +36,6 @@ class QuestionRecord(msgspec.Struct):
 
 
 class FilePlace(msgspec.Struct, frozen=True):
-    """What the place of a file in the release says about its questions."""
-
     relation: str | None = None
     split: str | None = None
     set: str = "main"
@@ -45,7 +43,6 @@ class FilePlace(msgspec.Struct, frozen=True):
     stem: str = ""
 
     def prefix(self) -> str:
-        """The beginning of its questions' ids."""
         parts = [] if self.set == "main" else [self.set]
         parts.append(self.relation or self.stem)
         parts.extend([] if self.bucket is None else [f"bucket{self.bucket}"])
@@ -154,8 +151,6 @@ Resolvable = Literal["possible", "strict", "all"]
 
 
 class OtherBearer(msgspec.Struct, frozen=True):
-    """Another entity of the same name: its types, and whether it has the relation."""
-
     entity: str
     types: frozenset[str]
     has_relation: bool
@@ -307,7 +302,6 @@ class QueryMaker:
         return [self._query(item) for item in drawn]
 
     def used_sets(self, queries: Sequence[Query]) -> list[NameSet]:
-        """The name sets the queries belong to."""
         used = {query.name_set for query in queries}
         return [name_set for name_set in self.sets.values() if name_set.id in used]
 

@@ -139,7 +139,6 @@ def relation_table(systems: Sequence[Scores], measure: str, number: int, note: s
 
 
 def luck_table(systems: Sequence[Scores]) -> Table:
-    """How many of the hits were luck: the answer stood on a page that is not the right one."""
     measures = [f"{m}@{k}" for k in (1, K) for m in ("answer_in_top", "right_page", "lucky_hit")]
     by = ["shared_name"] if len(_name_slices(systems[0])) > 1 else []
     names = {True: "shared", False: "unique", None: "all"}
@@ -257,7 +256,6 @@ def kinds(queries: Sequence[Query]) -> list[Kind]:
 
 
 def curve(scores: Scores, measure: Measure, places: dict[str, int], kind: Kind) -> list[Estimate | None]:
-    """One value a bucket, with its interval; None where there is no query."""
     rows: list[list[int]] = [[] for _ in range(_count(places))]
     for i, query in enumerate(scores.queries):
         if query.id in places and kind[1](query):
@@ -333,7 +331,6 @@ def tuned_on(system: str) -> tuple[str, str] | None:
 
 
 def tuned_relations(systems: Sequence[Scores]) -> list[str]:
-    """The relations that systems are named after, where the questions have them."""
     asked = {query.relation for scores in systems for query in scores.queries}
     named = [tuned[1] for scores in systems if (tuned := tuned_on(scores.system))]
     return [relation for relation in dict.fromkeys(named) if relation in asked]

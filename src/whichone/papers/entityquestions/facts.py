@@ -21,8 +21,6 @@ Frequency = Literal["links", "views", "sitelinks"]
 
 
 class Subject(msgspec.Struct, frozen=True):
-    """An entity that has an article: its page, name and frequency."""
-
     entity: str
     label: str
     page: str
@@ -56,7 +54,6 @@ def with_article(tables: Tables) -> Table:
 
 
 def without_article(tables: Tables, facts: Table) -> tuple[int, list[str]]:
-    """How many facts have a subject without label or article, and the first of them."""
     asked = facts.select("property", "entity").distinct()
     lost = asked.anti_join(with_article(tables), "entity")
     first = tables.rows(lost.order_by("property", "entity").limit(EXAMPLES))
@@ -99,7 +96,6 @@ def _frequencies(tables: Tables, frequency: Frequency) -> Table:
 
 
 def names_of(tables: Tables, entities: Table, language: str) -> dict[str, tuple[str, ...]]:
-    """Label and aliases of `entities` (a column `entity`), the label first, each once."""
     names = tables.names
     names = names.filter(names.kind.isin(["label", "alias"]), names.language == language)
     listed = names.semi_join(entities, "entity").select("entity", "kind", "place", "name")
@@ -113,7 +109,6 @@ def names_of(tables: Tables, entities: Table, language: str) -> dict[str, tuple[
 
 
 def having(tables: Tables, facts: Table, bearers: NameBearers) -> dict[str, set[str]]:
-    """For each relation those of the bearers that have it, with an article or without."""
     wanted = tables.listed("entity", bearers.types)
     pairs = facts.semi_join(wanted, "entity").select("property", "entity").distinct()
     by_relation: dict[str, set[str]] = {}
@@ -142,7 +137,6 @@ def bearers_of(tables: Tables, keys: Iterable[str], language: str, frequency: Fr
 
 
 def types_with(tables: Tables, facts: Table) -> dict[str, frozenset[str]]:
-    """For each relation the types whose members have it."""
     entities = tables.entities.select("entity", "types")
     having = facts.select("entity", "property").distinct().inner_join(entities, "entity")
     all_types: dict[str, set[str]] = {}
@@ -153,8 +147,6 @@ def types_with(tables: Tables, facts: Table) -> dict[str, frozenset[str]]:
 
 
 class Object(msgspec.Struct, frozen=True):
-    """A value of the relation: its id, its label and its other names."""
-
     id: str
     label: str
     aliases: tuple[str, ...] = ()

@@ -24,14 +24,12 @@ from whichone.names import name_key
 from whichone.options import Option, Seed
 from whichone.papers.people import inventors
 from whichone.papers.people.people import counted, kept_mentions, name_set, people_by_name, questions
-from whichone.papers.people.recipe import Gathered, OwnedDocument, Recipe, read_recipe, read_table
+from whichone.papers.people.recipe import Gathered, Mention, OwnedDocument, Recipe, read_recipe, read_table
 from whichone.progress import talk
 from whichone.records import Passage, Query, passage_id
 
 
 class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How many questions there are, and who is left out."""
-
     most: Annotated[int, Option("Questions a person at most, each by another clue."), Meta(ge=1)] = 2
     without: Annotated[
         str | None,
@@ -43,29 +41,22 @@ class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: Seed = 0
 
 
-def opened(documents: Sequence[str], recipe: str) -> tuple[Recipe, Gathered]:
+def opened(documents: Sequence[str], recipe: str, without: str | None) -> tuple[Recipe, Gathered]:
     """A recipe with its documents: `inventors` (of the fetched archive, or of a copy of it), or a TOML file."""
     if recipe == "inventors":
-        known = [place for place in documents if place != recipe]
-        return read_recipe(inventors.FOLDER / "recipe.toml"), inventors.gathered(*known)
+        found = inventors.gathered(*(place for place in documents if place != recipe))
+        return read_recipe(inventors.FOLDER / "recipe.toml"), left(found, without)
     read = read_recipe(recipe)
-    said = read.statement
-    silent = [field for field in ("people", "consent", "removal") if not getattr(said, field)]
-    if silent:
+    if silent := [f for f in ("people", "consent", "removal") if not getattr(read.statement, f)]:
         talk(f"the card says that it is not stated: {', '.join(silent)} ([statement] of {recipe})")
-    return read, read_table(documents, read)
-
-
-def removed_people(more: str | None) -> frozenset[str]:
-    """Whom to leave out: those who asked this project, and those of a file."""
-    files = [inventors.FOLDER / "removed.txt", *([Path(more)] if more else [])]
-    entries = (line.strip() for file in files for _, line in read_text_lines(file))
-    return frozenset(entry for entry in entries if entry and not entry.startswith("#"))
+    return read, left(read_table(documents, read), without)
 
 
 def left(gathered: Gathered, without: str | None) -> Gathered:
-    """Without removed people, and without the documents that nobody else is on."""
-    mentions = kept_mentions(gathered.mentions, removed_people(without))
+    """Without those who asked this project, those of a file, and the documents that nobody else is on."""
+    files = [inventors.FOLDER / "removed.txt", *([Path(without)] if without else [])]
+    entries = {line.strip() for file in files for _, line in read_text_lines(file)}
+    mentions = kept_mentions(gathered.mentions, {e for e in entries if e and not e.startswith("#")})
     gone = {m.page for m in gathered.mentions} - {m.page for m in mentions}
     documents = [document for document in gathered.documents if document.page not in gone]
     return msgspec.structs.replace(gathered, mentions=mentions, documents=documents)
@@ -80,8 +71,7 @@ def build_people(
 ) -> Benchmark:
     """Build a benchmark by a recipe; documents are cut into passages of so many words, or kept whole."""
     options = options or PeopleOptions()
-    read, found = opened(documents, recipe)
-    gathered = left(found, options.without)
+    read, gathered = opened(documents, recipe, options.without)
     shared = people_by_name(gathered.mentions, read)
     queries = [
         query
@@ -95,8 +85,7 @@ def build_people(
             hint="owners are told apart by their ids, names by their words",
         )
     sets = [name_set(name, people, read) for name, people in shared.items()]
-    inside = sorted((d for d in gathered.documents if d.inside), key=lambda document: document.page)
-    own = Path(__file__) if recipe != "inventors" else inventors.FOLDER / "recipe.toml"
+    inside = _inside(gathered)
     error = {k: v if v is None else round(v, 4) for k, v in gathered.said.get("error", {}).items()}
     counts = {"names": len(sets), "people": sum(len(s.bearers) for s in sets), "documents": len(inside)}
     return save_benchmark(
@@ -107,7 +96,7 @@ def build_people(
         names=((d.page, Named(name, "alias")) for d in inside for name in d.names),
         sets=sets,
         card=card_text(
-            own.with_name("card.md"),
+            (inventors.FOLDER if recipe == "inventors" else Path(__file__).parent) / "card.md",
             recipe=read,
             kinds=[read.attributes[kind].label or kind for kind in read.clues],
             left_out=len(gathered.documents) - len(inside),
@@ -139,35 +128,39 @@ def _counted(queries: Sequence[Query], attribute: str) -> str:
 
 def catalogue_rows(gathered: Gathered, recipe: Recipe) -> Iterator[dict[str, Any]]:
     """The people as an operator knows them, as rows of a catalogue; of names and values the most usual first."""
-    grouped: dict[str, list[Any]] = {}
+    grouped: dict[str, list[Mention]] = {}
     for mention in gathered.mentions:
         grouped.setdefault(mention.catalogued or mention.person, []).append(mention)
     for identity, own in sorted(grouped.items()):
         name, *others = _usual(Counter(m.name for m in own))
         values = counted(own, own, recipe)
-        facts = {recipe.attributes[kind].fact or kind: _usual(values[kind]) for kind in recipe.clues}
         yield {
             "id": identity,
             "name": name,
             "aliases": others,
             "documents": len({m.page for m in own}),
-            **facts,
+            **{recipe.attributes[kind].fact or kind: _usual(values[kind]) for kind in recipe.clues},
         }
 
 
 def catalogue_documents(gathered: Gathered) -> Iterator[dict[str, Any]]:
     """The documents of the corpus; each belongs to one person, the first on it."""
-    on_page: dict[str, list[Any]] = {}
+    on_page: dict[str, list[Mention]] = {}
     for mention in gathered.mentions:
         on_page.setdefault(mention.page, []).append(mention)
-    for document in sorted(gathered.documents, key=lambda d: d.page):
-        place = {name_key(name): n for n, name in reversed([*enumerate(document.names)])}
-        own = on_page.get(document.page, ())
-        first = min(own, key=lambda m: (place.get(name_key(m.name), len(place)), m.id), default=None)
-        if document.inside:
-            owner = (first.catalogued or first.person) if first else None
-            number = document.page.partition(":")[2]
-            yield {"id": number, "owner": owner, "title": document.title, "text": document.text}
+    for document in _inside(gathered):
+        keys = [*map(name_key, document.names)]
+        own = sorted(on_page.get(document.page, ()), key=lambda m: m.id)
+        first = min(
+            own, key=lambda m: keys.index(k) if (k := name_key(m.name)) in keys else len(keys), default=None
+        )
+        owner = (first.catalogued or first.person) if first else None
+        number = document.page.partition(":")[2]
+        yield {"id": number, "owner": owner, "title": document.title, "text": document.text}
+
+
+def _inside(gathered: Gathered) -> list[OwnedDocument]:
+    return sorted((d for d in gathered.documents if d.inside), key=lambda document: document.page)
 
 
 def keep_knowledge(
@@ -179,8 +172,7 @@ def keep_knowledge(
     overwrite: bool = False,
 ) -> Manifest:
     """A knowledge base of the people, taken in as any catalogue is."""
-    read, found = opened(documents, recipe)
-    gathered = left(found, without)
+    read, gathered = opened(documents, recipe, without)
     facts = {read.attributes[kind].fact or kind: read.attributes[kind] for kind in read.clues}
     described = {
         "name": read.document,

@@ -60,8 +60,6 @@ class PersonAttribute(_Strict, frozen=True):
 
 
 class DocumentTable(_Strict, frozen=True):
-    """The columns of a table of documents."""
-
     id: str = "id"
     title: str = "title"
     text: str = "text"

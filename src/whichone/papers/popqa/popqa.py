@@ -97,7 +97,6 @@ def _identifier(uri: Any) -> str | None:
 
 
 def write_popqa(path: str | Path, queries: Iterable[Query]) -> int:
-    """A PopQA file, its format by the suffix: .tsv, .json or .jsonl."""
     path = Path(path)
     rows = [_row(query) for query in queries]
     if path.suffix == ".json":
@@ -130,7 +129,6 @@ def _row(query: Query) -> dict[str, Any]:
 
 
 def export_popqa(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    """One file: .tsv, .json or .jsonl by its suffix; `popqa.tsv` in a folder."""
     path = Path(out)
     if path.suffix not in (".tsv", ".json", ".jsonl"):
         path.mkdir(parents=True, exist_ok=True)
@@ -429,7 +427,6 @@ def compare_with_parametric(
 
 
 def rows(judged: Sequence[PopqaVerdict]) -> list[dict[str, Any]]:
-    """One row a question."""
     return [
         {
             "query": j.query.id,
