@@ -75,10 +75,9 @@ def read_mentions(archive: Path) -> list[InventorMention]:
     """All mentions, in the order of the archive; `archive` may be the unpacked folder of its tables."""
     data, predictions, reference = _tables(archive)
     fields = read_toml(FOLDER / "fields.toml", dict[str, str])
-    predicted = dict(_pairs(predictions, PREDICTED, archive))
-    by_hand = dict(_pairs(reference, "unique_id", archive))
-    missing = sorted(set(_COLUMNS) - set(data.column_names))
-    if missing:
+    predicted = _pairs(predictions, PREDICTED, archive)
+    by_hand = _pairs(reference, "unique_id", archive)
+    if missing := sorted(set(_COLUMNS) - set(data.column_names)):
         raise BadInput(f"{_TABLES[0]} has no column {missing[0]!r}", file=archive)
     return [
         mention
@@ -105,10 +104,10 @@ def _tables(archive: Path) -> list[pa.Table]:
     return [tables[name] for name in _TABLES]
 
 
-def _pairs(table: pa.Table, column: str, archive: Path) -> list[tuple[str, str | None]]:
+def _pairs(table: pa.Table, column: str, archive: Path) -> dict[str, str | None]:
     if not {"mention_id", column} <= set(table.column_names):
         raise BadInput(f"a table has no column {column!r}", file=archive)
-    return list(zip(table["mention_id"].to_pylist(), table[column].to_pylist(), strict=True))
+    return dict(zip(table["mention_id"].to_pylist(), table[column].to_pylist(), strict=True))
 
 
 def _mention(
@@ -122,10 +121,9 @@ def _mention(
     person = predicted.get(row["mention_id"])
     if not name or not row["patent_title"] or not person or row["withdrawn"] == "1":
         return None
-    places = row["coinventor_sequence"]
-    first = _in_order(row["coinventor_name_first"], places)
-    last = _in_order(row["coinventor_name_last"], places)
-    names = (_joined(*pair) for pair in zip(first, last, strict=True))
+    beside = ("coinventor_name_first", "coinventor_name_last")
+    parts = (_in_order(row[column], row["coinventor_sequence"]) for column in beside)
+    names = (_joined(*pair) for pair in zip(*parts, strict=True))
     classes = _in_order(row["cpc_class"], row["cpc_sequence"])
     return InventorMention(
         id=row["mention_id"],
@@ -160,15 +158,6 @@ def _in_order(values: Sequence[str | None] | None, places: Sequence[str | None] 
     return [values[n] for _, n in sorted(numbered)]
 
 
-def hand_labels(mentions: Iterable[InventorMention]) -> dict[str, str]:
-    """The hand-labelled person of each of PatentsView's inventors: whom most labelled mentions are of."""
-    counted: dict[str, Counter[str]] = defaultdict(Counter)
-    for mention in mentions:
-        if mention.by_hand:
-            counted[mention.predicted][mention.by_hand] += 1
-    return {key: max(held, key=lambda p: (held[p], p)) for key, held in counted.items()}
-
-
 def gathered(file: str | Path | None = None) -> Gathered:
     """The patents and mentions of the fetched archive, or of `file`.
 
@@ -178,11 +167,14 @@ def gathered(file: str | Path | None = None) -> Gathered:
     """
     mentions = read_mentions(archive_place(file))
     talk(f"{len(mentions):,} mentions of inventors")
-    published, labels = find_files("inventors/archive")[0], hand_labels(mentions)
     by_patent: dict[str, list[InventorMention]] = defaultdict(list)
-    listed = []
+    counted: dict[str, Counter[str]] = defaultdict(Counter)  # hand labels of PatentsView's inventors
     for m in mentions:
         by_patent[m.patent].append(m)
+        counted[m.predicted].update([m.by_hand] if m.by_hand else [])
+    labels = {key: max(held, key=lambda p: (held[p], p)) for key, held in counted.items() if held}
+    listed = []
+    for m in mentions:
         by_hand = m.by_hand or labels.get(m.predicted)
         values = {"assignee": m.assignees, "field": (m.field,), "place": (m.city,)}
         values |= {"co-inventor": m.inventors, "patent": (m.title,)}
@@ -199,6 +191,7 @@ def gathered(file: str | Path | None = None) -> Gathered:
                 values={kind: tuple(filter(None, held)) for kind, held in values.items()},
             )
         )
+    published = find_files("inventors/archive")[0]
     said = ("file", "sha256", "licence", "citation")
     source = {"kind": "inventors", **{name: getattr(published, name) for name in said}}
     return Gathered([*map(_patent, by_patent.values())], listed, [source], {"error": label_error(mentions)})

@@ -181,8 +181,8 @@ def _document(
     row: Mapping[str, Any], recipe: Recipe, file: Path, number: int
 ) -> tuple[OwnedDocument, list[Mention]]:
     columns = recipe.columns
-    own, title = text_of(row.get(columns.id)), text_of(row.get(columns.title)) or ""
-    text = text_of(row.get(columns.text)) or ""
+    own = text_of(row.get(columns.id))
+    title, text = (text_of(row.get(column)) or "" for column in (columns.title, columns.text))
     owners, names = [_listed(row, column) for column in (columns.owner, columns.name)]
     wrong = ""
     if own is None:

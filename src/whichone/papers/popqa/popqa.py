@@ -5,6 +5,7 @@ import io
 import json
 import math
 import random
+from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from whichone.corpus.passage_files import field, read_records
 from whichone.errors import BadInput, sample
 from whichone.files.lines import read_json, write_atomic
 from whichone.measures.answer_measures import of_text
-from whichone.measures.intervals import Estimate, interval
+from whichone.measures.intervals import interval
 from whichone.records import Output, Provenance, Query, page_id
 
 TASK = "PopQA"
@@ -38,16 +39,11 @@ def read_popqa(path: str | Path, source: str = "corpus") -> Iterator[Query]:
         answers = _answers(field(record, "possible_answers", path, line), path, line)
         title = str(record.get("s_wiki_title") or field(record, "subj", path, line))
         entity = _identifier(record.get("s_uri"))
-        # Every other field as it is, numbers of a TSV file as numbers.
-        kept: dict[str, Any] = {}
-        for key, value in record.items():
-            if key in _ELSEWHERE:
-                continue
-            if key in _NUMBERS and isinstance(value, str):
-                kept[key] = _number(value, key, path, line)
-            else:
-                kept[key] = value
-        kept["object"] = _identifier(record.get("o_uri"))
+        kept = {  # every other field as it is, numbers of a TSV file as numbers
+            key: _number(value, key, path, line) if key in _NUMBERS and isinstance(value, str) else value
+            for key, value in record.items()
+            if key not in _ELSEWHERE
+        }
         yield Query(
             id=str(field(record, "id", path, line)),
             task=TASK,
@@ -63,7 +59,7 @@ def read_popqa(path: str | Path, source: str = "corpus") -> Iterator[Query]:
             name=str(record["subj"]) if record.get("subj") is not None else None,
             relation=str(field(record, "prop", path, line)),
             entity=entity,
-            attributes=kept,
+            attributes={**kept, "object": _identifier(record.get("o_uri"))},
         )
 
 
@@ -99,33 +95,32 @@ def _identifier(uri: Any) -> str | None:
 def write_popqa(path: str | Path, queries: Iterable[Query]) -> int:
     path = Path(path)
     rows = [_row(query) for query in queries]
+    text = io.StringIO()
     if path.suffix == ".json":
-        data = json.dumps(rows, indent=4).encode()
+        json.dump(rows, text, indent=4)
     elif path.suffix == ".jsonl":
-        data = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        text.writelines(json.dumps(row) + "\n" for row in rows)
     elif path.suffix == ".tsv":
-        text = io.StringIO()
         writer = csv.DictWriter(text, COLUMNS, delimiter="\t", extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-        data = text.getvalue().encode()
     else:
         raise BadInput("PopQA is written as .tsv, .json or .jsonl", file=path)
-    write_atomic(path, data)
+    write_atomic(path, text.getvalue().encode())
     return len(rows)
 
 
 def _row(query: Query) -> dict[str, Any]:
-    kept = {key: value for key, value in query.attributes.items() if key != "object"}
     row = {
-        **kept,
+        **dict.fromkeys(COLUMNS),
+        **query.attributes,
         "id": int(query.id) if query.id.isdigit() else query.id,
         "subj": query.name,
         "prop": query.relation,
         "question": query.input,
         "possible_answers": json.dumps(list(query.answers()), ensure_ascii=False),
     }
-    return {key: row.get(key) for key in (*COLUMNS, *(k for k in row if k not in COLUMNS))}
+    return {key: value for key, value in row.items() if key != "object"}
 
 
 def export_popqa(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
@@ -160,10 +155,7 @@ def bin_edges(logs: Sequence[float], bins: int = BINS) -> list[float]:
 
 def bin_of(value: float, edges: Sequence[float]) -> int:
     """A bin contains its lower edge and not its upper one, except the last, which contains both."""
-    for number, upper in enumerate(edges[1:-1]):
-        if value < upper:
-            return number
-    return len(edges) - 2
+    return bisect(edges[1:-1], value)
 
 
 FIT_SHARE = 0.75
@@ -226,17 +218,14 @@ def adaptive_retrieval(
     results = [_one_split(by_relation, rng) for _ in range(splits)]
     means = [sum(column) / len(results) for column in zip(*results, strict=True)]
     ordered = sorted(adaptive for adaptive, _, _ in results)
+    fitted = {relation: fit_threshold(members) for relation, members in sorted(by_relation.items())}
     return Adaptive(
-        adaptive=means[0],
-        retrieval=means[1],
-        parametric=means[2],
-        low=_percentile(ordered, 0.025),
-        high=_percentile(ordered, 0.975),
+        *means,
+        low=ordered[round(0.025 * (len(ordered) - 1))],
+        high=ordered[round(0.975 * (len(ordered) - 1))],
         splits=splits,
         questions=len(outcomes),
-        thresholds={
-            relation: _popularity(fit_threshold(members)) for relation, members in sorted(by_relation.items())
-        },
+        thresholds={name: None if edge == math.inf else math.exp(edge) for name, edge in fitted.items()},
     )
 
 
@@ -255,14 +244,6 @@ def _one_split(
     return adaptive / tested, retrieval / tested, parametric / tested
 
 
-def _percentile(ordered: Sequence[float], share: float) -> float:
-    return ordered[round(share * (len(ordered) - 1))]
-
-
-def _popularity(edge: float) -> float | None:
-    return None if edge == math.inf else math.exp(edge)
-
-
 def correct(answers: Sequence[str], prediction: str) -> bool:
     """An answer verbatim, in lower case, or with only its first letter capital is a substring.
 
@@ -278,11 +259,11 @@ def first_line(prediction: str) -> str:
     return next((line for line in prediction.splitlines() if line.strip()), "")
 
 
-def _value(text: str, golds: set[str]) -> float:
-    return float(correct(sorted(golds), first_line(text)))
-
-
-popqa = of_text("popqa", _value, "an accepted answer appears in the first line")
+popqa = of_text(
+    "popqa",
+    lambda text, golds: float(correct(sorted(golds), first_line(text))),
+    "an accepted answer appears in the first line",
+)
 
 
 FIELDS = ("prediction", "pred", "output", "generation", "response", "answer", "text")
@@ -299,17 +280,15 @@ def read_predictions(path: str | Path, queries: Sequence[Query], field: str | No
     if ".json" in path.suffixes:
         document = read_json(path)
         if isinstance(document, dict):
-            listed = document.get("answers", document.get("predictions"))
-            if not isinstance(listed, list):
-                return _checked(document, queries, path)
-            document = listed
+            own, document = document, document.get("answers", document.get("predictions"))
+            if not isinstance(document, list):
+                return _checked(own, queries, path)
         if isinstance(document, list) and not any(isinstance(row, dict) for row in document):
             if len(document) != len(queries):
                 raise BadInput(
                     f"{len(document)} predictions without ids for {len(queries)} questions", file=path
                 )
-            pairs = zip((q.id for q in queries), document, strict=True)
-            return _checked(dict(pairs), queries, path)
+            return _checked(dict(zip((q.id for q in queries), document, strict=True)), queries, path)
     by_text: dict[str, str] = {query.input: query.id for query in queries}
     predictions: dict[str, Any] = {}
     for line, record in read_records(path):
@@ -334,18 +313,15 @@ def read_predictions(path: str | Path, queries: Sequence[Query], field: str | No
 
 def _checked(value: dict[str, Any], queries: Sequence[Query], path: Path) -> dict[str, str]:
     known = {query.id for query in queries}
-    strangers = sorted(value.keys() - known)
-    if strangers:
+    if strangers := sorted(value.keys() - known):
         raise BadInput(f"predictions for unknown questions: {sample(strangers)}", file=path)
-    missing = sorted(known - value.keys())
-    if missing:
+    if missing := sorted(known - value.keys()):
         raise BadInput(
             f"{len(missing)} questions have no prediction: {sample(missing)}",
             file=path,
             hint="give each one; an empty text counts as wrong",
         )
-    wrong = [key for key, text in value.items() if text is not None and not isinstance(text, str)]
-    if wrong:
+    if wrong := [key for key, text in value.items() if text is not None and not isinstance(text, str)]:
         raise BadInput(f"predictions that are no text: {sample(wrong)}", file=path)
     return {key: text or "" for key, text in value.items()}
 
@@ -363,23 +339,22 @@ class PopqaVerdict(msgspec.Struct, frozen=True):
 def judge(queries: Sequence[Query], predictions: Mapping[str, str]) -> list[PopqaVerdict]:
     """Every question of the file; bins are made over each relation's own questions."""
     logs = {query.id: log_popularity(query.attributes.get("s_pop")) for query in queries}
-    edges: dict[str | None, list[float]] = {}
-    for relation in {query.relation for query in queries}:
-        values = [logs[q.id] for q in queries if q.relation == relation]
-        edges[relation] = bin_edges([value for value in values if value is not None])
-    judged = []
+    known: dict[str | None, list[float]] = {}
     for query in queries:
-        answers, text, log = query.answers(), predictions[query.id], logs[query.id]
-        judged.append(
-            PopqaVerdict(
-                query,
-                correct(answers, first_line(text)),
-                correct(answers, text),
-                log,
-                None if log is None else bin_of(log, edges[query.relation]),
-            )
+        if (log := logs[query.id]) is not None:
+            known.setdefault(query.relation, []).append(log)
+    edges = {relation: bin_edges(values) for relation, values in known.items()}
+    return [
+        PopqaVerdict(
+            query,
+            correct(query.answers(), first_line(predictions[query.id])),
+            correct(query.answers(), predictions[query.id]),
+            log,
+            None if log is None else bin_of(log, edges[query.relation]),
         )
-    return judged
+        for query in queries
+        for log in [logs[query.id]]
+    ]
 
 
 def summary(judged: Sequence[PopqaVerdict]) -> dict[str, Any]:
@@ -395,16 +370,12 @@ def summary(judged: Sequence[PopqaVerdict]) -> dict[str, Any]:
 
 
 def _both(judged: Sequence[PopqaVerdict]) -> dict[str, Any]:
-    return {
-        "first_line": _estimate([j.first_line for j in judged], judged),
-        "whole_output": _estimate([j.whole_output for j in judged], judged),
-    }
-
-
-def _estimate(values: Sequence[bool], judged: Sequence[PopqaVerdict]) -> dict[str, Any]:
     clusters = [j.query.entity or j.query.id for j in judged]
-    estimate: Estimate = interval([float(v) for v in values], clusters)
-    return estimate.brief()
+    values = {
+        "first_line": [float(j.first_line) for j in judged],
+        "whole_output": [float(j.whole_output) for j in judged],
+    }
+    return {name: interval(own, clusters).brief() for name, own in values.items()}
 
 
 def _grouped(judged: Sequence[PopqaVerdict], key: Callable[[PopqaVerdict], str]) -> dict[str, dict[str, Any]]:
