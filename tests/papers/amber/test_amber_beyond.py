@@ -131,11 +131,11 @@ def test_every_property_has_templates_in_the_language(language: str) -> None:
     for name in ("human", "nonhuman"):
         collection = load_collection(name)
         for one in collection.property_ids:
-            questions = collection.questions(one, language)
-            claims = collection.claims(one, language)
+            questions = collection.templates(one).questions.get(language, ())
+            claims = collection.templates(one).claims.get(language, ())
             assert (len(set(questions)), len(set(claims))) == (3, 2), one
             for text in (*questions, *claims):
                 assert text.count("$name") == 1, text
                 assert re.search(NOUNS, text) or not re.search(ARTICLES[language], text), text
             assert all("$object" in claim for claim in claims), one
-            assert not set(questions) & set(collection.questions(one, "en")), one
+            assert not set(questions) & set(collection.templates(one).questions["en"]), one

@@ -14,7 +14,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.engines import Tables
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.papers.amber.build_amber import BuiltSets, build, build_amber, explain_name, opened_pipeline
+from whichone.papers.amber.build_amber import BuiltSets, build, build_amber, explain_in, opened_pipeline
 from whichone.papers.amber.collection import (
     PAPER,
     RULES_PUBLISHED,
@@ -297,7 +297,7 @@ def test_a_figure_says_why_each_fact_was_dropped(tmp_path: Path) -> None:
         prop("P54", "team"),
     ]
     kb = write_kb(tmp_path / "kb", [*entities, *VALUES, *PROPERTIES], PAGES, VIEWS)
-    figure = explain_name(kb, "abe roe", load_collection("human"))
+    figure = explain_in(kb, "abe roe", [load_collection("human")])[0]
     head, tail = figure.bearers
     assert (head.role, tail.role) == ("head", "tail")
     assert [(f.property, f.values, f.dropped) for f in head.facts] == [
@@ -307,7 +307,7 @@ def test_a_figure_says_why_each_fact_was_dropped(tmp_path: Path) -> None:
     assert tail.facts[1].dropped is not None and "350 tokens" in tail.facts[1].dropped
     assert figure.verdict.startswith("no set: 1 bearer")
     with pytest.raises(BadInput, match="no two entities"):
-        explain_name(kb, "Nobody", load_collection("human"))
+        explain_in(kb, "Nobody", [load_collection("human")])
 
 
 def test_names_of_language_variants_count(tmp_path: Path) -> None:
@@ -392,10 +392,10 @@ def test_a_figure_greys_bearers_of_other_types(tmp_path: Path) -> None:
     film = item("Q9", "Abe Roe", types=["Q11424"], title="Abe Roe (film)")
     entities = [*pair(), film, *VALUES, *PROPERTIES]
     kb = write_kb(tmp_path / "kb", entities, PAGES, {**VIEWS, "Abe_Roe_(film)": 5})
-    figure = explain_name(kb, "Abe Roe", load_collection("human"))
+    figure = explain_in(kb, "Abe Roe", [load_collection("human")])[0]
     assert [b.dropped is None for b in figure.bearers] == [True, True, False]
     assert figure.verdict == "a set of 2 bearers, 2 with queries about 2 facts"
-    figure = explain_name(kb, "Abe Roe", load_collection("human"), RULES_PUBLISHED)
+    figure = explain_in(kb, "Abe Roe", [load_collection("human")], RULES_PUBLISHED)[0]
     assert figure.verdict.endswith("false claims are chosen among all sets, so none is drawn")
 
 
@@ -415,7 +415,7 @@ def test_a_figure_greys_bearers_that_the_set_lacks(tmp_path: Path) -> None:
     ]
     views = {"Her": 9000, "Her_(b)": 500, "Her_(song)": 100, "Her_(town)": 50}
     kb = write_kb(tmp_path / "kb", [*entities, *VALUES], pages, views)
-    figure = explain_name(kb, "Her", load_collection("nonhuman"))
+    figure = explain_in(kb, "Her", [load_collection("nonhuman")])[0]
     assert [(b.entity, b.dropped) for b in figure.bearers] == [
         ("Q1", None),
         ("Q2", "a bearer of the same type is more popular"),

@@ -13,7 +13,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -44,19 +44,13 @@ class Aligned(msgspec.Struct, frozen=True):
 
 def beginning(text: str, tokens: int) -> str:
     """The first tokens of a page, split at white space, normalised and fenced by blanks."""
-    pieces = text.split(None, tokens)[:tokens]
-    return f" {' '.join(normalisers.amber_tokens(' '.join(pieces)))} "
+    return f" {' '.join(normalisers.amber_tokens(' '.join(text.split(None, tokens)[:tokens])))} "
 
 
 @functools.lru_cache(100_000)
-def _normal(name: str) -> str:
-    return " ".join(normalisers.amber_tokens(name))
-
-
 def needle(name: str, rules: AmberRules) -> str | None:
     """A name as it is looked for; a name that normalises to nothing is found everywhere or nowhere."""
-    normal = _normal(name)
-    if normal:
+    if normal := " ".join(normalisers.amber_tokens(name)):
         return f" {normal} "
     return "" if rules.empty_names_match else None
 
@@ -191,12 +185,10 @@ def amount_name(amount: str) -> str:
 @functools.cache
 def number_words(amount: str) -> tuple[str, ...]:
     """A quantity in English words ("one hundred"), or nothing where there are none."""
-    text = amount_name(amount)
-    try:
-        words = _inflect().number_to_words(text)
-    except Exception:  # the released program swallows whatever the library raises
-        return ()
-    return (words,) if isinstance(words, str) and words else ()
+    with suppress(Exception):  # the released program swallows whatever the library raises
+        words = _inflect().number_to_words(amount_name(amount))
+        return (words,) if isinstance(words, str) and words else ()
+    return ()
 
 
 @functools.cache
@@ -239,16 +231,10 @@ class ValueBook:
     def value(self, kind: str, value: str, unit: str | None = None) -> AmberValue | None:
         """A fact's value with its names; None for an entity without any."""
         if kind == "entity":
-            known = self._entities.get(value)
-            if known is None or not known.names:
+            if (known := self._entities.get(value)) is None:
                 return None
-            return AmberValue(
-                kind=kind,
-                value=value,
-                names=tuple(known.names),
-                types=known.types,
-                extra=tuple(sorted(known.extra)),
-            )
+            names, extra = tuple(known.names), tuple(sorted(known.extra))
+            return AmberValue(kind=kind, value=value, names=names, types=known.types, extra=extra)
         if kind == "quantity":
             extra = number_words(value) if self._extra_answers else ()
             name = value.removeprefix("+") if self._signs else amount_name(value)
@@ -266,8 +252,8 @@ def plain_time(value: str) -> str:
 def value_book(pipeline: Pipeline) -> ValueBook:
     """Names of every entity that is a value of a distinguishing fact or a candidate for a false claim."""
     rules, naming = pipeline.rules, pipeline.naming()
-    having = ("distinguishing_facts", "qualifiers", "value_counts")
-    rows = [pipeline.relations[name] for name in having if name in pipeline.relations]
+    having = pipeline.relations.keys() & {"distinguishing_facts", "qualifiers", "value_counts"}
+    rows = [pipeline.relations[name] for name in sorted(having)]
     of_entities = [r.filter(r.kind == "entity").select("value") for r in rows]
     wanted = pipeline.keep("wanted_values", functools.reduce(lambda a, b: a.union(b), of_entities).distinct())
     people_naming = naming
@@ -275,16 +261,13 @@ def value_book(pipeline: Pipeline) -> ValueBook:
         people = pipeline.population()
         people_naming = naming.semi_join(people, naming.bearer == people.entity)
     borne = people_naming if rules.value_needs_views else naming
-    borne = borne.semi_join(wanted, borne.bearer == wanted.value)
-    borne = borne.select("bearer", "place", "name").order_by("bearer", "place", "name")
-    entities: dict[str, ValueNames] = {}
-    for entity, _, name in pipeline.tuples(borne):
-        entities.setdefault(entity, ValueNames([], (), set())).names.append(name)
     about = pipeline.tables.entities
     typed = about.semi_join(wanted, about.entity == wanted.value).select("entity", "types")
-    for entity, types in pipeline.tuples(typed):
-        if entity in entities:
-            entities[entity].types = tuple(types or ())
+    known = {entity: tuple(types or ()) for entity, types in pipeline.tuples(typed)}
+    entities = {
+        entity: ValueNames(own, known.get(entity, ()), set())
+        for entity, own in pipeline.names_of(wanted, "value", borne).items()
+    }
     if rules.extra_answers:  # names of those who practise or use a value: a guitarist for the guitar
         stated = pipeline.tables.facts
         uses = stated.filter(stated["property"].isin(USERS), stated.kind == "entity")
@@ -296,7 +279,7 @@ def value_book(pipeline: Pipeline) -> ValueBook:
     return ValueBook(entities, extra_answers=rules.extra_answers, signs=rules.name == "paper")
 
 
-_key = lru_cache(maxsize=1 << 16)(name_key)
+_key = functools.lru_cache(maxsize=1 << 16)(name_key)
 
 
 class MostFrequentInTuples:
@@ -307,14 +290,14 @@ class MostFrequentInTuples:
     """
 
     def __init__(self, sets: Iterable[AmberSet]) -> None:
-        counts: dict[str, Counter[str]] = {}
+        self._counts: dict[str, Counter[str]] = {}
         for _, fact in _tuples(sets):
-            counts.setdefault(fact.property, Counter()).update(value.names[0] for value in fact.values)
-        self._ordered = {prop: [name for name, _ in c.most_common()] for prop, c in counts.items()}
+            self._counts.setdefault(fact.property, Counter()).update(v.names[0] for v in fact.values)
 
     def other_than(self, entity: str, fact: AmberTuple) -> str | None:
         true = {value.names[0] for value in fact.values}
-        return next((name for name in self._ordered[fact.property] if name not in true), None)
+        ordered = self._counts[fact.property].most_common()
+        return next((name for name, _ in ordered if name not in true), None)
 
 
 class MostFrequentInKnowledgeBase:
@@ -327,7 +310,11 @@ class MostFrequentInKnowledgeBase:
     def __init__(
         self, pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
     ) -> None:
-        self._ordered = _by_frequency(pipeline, book)
+        self._ordered: dict[str, list[AmberValue]] = {}
+        counted = pipeline.relations["value_counts"].select("property", "frequency_rank", "kind", "value")
+        for prop, _, kind, value in pipeline.tuples(counted.order_by("property", "frequency_rank")):
+            if (named := book.value(kind, value)) is not None:
+                self._ordered.setdefault(prop, []).append(named)
         self._mentioned = _mentioned(pipeline, self._ordered, sets)
         # Every bearer with the entities that are its values, whatever the property.
         stated = pipeline.tables.facts
@@ -378,15 +365,6 @@ def _tuples(sets: Iterable[AmberSet]) -> Iterator[tuple[str, AmberTuple]]:
     return ((b.entity, fact) for s in sets for b in s.bearers for fact in b.tuples)
 
 
-def _by_frequency(pipeline: Pipeline, book: ValueBook) -> dict[str, list[AmberValue]]:
-    counted = pipeline.relations["value_counts"].select("property", "frequency_rank", "kind", "value")
-    ordered: dict[str, list[AmberValue]] = {}
-    for prop, _, kind, value in pipeline.tuples(counted.order_by("property", "frequency_rank")):
-        if (named := book.value(kind, value)) is not None:
-            ordered.setdefault(prop, []).append(named)
-    return ordered
-
-
 def _mentioned(
     pipeline: Pipeline, ordered: Mapping[str, Sequence[AmberValue]], sets: Sequence[AmberSet]
 ) -> dict[str, frozenset[tuple[str, int]]]:
@@ -396,8 +374,7 @@ def _mentioned(
         if fact.property in ordered:
             asked.setdefault(entity, set()).add(fact.property)
     candidates = {prop: [value.names for value in values] for prop, values in ordered.items()}
-    whole_page = msgspec.structs.replace(pipeline.rules, tokens=1 << 40)  # more than any page has
-    look = _Look(whole_page, candidates)
+    look = _Look(msgspec.structs.replace(pipeline.rules, tokens=1 << 40), candidates)  # all of a page
     questions = ((e, msgspec.msgpack.encode(sorted(props))) for e, props in asked.items())
     seen = look_on_pages(pipeline.engine, pipeline.pages(), "entity", questions, look)
     mentioned: dict[str, frozenset[tuple[str, int]]] = {}

@@ -1,7 +1,7 @@
 """AmbER's own files: a benchmark out as `{qa,sf,fc}/amber_sets.jsonl`, released files in."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypedDict
@@ -79,8 +79,8 @@ def in_place(
 
     What it lacks is counted, nothing found is an error.
     """
-    ids, written = place.pages["page"], pc.replace_substring(place.pages["title"], "_", " ")
-    written = pc.utf8_trim_whitespace(written)
+    ids, titled = place.pages["page"], place.pages["title"]
+    written = pc.utf8_trim_whitespace(pc.replace_substring(titled, "_", " "))
     known = frozenset(ids.filter(pc.is_in(ids, value_set=pa.array(titles, pa.string()))).to_pylist())
     wanted = {p: title.replace("_", " ").strip() for p, title in titles.items() if p not in known}
     called = pc.is_in(written, value_set=pa.array([t for t in wanted.values() if t], pa.string()))
@@ -91,10 +91,8 @@ def in_place(
     def moved(page: str) -> str:
         return page if page in known else by_title.get(wanted.get(page, ""), page)
 
-    asked = [
-        move_gold(query, lambda source: msgspec.structs.replace(source, page=moved(source.page)))
-        for query in queries
-    ]
+    replace = msgspec.structs.replace
+    asked = [move_gold(query, lambda gold: replace(gold, page=moved(gold.page))) for query in queries]
     gold = {page for query in asked for page in query.gold_pages()}
     absent = gold - known - {*by_title.values()}
     if gold and absent == gold and not outside_is_accepted():
@@ -107,33 +105,25 @@ def in_place(
     if absent:
         without = sum(bool(q.gold_pages()) and q.gold_pages() <= absent for q in asked)
         talk(f"{len(absent)} gold pages are not in {place.described}; {without} queries have no other")
-    in_corpus = [
-        msgspec.structs.replace(
-            name_set,
-            bearers=tuple(
-                msgspec.structs.replace(bearer, pages=tuple(map(moved, bearer.pages)))
-                for bearer in name_set.bearers
-            ),
-        )
-        for name_set in sets
+    return asked, [
+        replace(s, bearers=tuple(replace(b, pages=tuple(map(moved, b.pages))) for b in s.bearers))
+        for s in sets
     ]
-    return asked, in_corpus
 
 
 @without_collector()
 def export_amber(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    out = Path(out)
-    sets = list(_set_lines(benchmark))
-    written: dict[str, int] = {}
+    out, sets = Path(out), list(_set_lines(benchmark))
+    lines: dict[str, Iterable[Mapping[str, Any]]] = {}
     if sets and all("pids" in b for line in sets for b in line["qids"].values()):
-        out.mkdir(parents=True, exist_ok=True)
-        written[TUPLES_FILE] = write_json_lines(out / TUPLES_FILE, sets)
+        lines[TUPLES_FILE] = sets
     for task in TASKS:
-        queries = benchmark.queries_of(task)
-        if queries:
-            (out / task).mkdir(parents=True, exist_ok=True)
-            path = out / task / SETS_FILE
-            written[f"{task}/{SETS_FILE}"] = write_json_lines(path, set_records(sets, queries))
+        if queries := benchmark.queries_of(task):
+            lines[f"{task}/{SETS_FILE}"] = set_records(sets, queries)
+    written = {}
+    for name, own in lines.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        written[name] = write_json_lines(out / name, own)
     if not written:
         raise UsageError(
             f"{benchmark.name} has no queries of the tasks {', '.join(TASKS)}",
@@ -324,10 +314,11 @@ def _titles(record: Mapping[str, Any], source: str) -> dict[str, str]:
 
 def _labelled(queries: Collection[Query]) -> list[Query]:
     """With the words for their properties, which slot filling says and known collections have."""
-    words = labels()
-    for query in queries:
-        if query.task == "sf" and query.relation and SEPARATOR in query.input:
-            words[query.relation] = query.input.partition(SEPARATOR)[2].strip()
+    words = labels() | {
+        query.relation: query.input.partition(SEPARATOR)[2].strip()
+        for query in queries
+        if query.task == "sf" and query.relation and SEPARATOR in query.input
+    }
     return [
         msgspec.structs.replace(
             query, attributes={**query.attributes, "property_label": words[query.relation]}
@@ -349,10 +340,8 @@ def _files(given: Sequence[Path]) -> list[Path]:
 def _read_set(
     record: Mapping[str, Any], file: Path, task: str | None, collection: str, source: str
 ) -> tuple[NameSet, list[Query]]:
-    name = record["name"]
+    name, bearers, queries = record["name"], list[Bearer](), list[Query]()
     set_id = f"{collection}:{name}"
-    bearers: list[Bearer] = []
-    queries: list[Query] = []
     # Without popularity a set is written with nulls and no head.
     ranked = any(b["is_head"] or b.get("popularity", 0) is not None for b in record["qids"].values())
     for entity, about in record["qids"].items():

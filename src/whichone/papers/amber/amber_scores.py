@@ -79,17 +79,16 @@ def read_sets(path: str | Path, *, text_ids: bool = False) -> list[list[SetQuery
             raise BadInput("a page has no wikipedia_id", file=path, line=line)
         return frozenset(map(str, known) if text_ids else known)
 
-    sets = []
+    sets: list[list[SetQuery]] = []
     for line, record in read_json_lines(path, _Set):
         pages = {entity: ids(bearer.wikipedia, line) for entity, bearer in record.qids.items()}
-        queries = []
+        sets.append([])
         for entity, bearer in record.qids.items():
             others = Pages().union(*(p for e, p in pages.items() if e != entity)) - pages[entity]
+            role: Role = "head" if bearer.is_head else "tail"
             for query in bearer.queries:
                 gold = ids([page for group in query.provenance for page in group], line)
-                role: Role = "head" if bearer.is_head else "tail"
-                queries.append(SetQuery(str(query.id), record.name, entity, role, gold, others - gold))
-        sets.append(queries)
+                sets[-1].append(SetQuery(str(query.id), record.name, entity, role, gold, others - gold))
     if not sets:
         raise BadInput("there are no AmbER sets in it", file=path)
     return sets
@@ -172,8 +171,7 @@ def _read_trec(path: str | Path, on_error: OnError) -> Predictions:
             if on_error == "fail":
                 raise wrong from None
             predictions.skipped.append(str(wrong))
-    for query, ranked in rows.items():
-        predictions.pages[query] = [page for _, _, page in sorted(ranked)]
+    predictions.pages = {query: [page for _, _, page in sorted(ranked)] for query, ranked in rows.items()}
     return predictions
 
 
@@ -220,8 +218,7 @@ def evaluate_amber(
     if not queries:
         raise BadInput("none of the sets has a query", file=sets)
     ranked = {query.id: ranked_pages(given.pages.get(query.id, ())) for query in queries}
-    missing = [query for query in ranked if query not in given.pages]
-    if missing:
+    if missing := [query for query in ranked if query not in given.pages]:
         problem = f"{len(missing)} of {len(ranked)} queries have no prediction"
         if on_error == "fail":
             raise BadInput(
@@ -231,13 +228,17 @@ def evaluate_amber(
                 hint="predict an empty list for them, or --on-error skip to count them as wrong",
             )
         given.skipped.append(f"{predictions}: {problem}, counted as wrong ({', '.join(missing[:5])})")
-    rows = []
-    for q in queries:
-        row: dict[str, str | float] = {"id": q.id, "name": q.name, "entity": q.entity, "role": q.role}
-        for k in depths:
-            row[f"accuracy@{k}"] = float(is_right(ranked[q.id][:k], q.gold))
-            row[f"confused@{k}"] = float(is_confused(ranked[q.id][:k], q.gold, q.others))
-        rows.append(row)
+    rows: list[dict[str, str | float]] = [
+        {
+            "id": q.id,
+            "name": q.name,
+            "entity": q.entity,
+            "role": q.role,
+            **{f"accuracy@{k}": float(is_right(ranked[q.id][:k], q.gold)) for k in depths},
+            **{f"confused@{k}": float(is_confused(ranked[q.id][:k], q.gold, q.others)) for k in depths},
+        }
+        for q in queries
+    ]
     scores = {k: _scores_at(k, asked, ranked) for k in depths}
     return AmberEvaluation(scores, rows, list(_warnings(queries, given)), given.skipped)
 
@@ -246,22 +247,24 @@ def _scores_at(k: int, asked: Sequence[Sequence[SetQuery]], ranked: dict[str, li
     queries = [query for members in asked for query in members]
     # By id: where an id is used twice the last gold decides.
     correct = {q.id: is_right(ranked[q.id][:k], q.gold) for q in queries}
-    confused = {"head": list[bool](), "tail": list[bool]()}
-    for q in queries:
-        confused[q.role].append(is_confused(ranked[q.id][:k], q.gold, q.others))
+    confused = [is_confused(ranked[q.id][:k], q.gold, q.others) for q in queries]
 
     def percent(values: Iterable[bool]) -> Percent:
         listed = list(values)
         return 100 * sum(listed) / len(listed) if listed else None
 
+    def of_role(values: Iterable[bool], role: Role) -> Percent:
+        return percent(value for value, q in zip(values, queries, strict=True) if q.role == role)
+
+    right = [correct[q.id] for q in queries]
     return AmberScores(
         accuracy=percent(correct.values()),
-        head=percent(correct[q.id] for q in queries if q.role == "head"),
-        tail=percent(correct[q.id] for q in queries if q.role == "tail"),
+        head=of_role(right, "head"),
+        tail=of_role(right, "tail"),
         all_correct=percent(all(correct[q.id] for q in members) for members in asked),
-        confused=percent(confused["head"] + confused["tail"]),
-        confused_head=percent(confused["head"]),
-        confused_tail=percent(confused["tail"]),
+        confused=percent(confused),
+        confused_head=of_role(confused, "head"),
+        confused_tail=of_role(confused, "tail"),
     )
 
 

@@ -80,8 +80,8 @@ def amber_statistics(benchmark: Benchmark) -> PaperStatistics | None:
     lines: list[str] = []
     for key, (counts, properties) in sorted(counted.items()):
         title = load_builtin(key).name if key in builtin_names() else key
-        document[key] = {"table_3": properties.rows(), "table_4": counts.figures()}
-        figures = document[key]["table_4"]
+        figures, shares = counts.figures(), properties.rows()
+        document[key] = {"table_3": shares, "table_4": figures}
         rows = [
             ("# AmbER Sets", f"{figures['sets']:,}"),
             ("Averages per AmbER Set", ""),
@@ -96,11 +96,9 @@ def amber_statistics(benchmark: Benchmark) -> PaperStatistics | None:
             if f"queries_{task}" in figures
         ]
         lines += [f"Table 4, {title}", *(f"  {name:<34}{value:>10}" for name, value in rows)]
-        lines.append(f"Table 3, {title}")
-        for row in document[key]["table_3"]:
-            name = f"{row['label']} ({row['property']})"
-            lines.append(f"  {row['type']:<18}{name:<48}{100 * row['share']:>7.2f}")
-        lines.append("")
+        named = ((f"{row['label']} ({row['property']})", row) for row in shares)
+        body = [f"  {row['type']:<18}{name:<48}{100 * row['share']:>7.2f}" for name, row in named]
+        lines += [f"Table 3, {title}", *body, ""]
     return PaperStatistics(document, "\n".join(lines).rstrip())
 
 
@@ -133,13 +131,13 @@ def templates_table(collections: Sequence[str], benchmark: Benchmark) -> Table:
         if query.task in ("qa", "fc") and key[0] in collections:
             templates = asked.setdefault(key, {"qa": Counter(), "fc": Counter()})
             templates[query.task][template_of(query, load_builtin(key[0]))] += 1
-    rows: list[Sequence[Cell]] = []
-    for name in collections:
-        known = load_builtin(name)
-        for prop in known.property_ids:
-            if used := asked.get((name, prop)):
-                said = (" ".join(t for t, _ in used[task].most_common()) for task in ("qa", "fc"))
-                rows.append((known.name, known.label(prop), *said))
+    rows: list[Sequence[Cell]] = [
+        (known.name, known.label(prop), *(" ".join(t for t, _ in used[k].most_common()) for k in used))
+        for name in collections
+        for known in [load_builtin(name)]
+        for prop in known.property_ids
+        if (used := asked.get((name, prop)))
+    ]
     return Table(
         key="amber-templates",
         title="Templates (AmbER, Table 10)",
@@ -158,8 +156,8 @@ def template_of(query: Query, collection: Collection) -> str:
     It fits to the letter, else but for articles, number and final stops, else with another spelling of the name. Where
     none does, as for a property without templates, it is the text with $name for the name.
     """
-    known = collection.questions if query.task == "qa" else collection.claims
-    released = known(str(query.relation), query.language)
+    known = collection.templates(str(query.relation))
+    released = (known.questions if query.task == "qa" else known.claims).get(query.language, ())
     templates = sorted({*released, *map(clean_template, released)}, key=lambda t: (-len(t), t))
     for plain, anyone in ((str, False), (_plain, False), (_plain, True)):
         name = ".+" if anyone else re.escape(plain(query.name or ""))

@@ -6,6 +6,7 @@ the beginning of their entities' pages. That no other bearer of a name has it is
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -35,10 +36,10 @@ def with_properties(pipeline: Pipeline, wanted: Sequence[str]) -> Collection:
     """The collection with the named properties for all its types, or with those found by `auto`."""
     if tuple(wanted) == ("auto",):
         collection, choices = choose_properties(pipeline)
+        looked_at = Counter(choice.type for choice in choices)
         for key, entity_type in collection.types.items():
-            own = [c for c in choices if c.type == key]
             talk(
-                f"{key}: {len(entity_type.properties)} of {len(own)} properties are selective and stated: "
+                f"{key}: {len(entity_type.properties)} of {looked_at[key]} properties are selective and stated: "
                 f"{', '.join(entity_type.properties) or 'none'}"
             )
         return collection
@@ -109,29 +110,21 @@ def _stated(pipeline: Pipeline, facts: Table, few: list[str]) -> dict[str, float
     who = facts.select("property", "entity").distinct()
     placed = who.mutate(n=ibis.row_number().over(group_by="property", order_by="entity"))
     chosen = placed.filter(placed.n < 100).select("property", "entity")
-    rows = list(
-        pipeline.tuples(
-            facts.semi_join(chosen, ["property", "entity"]).select("property", "entity", "kind", "value")
-        )
-    )
-    naming, pages = pipeline.naming(), pipeline.pages()
-    naming = naming.filter(naming.bearer.isin(sorted({v for _, _, kind, v in rows if kind == "entity"})))
-    values: dict[str, list[str]] = {}
-    for value, name in pipeline.tuples(naming.select("bearer", "name")):
-        values.setdefault(value, []).append(name)
+    chosen_facts = facts.semi_join(chosen, ["property", "entity"])
+    rows = list(pipeline.tuples(chosen_facts.select("property", "entity", "kind", "value")))
+    values = pipeline.names_of(chosen_facts.filter(chosen_facts.kind == "entity"), "value")
+    pages = pipeline.pages()
     pages = pages.filter(pages.entity.isin(sorted({entity for _, entity, _, _ in rows})))
     texts: dict[str, list[str]] = {}
     for entity, paragraphs in pipeline.tuples(pages.select("entity", "paragraphs")):
-        text = beginning(" ".join(paragraphs or ()), pipeline.rules.tokens)
-        texts.setdefault(entity, []).append(text)
+        own = beginning(" ".join(paragraphs or ()), pipeline.rules.tokens)
+        texts.setdefault(entity, []).append(own)
     stated: dict[str, dict[str, bool]] = {}
     for prop, entity, kind, value in rows:
         shown = {"quantity": amount_name, "time": plain_time}.get(kind, str)(value)
         names = values.get(value, []) if kind == "entity" else [shown]
-        looked_for = [needle(name, pipeline.rules) for name in names]
-        hit = any(
-            wanted is not None and wanted in text for wanted in looked_for for text in texts.get(entity, ())
-        )
+        looked_for = [wanted for name in names if (wanted := needle(name, pipeline.rules)) is not None]
+        hit = any(wanted in text for wanted in looked_for for text in texts.get(entity, ()))
         seen = stated.setdefault(prop, {})
         seen[entity] = seen.get(entity, False) or hit
     return {prop: sum(seen.values()) / len(seen) for prop, seen in stated.items()}

@@ -20,7 +20,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.files.output import one_at_a_time
 from whichone.files.tables import DEFAULT_MEMORY
-from whichone.knowledge.engines import Engine, knowledge_tables, opened_engine
+from whichone.knowledge.engines import knowledge_tables, opened_engine
 from whichone.knowledge.knowledge_tables import KIND, language_asked
 from whichone.options import Option
 from whichone.papers.amber.alignment import value_book
@@ -45,16 +45,6 @@ from whichone.papers.amber.sets import amber_sets, relational_steps
 from whichone.records import Bearer, NameSet, Query, without_collector
 
 Extent = Literal["all", "sets", "none"]
-
-
-def corpus(
-    kb: Folder, sets: Sequence[AmberSet], extent: Extent, cut: Cut, engine: Engine
-) -> pa.RecordBatchReader:
-    if extent == "none":
-        return PASSAGES.empty().to_reader()
-    bearers = (bearer for amber_set in sets for bearer in amber_set.bearers)
-    only = None if extent == "all" else {ref.page for b in bearers for ref in b.pages}
-    return cut_corpus(kb, cut, only=only, engine=engine)
 
 
 class BuiltSets(msgspec.Struct):
@@ -100,14 +90,8 @@ class AmberOptions(msgspec.Struct, frozen=True, kw_only=True):
     passage_size: Annotated[int, Option("Words or tokens of a passage.")] = 100
 
     def chosen_rules(self) -> AmberRules:
-        return rules_called(
-            self.rules,
-            gap=self.gap,
-            gap_scale=self.gap_scale,
-            gap_denominator=self.gap_denominator,
-            min_name_share=self.min_name_share,
-            wording=self.wording,
-        )
+        given = ("gap", "gap_scale", "gap_denominator", "min_name_share", "wording")
+        return rules_called(self.rules, **{name: getattr(self, name) for name in given})
 
 
 class How(TypedDict, total=False):
@@ -153,22 +137,19 @@ def build(pipeline: Pipeline, where: str, tasks: Sequence[str] = TASKS) -> Built
     return BuiltSets(sets, list(Instantiation(pipeline, book, sets, account).queries(tasks)), account)
 
 
-def explain_name(
-    kb_path: str | Path, name: str, collection: Collection, rules: AmberRules = PAPER, **how: Unpack[How]
-) -> NameFigure:
-    kb = Folder.open(kb_path, KIND)
-    with opened_pipeline(kb, collection, rules, **how) as pipeline:
-        return draw(pipeline, name, str(kb_path))
-
-
 def explain_in(
-    kb: str | Path, name: str, collections: Sequence[Collection], rules: AmberRules, **how: Unpack[How]
+    kb: str | Path,
+    name: str,
+    collections: Sequence[Collection],
+    rules: AmberRules = PAPER,
+    **how: Unpack[How],
 ) -> list[NameFigure]:
-    """The name in each of several collections that has it; an error where none does."""
+    """One name as the paper's Figure 3 draws it, in each collection that has it; an error where none does."""
     figures, errors = [], []
     for collection in collections:
         try:
-            figures.append(explain_name(kb, name, collection, rules, **how))
+            with opened_pipeline(Folder.open(kb, KIND), collection, rules, **how) as pipeline:
+                figures.append(draw(pipeline, name, str(kb)))
         except BadInput as error:
             errors.append(error)
     if not figures:
@@ -215,48 +196,41 @@ def build_amber(
             "corpus": {"extent": extent, **msgspec.to_builtins(cut)},
         }
         pipeline.engine.release()
-        passages = corpus(kb, built.sets, extent, cut, pipeline.engine)
-        return _save(out, kb, pipeline, built, passages, parameters), built.account
-
-
-def _save(
-    out: str | Path,
-    kb: Folder,
-    pipeline: Pipeline,
-    built: BuiltSets,
-    passages: pa.RecordBatchReader,
-    parameters: dict[str, Any],
-) -> Benchmark:
-    collection = pipeline.collection
-    sets = name_sets(collection, built.sets, ranked=pipeline.ranked)
-    statistics = set_statistics(sets, built.queries)
-    shares = property_shares(collection, built.sets)
-    return save_benchmark(
-        out,
-        name=f"amber-{collection.key}",
-        queries=built.queries,
-        sets=sets,
-        passages=passages,
-        names=names_of_pages(kb, engine=pipeline.engine),
-        card=card_text(
-            Path(__file__).with_name("card.md"),
-            collection=collection,
-            rules=pipeline.rules,
-            statistics=statistics,
-            shares=shares,
-            account=built.account,
-        ),
-        parameters=parameters,
-        sources=kb.manifest.sources,
-        parents={"knowledge base": kb.content_hash},
-        counts={
-            **statistics,
-            "properties": shares,
-            "steps": built.account.counts(),
-            "remarks": built.account.remarks,
-        },
-        files={TUPLES_FILE: b"".join(msgspec.json.encode(tuple_record(s)) + b"\n" for s in built.sets)},
-    )
+        passages = PASSAGES.empty().to_reader()
+        if extent != "none":
+            bearers = (bearer for amber_set in built.sets for bearer in amber_set.bearers)
+            only = None if extent == "all" else {ref.page for b in bearers for ref in b.pages}
+            passages = cut_corpus(kb, cut, only=only, engine=pipeline.engine)
+        sets = name_sets(pipeline.collection, built.sets, ranked=pipeline.ranked)
+        statistics = set_statistics(sets, built.queries)
+        shares = property_shares(pipeline.collection, built.sets)
+        benchmark = save_benchmark(
+            out,
+            name=f"amber-{pipeline.collection.key}",
+            queries=built.queries,
+            sets=sets,
+            passages=passages,
+            names=names_of_pages(kb, engine=pipeline.engine),
+            card=card_text(
+                Path(__file__).with_name("card.md"),
+                collection=pipeline.collection,
+                rules=rules,
+                statistics=statistics,
+                shares=shares,
+                account=built.account,
+            ),
+            parameters=parameters,
+            sources=kb.manifest.sources,
+            parents={"knowledge base": kb.content_hash},
+            counts={
+                **statistics,
+                "properties": shares,
+                "steps": built.account.counts(),
+                "remarks": built.account.remarks,
+            },
+            files={TUPLES_FILE: b"".join(msgspec.json.encode(tuple_record(s)) + b"\n" for s in built.sets)},
+        )
+    return benchmark, built.account
 
 
 def _remark_on_views(kb: Folder, rules: AmberRules, account: Account) -> None:
@@ -302,7 +276,8 @@ def build_builtin(kb: Path, out: Path) -> Benchmark:
     """
     with tempfile.TemporaryDirectory() as temporary:
         parts = [build_amber(kb, Path(temporary) / name, load_collection(name))[0] for name in PUBLISHED]
-        return _builtin_save(out, parts, name="builtin-amber", passages=parts[0].passages)
+        counts = {"sets": sum(len(part.sets) for part in parts)}
+        return _together(out, parts, name="builtin-amber", passages=parts[0].passages, counts=counts)
 
 
 def build_collections(
@@ -334,7 +309,7 @@ def build_collections(
         ]
         parts = [part for part, _ in built]
         queries = [query for part in parts for query in part.queries]
-        benchmark = _builtin_save(
+        benchmark = _together(
             out,
             parts,
             name=f"amber-{'-'.join(collection.key for collection in collections)}",
@@ -348,10 +323,9 @@ def build_collections(
     return benchmark, [account for _, account in built]
 
 
-def _builtin_save(out: str | Path, parts: Sequence[Benchmark], **options: Any) -> Benchmark:
+def _together(out: str | Path, parts: Sequence[Benchmark], **options: Any) -> Benchmark:
     manifests = [part.folder.manifest for part in parts]
     cut = {"corpus": manifests[0].parameters["corpus"]}
-    options.setdefault("counts", {"sets": sum(len(part.sets) for part in parts)})
     return save_benchmark(
         out,
         queries=[query for part in parts for query in part.queries],

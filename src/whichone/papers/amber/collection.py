@@ -53,17 +53,16 @@ class Collection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     def property_ids(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(p for t in self.types.values() for p in t.properties))
 
-    def label(self, prop: str) -> str:
-        return self._templates(prop).label
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Every property, and the qualifier."""
+        return (*self.property_ids, *([self.qualifier] if self.qualifier else []))
 
-    def questions(self, prop: str, language: str) -> tuple[str, ...]:
-        return tuple(self._templates(prop).questions.get(language, ()))
-
-    def claims(self, prop: str, language: str) -> tuple[str, ...]:
-        return tuple(self._templates(prop).claims.get(language, ()))
-
-    def _templates(self, prop: str) -> PropertyTemplates:
+    def templates(self, prop: str) -> PropertyTemplates:
         return self.properties.get(prop, PropertyTemplates())
+
+    def label(self, prop: str) -> str:
+        return self.templates(prop).label
 
 
 def builtin_names() -> list[str]:
@@ -88,21 +87,18 @@ def parse_collection(document: Any, path: str | Path) -> Collection:
         collection = msgspec.convert(document, Collection)
     except msgspec.ValidationError as error:
         raise BadInput(f"not a collection: {error}", file=path) from error
-    wrong = []
     qualifier = (QUALIFIER_SLOT,) if collection.qualifier else ()
-    for prop, templates in collection.properties.items():
+    wrong = [
+        f"the {kind} template {text!r} of {prop} ({language}) has no slot {' and '.join(missing)}"
+        for prop, templates in collection.properties.items()
         for kind, by_language, slots in (
             ("question", templates.questions, (NAME_SLOT, *qualifier)),
             ("claim", templates.claims, (NAME_SLOT, OBJECT_SLOT, *qualifier)),
-        ):
-            for language, texts in by_language.items():
-                for text in texts:
-                    missing = [slot for slot in slots if slot not in text]
-                    if missing:
-                        wrong.append(
-                            f"the {kind} template {text!r} of {prop} ({language}) has no slot "
-                            f"{' and '.join(missing)}"
-                        )
+        )
+        for language, texts in by_language.items()
+        for text in texts
+        if (missing := [slot for slot in slots if slot not in text])
+    ]
     if not collection.property_ids:
         wrong.append("no type has a property")
     if wrong:
@@ -124,9 +120,7 @@ def labels() -> dict[str, str]:
     return words
 
 
-@functools.cache  # asked for every fact of a benchmark
-def load_builtin(name: str) -> Collection:
-    return load_collection(name)
+load_builtin = functools.cache(load_collection)  # asked for every fact of a benchmark
 
 
 def type_name(collection: str, types: Sequence[str], relation: str) -> str | None:
@@ -244,20 +238,18 @@ def tuple_record(amber_set: AmberSet) -> dict[str, Any]:
 
 
 def _value_record(value: AmberValue) -> dict[str, Any]:
-    names = {"aliases": list(value.names), "additional_aliases": list(value.extra)}
+    own: dict[str, Any] = {"type": value.kind}
     if value.kind == "entity":
-        return {
-            "type": "wikibase-item",
-            "qid": value.value,
-            **names,
-            "entity_types": list(value.types),
-            "found_in_passage": value.found,
-        }
-    record: dict[str, Any] = {"type": value.kind}
-    if value.kind == "quantity":
-        record["amount"] = value.value
-        record["unit"] = "1" if value.unit is None else f"{_UNIT}{value.unit}"
-    return {**record, **names, "found_in_passage": value.found}
+        own = {"type": "wikibase-item", "qid": value.value}
+    elif value.kind == "quantity":
+        own |= {"amount": value.value, "unit": "1" if value.unit is None else f"{_UNIT}{value.unit}"}
+    return {
+        **own,
+        "aliases": list(value.names),
+        "additional_aliases": list(value.extra),
+        **({"entity_types": list(value.types)} if value.kind == "entity" else {}),
+        "found_in_passage": value.found,
+    }
 
 
 def _pages(pages: Iterable[PageRef]) -> list[dict[str, Any]]:
@@ -359,31 +351,17 @@ RULES_PUBLISHED = AmberRules(
 )
 
 
-def rules_called(
-    name: str,
-    *,
-    gap: float | None = None,
-    gap_scale: str | None = None,
-    gap_denominator: str | None = None,
-    min_name_share: float | None = None,
-    wording: str | None = None,
-) -> AmberRules:
-    """One of the two sets of rules, with another gap or least share of links if one is given."""
+def rules_called(name: str, **given: Any) -> AmberRules:
+    """One of the two sets of rules, with those of its fields that are given and not None."""
     if name not in ("paper", "published"):
         raise UsageError(f"there are no rules called {name!r}", hint="paper or published")
-    if gap is not None and not (gap >= 0 and math.isfinite(gap)):
-        raise UsageError(f"--gap is a share of 0 or more, such as 0.1, not {gap}")
-    if min_name_share is not None and not 0 <= min_name_share <= 1:
-        raise UsageError(f"--min-name-share is between 0 and 1, not {min_name_share}")
-    given = {
-        "gap": gap,
-        "gap_scale": gap_scale,
-        "gap_denominator": gap_denominator,
-        "min_name_share": min_name_share,
-        "wording": wording,
-    }
     rules = PAPER if name == "paper" else RULES_PUBLISHED
-    return msgspec.structs.replace(rules, **{k: v for k, v in given.items() if v is not None})
+    rules = msgspec.structs.replace(rules, **{k: v for k, v in given.items() if v is not None})
+    if not (rules.gap >= 0 and math.isfinite(rules.gap)):
+        raise UsageError(f"--gap is a share of 0 or more, such as 0.1, not {rules.gap}")
+    if not 0 <= rules.min_name_share <= 1:
+        raise UsageError(f"--min-name-share is between 0 and 1, not {rules.min_name_share}")
+    return rules
 
 
 def popularity_gap(rules: AmberRules, head: float, tail: float) -> float:

@@ -160,11 +160,12 @@ USERS = ("P3095", "P1535")
 
 
 def usable(facts: Table, rules: AmberRules) -> Table:
-    item = (facts.kind == "entity") & facts.value.startswith("Q")
-    kinds = ["quantity", "string", "monolingual", "time"] if rules.other_value_kinds else ["quantity"]
     if rules.other_value_kinds:
-        item = facts.kind == "entity"
-    kept = facts.filter(item | facts.kind.isin(kinds))
+        kept = facts.filter(facts.kind.isin(["entity", "quantity", "string", "monolingual", "time"]))
+    else:
+        kept = facts.filter(
+            (facts.kind == "quantity") | (facts.kind == "entity") & facts.value.startswith("Q")
+        )
     return kept if rules.deprecated_facts else kept.filter(kept["rank"] != "deprecated")
 
 
@@ -175,10 +176,7 @@ def bearer_facts(facts: Table, bearers: Table, collection: Collection) -> Table:
     """
     import ibis
 
-    wanted = collection.property_ids
-    if collection.qualifier:
-        wanted = (*wanted, collection.qualifier)
-    facts = facts.filter(facts["property"].isin(wanted))
+    facts = facts.filter(facts["property"].isin(collection.wanted))
     facts = facts.select("entity", "property", "kind", "value", "unit", "place")
     who = bearers.select("grouped", "entity", "position", "kinds")
     joined = who.inner_join(facts, "entity")
@@ -249,9 +247,8 @@ class Pipeline:
         return self.popularity != "none"
 
     def keep(self, name: str, relation: Table) -> Table:
-        kept = self.engine.keep(name, relation)
-        self.relations[name] = kept
-        return kept
+        self.relations[name] = self.engine.keep(name, relation)
+        return self.relations[name]
 
     def run(self, only: str | None = None) -> None:
         """All relational steps, for every name or for one."""
@@ -297,6 +294,16 @@ class Pipeline:
 
     def naming(self) -> Table:
         return spoken_names(self.tables, self.rules, self.language)
+
+    def names_of(self, entities: Table, column: str, naming: Table | None = None) -> dict[str, list[str]]:
+        """The names of the entities that a column has, in their order."""
+        naming = self.naming() if naming is None else naming
+        borne = naming.semi_join(entities, naming.bearer == entities[column])
+        names: dict[str, list[str]] = {}
+        listed = borne.select("bearer", "place", "name").order_by("bearer", "place", "name")
+        for entity, _, name in self.tuples(listed):
+            names.setdefault(entity, []).append(name)
+        return names
 
     def population(self) -> Table:
         everyone = typed_entities(self.tables, self.collection)

@@ -195,8 +195,8 @@ class Instantiation:
 
     def _template(self, kind: Literal[0, 1], shared: _SharedByQueries) -> str:
         """The question (0) or claim (1) that asks for a fact; one made of its label where there is none."""
-        fact, of = shared.fact, (self.collection.questions, self.collection.claims)[kind]
-        templates = of(fact.property, self.language)
+        fact, known = shared.fact, self.collection.templates(shared.fact.property)
+        templates = (known.questions, known.claims)[kind].get(self.language, ())
         if not templates:
             made_up = MADE_UP[self.language][kind]
             templates = (made_up.format(label=fact.label, who=self._who, value=OBJECT_SLOT),)

@@ -73,7 +73,7 @@ def _properties(pipeline: Pipeline, account: Account) -> Iterator[str]:
     )
     labels = dict(pipeline.tuples(labelled.select("property", "label")))
     for prop in wanted:
-        if collection.questions(prop, pipeline.language):
+        if collection.templates(prop).questions.get(pipeline.language):
             continue
         if pipeline.language not in MADE_UP:
             yield (

@@ -176,10 +176,7 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
     stated = align(facts, pipeline.engine, pipeline.pages(), pipeline.rules)
     pages = bearer_pages(pipeline)
     living = pipeline.relations["set_bearers"].semi_join(pipeline.relations["alive"], "grouped")
-    naming, names = pipeline.naming(), dict[str, list[str]]()
-    borne = naming.semi_join(living, naming.bearer == living.entity).select("bearer", "place", "name")
-    for entity, _, name in pipeline.tuples(borne.order_by("bearer", "place", "name")):
-        names.setdefault(entity, []).append(name)
+    names = pipeline.names_of(living, "entity")
     labels = property_labels(pipeline, account)
     lost = account.step("the bearer has a page", "bearers")
     placed = account.step("the bearer has a page", "facts")
@@ -198,7 +195,6 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
                 continue
             lost.kept += 1
             placed.kept += named
-            tuples = tuple(_tuples(candidate.name, c, facts, stated, labels, aligned))
             own = book.value(*c.qualifier) if c.qualifier is not None else None
             bearers.append(
                 AmberBearer(
@@ -208,7 +204,7 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
                     is_head=c.is_head,
                     names=tuple(names.get(c.entity, ())),
                     types=c.types,
-                    tuples=tuples,
+                    tuples=tuple(_tuples(candidate.name, c, facts, stated, labels, aligned)),
                     pages=pages[c.entity],
                     qualifier=own.names[0] if own is not None else "",
                 )
@@ -230,17 +226,17 @@ def _facts(candidates: list[CandidateSet], book: ValueBook, account: Account) ->
     """The values of every candidate's facts; a value without a name is left out."""
     step = account.step("a value has a name", "facts")
     facts: Facts = {}
-    for candidate in candidates:
-        for c in candidate.bearers:
-            for prop, rows in c.facts.items():
-                key = (c.entity, prop)
-                if key not in facts:
-                    values = (book.value(row.kind, row.value, row.unit) for row in rows)
-                    facts[key] = tuple(value for value in values if value is not None)
-                if facts[key]:
-                    step.kept += 1
-                else:
-                    step.remove(f"{candidate.name}: {c.entity} {prop}")
+    named = ((candidate.name, c) for candidate in candidates for c in candidate.bearers)
+    for name, c in named:
+        for prop, rows in c.facts.items():
+            key = (c.entity, prop)
+            if key not in facts:
+                values = (book.value(row.kind, row.value, row.unit) for row in rows)
+                facts[key] = tuple(value for value in values if value is not None)
+            if facts[key]:
+                step.kept += 1
+            else:
+                step.remove(f"{name}: {c.entity} {prop}")
     return {key: values for key, values in facts.items() if values}
 
 
@@ -253,11 +249,9 @@ def _tuples(
     step: Step,
 ) -> Iterator[AmberTuple]:
     for prop in c.facts:
-        values = facts.get((c.entity, prop))
-        if values is None:
+        if (values := facts.get((c.entity, prop))) is None:
             continue
-        aligned = stated.get((c.entity, prop))
-        if aligned is None:
+        if (aligned := stated.get((c.entity, prop))) is None:
             step.remove(f"{name}: {c.entity} {prop} {values[0].names[0]}")
             continue
         step.kept += 1
@@ -286,9 +280,7 @@ def bearer_pages(pipeline: Pipeline) -> dict[str, tuple[PageRef, ...]]:
 def property_labels(pipeline: Pipeline, account: Account) -> dict[str, str]:
     """What each property is called: in the knowledge base, else in the collection, else its id."""
     table = pipeline.tables.properties
-    wanted = pipeline.collection.property_ids
-    if pipeline.collection.qualifier:
-        wanted = (*wanted, pipeline.collection.qualifier)
+    wanted = pipeline.collection.wanted
     known = dict(pipeline.tuples(table.filter(table["property"].isin(wanted)).select("property", "label")))
     labels = {}
     for prop in wanted:
@@ -333,8 +325,7 @@ def relational_steps(pipeline: Pipeline, account: Account) -> None:
             pipeline.count("leads") - kept, examples(gone, ["grouped"], "{}"),
         )  # fmt: skip
     facts, columns = relations["bearer_facts"], ["grouped", "entity", "property"]
-    if qualifier:
-        facts = facts.filter(facts["property"] != qualifier)
+    facts = facts.filter(facts["property"] != qualifier) if qualifier else facts
     listed, kept = pipeline.number(facts.filter(facts.listed).count()), pipeline.count("distinguishing_facts")
     account.step(
         "the property is listed for the bearer's type", "statements", listed,

@@ -216,11 +216,13 @@ def adaptive_retrieval(
         raise BadInput("no relation has two questions with a popularity: there is nothing to fit and test on")
     rng = random.Random(seed)
     results = [_one_split(by_relation, rng) for _ in range(splits)]
-    means = [sum(column) / len(results) for column in zip(*results, strict=True)]
-    ordered = sorted(adaptive for adaptive, _, _ in results)
+    adaptive, retrieval, parametric = (sum(column) / splits for column in zip(*results, strict=True))
+    ordered = sorted(share for share, _, _ in results)
     fitted = {relation: fit_threshold(members) for relation, members in sorted(by_relation.items())}
     return Adaptive(
-        *means,
+        adaptive=adaptive,
+        retrieval=retrieval,
+        parametric=parametric,
         low=ordered[round(0.025 * (len(ordered) - 1))],
         high=ordered[round(0.975 * (len(ordered) - 1))],
         splits=splits,
