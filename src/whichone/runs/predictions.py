@@ -111,16 +111,10 @@ class BenchmarkNames:
         ours, theirs = self._results
         if not ours:  # a benchmark for scoring only: page ids are taken at their word
             return identity if ":" in identity else page_id(self.source, identity)
-        for known, text in (
-            (theirs, identity),
-            (ours, identity),
-            (ours, from_trec(identity)),
-            (theirs, from_trec(identity)),
-            (theirs, identity.removeprefix("wiki:")),
-        ):
-            if text in known:
-                return known[text]
-        return None
+        plain = from_trec(identity)
+        places = ((theirs, identity), (ours, identity), (ours, plain), (theirs, plain))
+        named = (known.get(text) for known, text in (*places, (theirs, identity.removeprefix("wiki:"))))
+        return next(filter(None, named), None)
 
     def examples(self) -> str:
         return sample(list(self._results[0])[:3])
@@ -336,7 +330,6 @@ def dpr_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
 
 
 def own_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
-    """Our own rankings, a line each."""
     for line, record in read_json_lines(file):
         ranking: Ranking = converted(record, Ranking, line)
         scores = ranking.scores or tuple(-float(n) for n in range(len(ranking.passages)))
@@ -360,18 +353,18 @@ def converted(record: Any, kind: type[Any], line: int) -> Any:
 
 def _bootleg(record: dict[str, Any]) -> list[tuple[str, float]]:
     """Its candidates with their probabilities; for a mention without candidates it writes nulls."""
+    several = "cands" in record
     lists = (
         zip(record["cands"], record["cand_probs"], strict=True)
-        if "cands" in record
+        if several
         else [(record["qids"], record["probs"])]
     )
-    pairs = [
-        pair
+    return [
+        (entity, score)
         for names, scores in lists
-        for pair in _together(names, [-1.0 if score is None else score for score in scores])
+        for entity, score in _together(names, [-1.0 if score is None else score for score in scores])
+        if entity.startswith("Q") and score >= 0  # "-1" and "NC" are nobody
     ]
-    # "-1" and "NC" are nobody
-    return [(entity, score) for entity, score in pairs if entity.startswith("Q") and score >= 0]
 
 
 def _realm(record: dict[str, Any]) -> list[tuple[str, float]]:
@@ -422,11 +415,9 @@ def linked_results(format: str, file: Path, names: BenchmarkNames) -> Iterator[P
 
 def _linked_records(file: Path, format: str) -> Iterator[tuple[int, Any]]:
     if format != "rag":
-        yield from read_json_lines(file)
-        return
-    for line, raw in read_lines(file):
-        titles = [t.strip() for t in raw.decode("utf-8", "replace").split("\t")]
-        yield line, {"titles": [t for t in titles if t]}
+        return read_json_lines(file)
+    lines = ((line, raw.decode("utf-8", "replace").split("\t")) for line, raw in read_lines(file))
+    return ((line, {"titles": [*filter(None, map(str.strip, titles))]}) for line, titles in lines)
 
 
 def _linked_question(
@@ -486,10 +477,9 @@ def _answer(
         return record["predicted_label"], [names.named(e[0]) for e in evidence if e]
     if "output" in record:
         given = record["output"] or []
-        given = [given] if isinstance(given, dict) else given
-        if not isinstance(given, list):
+        if not isinstance(given, list | dict):
             raise BadInput("its output is no list", file=file, line=line)
-        outputs = [o for o in given if isinstance(o, dict)]
+        outputs = [o for o in ([given] if isinstance(given, dict) else given) if isinstance(o, dict)]
         answers = [o["answer"] for o in outputs if o.get("answer") is not None]
         if len(answers) > 1:
             raise BadInput(f"{len(answers)} answers where one is expected", file=file, line=line)

@@ -119,7 +119,7 @@ class ReadingRunner:
             entries = self._entries(folder, {**earlier, **kept}, shown)
             counts = write_tables(folder, self.queries, entries, shown)
             account = getattr(self.reader, "usage", None)
-            asked = [e.usage for e in entries.values() if not e.usage.get("cached")]
+            asked = [e.usage.seconds for e in entries.values() if not e.usage.cached]
             folder.commit(
                 name=name,
                 parameters=parameters,
@@ -132,7 +132,7 @@ class ReadingRunner:
                     **({"run": str(self.retrieved.path.resolve())} if self.retrieved else {}),
                     **({"command": command} if command else {}),
                     "seconds": round(time.perf_counter() - started, 3),
-                    **latency([usage["seconds"] for usage in asked if "seconds" in usage]),
+                    **latency([seconds for seconds in asked if seconds is not None]),
                     **({"endpoint": account()} if account else {}),
                 },
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -330,6 +331,20 @@ def _answer(row: Mapping[str, Any]) -> Answer:
         score=row["score"],
         notes=msgspec.json.decode(row["notes"]) if row["notes"] else {},
     )
+
+
+def begun(folder: Folder, identity: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the journal of a folder has of this very work; what was begun of other work is removed."""
+    folder.journal.mend()
+    entries = folder.journal.read()
+    if entries and entries[0] == identity:
+        return entries[1:]
+    if entries:
+        talk(f"{folder.root}: what was begun there was other work; starting over")
+    shutil.rmtree(folder.partial)
+    folder.partial.mkdir()
+    folder.journal.append(identity)
+    return []
 
 
 # Opens a corpus where its folder, or a benchmark that has one, is named.

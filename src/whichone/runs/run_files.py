@@ -110,13 +110,18 @@ def import_run(
     if unasked:
         talk(f"{len(unasked):,} questions of relations that are not in {file} are left out")
     with Folder.create(out, KIND) as folder:
-        folder.write(RANKINGS, RANKINGS.from_rows([*_ranking_rows(rankings)]))
+        rows = [
+            {"question": q, "rank": rank, "passage": identity, "page": page_of(identity), "score": score}
+            for q, ranked in rankings.items()
+            for rank, (identity, score) in enumerate(ranked.items(), 1)
+        ]
+        folder.write(RANKINGS, RANKINGS.from_rows(rows))
         failures = [{"question": q.id, "error": "the file has no ranking for it"} for q in missing]
         folder.write(FAILURES, FAILURES.from_rows(failures))
         folder.write(TIMING, TIMING.from_rows([]))
         if unasked:
-            reason = "its relation is not in the file"
-            folder.write(LEFT_OUT, LEFT_OUT.from_rows([{"question": q, "reason": reason} for q in unasked]))
+            left_out = [{"question": q, "reason": "its relation is not in the file"} for q in unasked]
+            folder.write(LEFT_OUT, LEFT_OUT.from_rows(left_out))
         folder.commit(
             name=name or Path(file).name.split(".")[0],
             parameters={"retriever": "imported", "format": format, "file": Path(file).name},
@@ -148,13 +153,6 @@ def _files(given: Path, format: str) -> list[Path]:
     if not files:
         raise BadInput("there are no .json files in it", file=given)
     return files
-
-
-def _ranking_rows(rankings: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, Any]]:
-    for question, ranked in rankings.items():
-        for rank, (identity, score) in enumerate(ranked.items(), 1):
-            page = page_of(identity)
-            yield {"question": question, "rank": rank, "passage": identity, "page": page, "score": score}
 
 
 # Answers.

@@ -27,7 +27,7 @@ from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
 from whichone.retrieval.adapters.adapted import MEND_IT
 from whichone.runs.provenance import Maker, RankingCheck, Returns, identified, latency
-from whichone.runs.run import COUNTS, FAILURES, KIND, NOTES, RANKINGS, TIMING, Run
+from whichone.runs.run import COUNTS, FAILURES, KIND, NOTES, RANKINGS, TIMING, Run, begun
 from whichone.versions import environment
 
 BLOCK = 256
@@ -357,19 +357,11 @@ def _begin(folder: Folder, identity: Mapping[str, Any], code: str | None) -> Non
 
     Code that was fixed after a failure goes on: what it had done is kept, and it is said.
     """
-    entries = folder.journal.read()
-    if entries and entries[0] == identity:
-        changed = any(entry.get("code") != code for entry in entries[1:])
+    if entries := begun(folder, identity):
+        changed = any(entry.get("code") != code for entry in entries)
         kept = any(folder.partial.glob("block-*.json"))
         parameters = ": blocks that were made before the code changed are kept" if kept and changed else ""
         talk(f"going on with {folder.root}{parameters}")
-        folder.journal.append({"code": code})
-        return
-    if entries:
-        talk(f"{folder.root}: what was begun there was another run; starting over")
-    shutil.rmtree(folder.partial)
-    folder.partial.mkdir()
-    folder.journal.append(identity)
     folder.journal.append({"code": code})
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, get_args
 
 import msgspec
+from msgspec.structs import asdict
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.relations import worded
@@ -22,7 +23,7 @@ from whichone.progress import talk
 from whichone.protocols import USAGE, Reader
 from whichone.records import Answer, NameSet, Query, ReadingTask
 from whichone.runs.options import Passages, ShownOptions
-from whichone.runs.run import ANSWERS, ANSWERS_TIMING, FAILURES, LEFT_OUT, Answers, Run
+from whichone.runs.run import ANSWERS, ANSWERS_TIMING, FAILURES, LEFT_OUT, Answers, Run, begun
 from whichone.text import normalisers
 
 KINDS: tuple[str, ...] = get_args(Passages)
@@ -196,19 +197,11 @@ class Shows:
 # The journal of a reading: one entry a question, kept as it comes, and the tables made of them.
 
 
-class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line of the journal: one question's answer, and what it took."""
-
-    answer: Answer
-    shown: tuple[str, ...] = ()
-    usage: dict[str, Any] = {}
-
-
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 53)]
 
 
-class _Usage(msgspec.Struct):
-    """What `usage` may contain: the columns of the timing's table."""
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an answer took: the columns of the timing's table."""
 
     seconds: float | None = None
     prompt_tokens: _Count | None = None
@@ -217,57 +210,50 @@ class _Usage(msgspec.Struct):
     cached: bool | None = None
 
 
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of the journal: one question's answer, and what it took."""
+
+    answer: Answer
+    shown: tuple[str, ...] = ()
+    usage: Usage = Usage()
+
+
 def entry_of(task: ReadingTask, answer: Answer, seconds: float) -> Entry:
     """An entry that the tables can take; anything else is an error that names the question."""
     notes = dict(answer.notes)
     try:
-        usage = {"seconds": seconds, **notes.pop(USAGE, {})}
+        usage = msgspec.convert({"seconds": seconds, **notes.pop(USAGE, {})}, Usage)
         bare = msgspec.structs.replace(answer, notes=notes)
         entry = Entry(bare, tuple(p.id for p in task.passages), usage)
-        _usable(msgspec.json.decode(msgspec.json.encode(entry)))
+        msgspec.json.decode(msgspec.json.encode(entry), type=Entry)
     except ODD_RECORD as error:
         raise BadInput(f"an answer that cannot be kept: {error}", ids=[answer.question]) from error
     return entry
 
 
-def _usable(entry: Mapping[str, Any]) -> Entry:
-    """An entry of the journal; a `ValidationError` where the tables could not take it."""
-    msgspec.convert(entry.get("usage", {}), _Usage)
-    return msgspec.convert(entry, Entry)
-
-
 def begin(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Entry]:
     """Answers that were already given, if they belong to this very work; failures not among them."""
-    folder.journal.mend()
-    entries = folder.journal.read()
-    if entries and entries[0] == identity:
-        kept, useless = {}, 0
-        for raw in entries[1:]:
-            try:
-                entry = _usable(raw)
-            except (msgspec.ValidationError, AttributeError):
-                useless += 1
-                continue
-            if not entry.answer.error:
-                kept[entry.answer.question] = entry
-        if useless:
-            talk(f"{folder.root}: {useless:,} answers cannot be used and are asked for again")
-        if kept:
-            talk(f"going on with {folder.root}: {len(kept):,} questions are answered")
-        return kept
-    if entries:
-        talk(f"{folder.root}: what was begun there was other work; starting over")
-    for file in folder.partial.iterdir():
-        file.unlink()
-    folder.journal.append(identity)
-    return {}
+    kept, useless = {}, 0
+    for raw in begun(folder, identity):
+        try:
+            entry = msgspec.convert(raw, Entry)
+        except msgspec.ValidationError:
+            useless += 1
+            continue
+        if not entry.answer.error:
+            kept[entry.answer.question] = entry
+    if useless:
+        talk(f"{folder.root}: {useless:,} answers cannot be used and are asked for again")
+    if kept:
+        talk(f"going on with {folder.root}: {len(kept):,} questions are answered")
+    return kept
 
 
 def finished_entries(answers: Answers) -> dict[str, Entry]:
     """What finished answers contain, without the questions that failed or got an empty reply."""
-    usage = {row.pop("question"): row for row in answers.folder.table(ANSWERS_TIMING.name).to_pylist()}
+    usage = {r["question"]: msgspec.convert(r, Usage) for r in answers.folder.rows_of(ANSWERS_TIMING.name)}
     return {
-        question: Entry(answer, shown, {k: v for k, v in usage.get(question, {}).items() if v is not None})
+        question: Entry(answer, shown, usage.get(question, Usage()))
         for (question, answer), shown in zip(answers.answers.items(), answers.shown.values(), strict=True)
         if answer.notes.get("form") != "empty"
     }
@@ -277,7 +263,6 @@ def write_tables(
     folder: Folder, queries: Sequence[Query], entries: Mapping[str, Entry], shown: Mapping[str, Shown]
 ) -> dict[str, Any]:
     """The tables, from the journal's entries in the benchmark's order; what to count."""
-    encode = msgspec.json.encode
     read = [entries[q.id] for q in queries if q.id in entries]
     good = [e for e in read if e.answer.error is None]
     answers = [
@@ -288,7 +273,7 @@ def write_tables(
             "passages": list(e.answer.passages),
             "shown": list(e.shown),
             "score": e.answer.score,
-            "notes": encode(e.answer.notes).decode() if e.answer.notes else None,
+            "notes": msgspec.json.encode(e.answer.notes).decode() if e.answer.notes else None,
         }
         for e in good
     ]
@@ -297,10 +282,8 @@ def write_tables(
     folder.write(ANSWERS, ANSWERS.from_rows(answers))
     folder.write(FAILURES, FAILURES.from_rows(failures))
     folder.write(LEFT_OUT, LEFT_OUT.from_rows(left_out))
-    folder.write(
-        ANSWERS_TIMING,
-        ANSWERS_TIMING.from_rows([{"question": e.answer.question, **e.usage} for e in read if e.usage]),
-    )
+    timing = [{"question": e.answer.question, **asdict(e.usage)} for e in read if e.usage != Usage()]
+    folder.write(ANSWERS_TIMING, ANSWERS_TIMING.from_rows(timing))
     return {
         "questions": len(queries),
         "answered": sum(e.answer.text is not None for e in good),
@@ -342,8 +325,7 @@ def checked_tasks(wanted: Sequence[str], reader: Reader, benchmark: Benchmark) -
                 hint=did_you_mean(task, there),
             )
     able = tasks_of(reader)
-    beyond = [task for task in wanted if able and not {task, kind_of(task)} & set(able)]
-    if beyond:
+    if beyond := [task for task in wanted if able and not {task, kind_of(task)} & set(able)]:
         name = getattr(reader, "name", type(reader).__name__)
         raise UsageError(f"the reader {name} cannot do the task {beyond[0]}, only {', '.join(able)}")
     return tuple(dict.fromkeys(wanted))
