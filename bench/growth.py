@@ -475,14 +475,14 @@ SOURCES = 11
 
 def train_examples(place: Path, size: int, records: bool) -> None:
     """Multi-task examples of eleven KILT training files over one corpus, with BM25 and namesakes as negatives."""
-    from whichone.training.trainer import Settings
-    from whichone.training.training_data import Corpus, Plan, training_data
+    from whichone.training.trainer import TrainingSettings
+    from whichone.training.training_data import LearningPlan, TrainingCorpus, training_data
 
     asked, held = (size, need_small(place)) if records else (KILT_RECORDS, place / "corpus")
     over = SMALL if records else size
     files = train_files(place, asked, over)
-    plan = Plan(sources=tuple(map(str, files)), corpus=Corpus(folder=str(held)))
-    settings = Settings(batch=32, kinds=("bm25", "namesake"), per_source=1_000)
+    plan = LearningPlan(sources=tuple(map(str, files)), corpus=TrainingCorpus(folder=str(held)))
+    settings = TrainingSettings(batch=32, kinds=("bm25", "namesake"), per_source=1_000)
     shutil.rmtree(place / "work", ignore_errors=True)
     data = training_data(plan, settings, place / "work")
     print(len(data.learn), len(data.watch))
@@ -492,10 +492,10 @@ def reader_examples(place: Path, size: int) -> None:
     """What a reader learns from the same files."""
     from whichone.runs.retrieve import default_index_folder
     from whichone.training.reading_examples import reading_examples, reading_queries
-    from whichone.training.training_data import Corpus, Plan
+    from whichone.training.training_data import LearningPlan, TrainingCorpus
 
     files = tuple(map(str, train_files(place, size, SMALL)))
-    plan = Plan(sources=files, corpus=Corpus(folder=str(need_small(place))))
+    plan = LearningPlan(sources=files, corpus=TrainingCorpus(folder=str(need_small(place))))
     for part in reading_queries(plan, 0, place / "work")[0]:
         work = default_index_folder(part.benchmark.corpus)
         print(len(reading_examples(part.benchmark, part.records, "seq2seq", work)[0]))

@@ -25,7 +25,7 @@ from measured import parsed
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.save import save_corpus
 from whichone.reading.rag import DocumentIndex, Rag
-from whichone.reading.rag_model import Options, RagModel
+from whichone.reading.rag_model import DecodingOptions, RagModel
 from whichone.records import Passage, Question, ReadingTask
 from whichone.retrieval.dense.dpr import open_side
 
@@ -170,7 +170,7 @@ def main() -> None:
         ReadingTask(question=Question(id=str(n), text=" ".join(next(invented)), task="qa"))
         for n in range(given.questions)
     ]
-    options = Options(beams=BEAMS, longest=LONGEST)
+    options = DecodingOptions(beams=BEAMS, longest=LONGEST)
     for marginal in ("sequence", "token"):
         model = RagModel.join(place / "questions", place / "bart", marginal, device)  # type: ignore[arg-type]
         reader = Rag(model, index, documents=DOCUMENTS, options=options, batch=given.batch)

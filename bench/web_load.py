@@ -34,7 +34,7 @@ from whichone.records import Output, Passage, Provenance, Query
 from whichone.web.annotation import task_queue
 from whichone.web.annotation.evidence_tasks import AskedPassage, Task
 from whichone.web.storage import open_database
-from whichone.web.web_site import Links, Tokens, secret_in
+from whichone.web.web_site import Links, SignedTokens, secret_in
 
 CAMPAIGN = "0123456789abcdef"
 
@@ -66,9 +66,9 @@ def prepare(folder: Path, database_url: str, people: int, clicks: int, kind: str
     benchmark = save_benchmark(folder / "bench", name="load", queries=[query], passages=passages)
     database = open_database(database_url)
     tasks = made_tasks(kind, people * (clicks + 8) // 3 + people)
-    plan = task_queue.Plan(seed=0, kind=kind)
+    plan = task_queue.QueuePlan(seed=0, kind=kind)
     task_queue.make_campaign(database, CAMPAIGN, benchmark.id, "Load", plan, tasks)
-    links = Links(database, Tokens(secret_in(folder / "secret")))
+    links = Links(database, SignedTokens(secret_in(folder / "secret")))
     scope = f"campaign:{CAMPAIGN}"
     created = links.create_all("annotator", [f"p{n}" for n in range(people)], scope, 86_400)
     tokens = {link.person: links.token(link) for link in created}

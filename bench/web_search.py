@@ -40,7 +40,7 @@ from whichone.retrieval.indexes import adopt_folder
 from whichone.runs.run import FAILURES, RANKINGS, TIMING
 from whichone.runs.run import KIND as RUN
 from whichone.web.storage import open_database
-from whichone.web.web_site import Links, Tokens, secret_in
+from whichone.web.web_site import Links, SignedTokens, secret_in
 
 _SYLLABLES = [
     a + b + c
@@ -154,7 +154,7 @@ class Server:
         command = [sys.executable, "-m", "whichone", "serve", str(folder), "--port", str(self.port)]
         database, secret = cache / f"web-{self.port}.sqlite", cache / "secret"
         opened = open_database(str(database))
-        links = Links(opened, Tokens(secret_in(secret)))
+        links = Links(opened, SignedTokens(secret_in(secret)))
         self.headers = {"Authorization": f"Bearer {links.token(links.create('admin'))}"}
         opened.close()
         environment = {**os.environ, "WHICHONE_CACHE": str(cache)}

@@ -3,7 +3,7 @@
     class Plan(msgspec.Struct, frozen=True, kw_only=True):
         words: Annotated[int, Option("Words a passage; 0 keeps pages whole.")] = 100
 
-`cli.options.options_of(Plan)` makes `--words` of it. Bounds are msgspec's: `Annotated[int, Option(...), Meta(ge=1)]`.
+`cli.click_options.options_of(Plan)` makes `--words` of it. Bounds are msgspec's: `Annotated[int, Option(...), Meta(ge=1)]`.
 """
 
 import functools

@@ -14,8 +14,8 @@ import whichone
 from whichone.agents.toolbox import PlainAgent
 from whichone.benchmarks.catalogue_build import CatalogueOptions, build_catalogue, examples
 from whichone.benchmarks.catalogue_questions import (
+    CatalogueEntry,
     CatalogueValue,
-    Entry,
     Namesakes,
     fill,
     load_wordings,
@@ -123,7 +123,7 @@ def test_numbers_in_other_words() -> None:
         "Which zone is Castro, not the one in Chile, in?"
     )
     big, small = (
-        Entry(entity=e, name="X", values={"size": [CatalogueValue(str(n), "quantity", n)]})
+        CatalogueEntry(entity=e, name="X", values={"size": [CatalogueValue(str(n), "quantity", n)]})
         for e, n in (("a", 900.0), ("b", 90.0))
     )
     assert Namesakes(key="x", name="X", bearers=[big, small]).tells_apart(big, "size")

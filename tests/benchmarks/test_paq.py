@@ -14,7 +14,7 @@ from whichone.benchmarks.open_questions import sample_paq
 from whichone.cli import whichone
 from whichone.errors import BadInput
 from whichone.training.examples import ExampleMaker
-from whichone.training.training_data import Plan, taken_queries
+from whichone.training.training_data import LearningPlan, taken_queries
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_one_question_of_each_passage_that_has_three(files: tuple[Path, Path], t
         assert query.answers()[0] == f"answer {query.input.split()[1]} {n}"
     sizes = {p: sum(q.attributes["split"] == p for q in bench.queries) for p in ("train", "dev")}
     assert sizes["train"] == 14 and sizes["dev"] == 3
-    taken = taken_queries(str(tmp_path / "bench"), bench, Plan(sources=()), 0)
+    taken = taken_queries(str(tmp_path / "bench"), bench, LearningPlan(sources=()), 0)
     train, other = taken.records, taken.test
     assert len(train) == 14
     pages = [{p for q in part for p in q.gold_pages()} for part in (train, other)]

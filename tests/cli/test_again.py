@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from whichone.cli import whichone
 from whichone.errors import UsageError
-from whichone.files.output import Output, check_places, making
+from whichone.files.output import OutputPlace, check_places, making
 from whichone.files.tables import TableSchema
 
 
@@ -140,7 +140,7 @@ def test_callers_from_python_replace_freely(tmp_path: Path) -> None:
             folder.commit()
     assert Folder.open(tmp_path / "f", "thing").table("t")["n"].to_pylist() == [2]
     with (
-        making(Output(tmp_path / "f", changes="n is 3, was 2")),
+        making(OutputPlace(tmp_path / "f", changes="n is 3, was 2")),
         pytest.raises(UsageError, match="n is 3, was 2"),
     ):
         Folder.create(tmp_path / "f", "thing")

@@ -252,11 +252,11 @@ def test_the_explorer_filters_by_benchmark(place: Path, tmp_path: Path) -> None:
     from starlette.testclient import TestClient
 
     from whichone.web.app import make_app
-    from whichone.web.web_site import Settings
+    from whichone.web.web_site import SiteSettings
 
     shutil.copytree(place / "amber", tmp_path / "served" / "amber")
     shutil.copytree(place / "runs" / "both", tmp_path / "served" / "run")
-    settings = Settings(
+    settings = SiteSettings(
         folder=tmp_path / "served", database=str(tmp_path / "web.sqlite"), cache=tmp_path / "cache",
         hosts=("testserver",), login=False,
     )  # fmt: skip
@@ -269,7 +269,7 @@ def test_the_explorer_filters_by_benchmark(place: Path, tmp_path: Path) -> None:
         listed = client.get(f"/b/{key}/queries?benchmark=amber-human").text
         asked = len(Benchmark.open(place / "amber" / "human").queries)
         assert f"{asked:,} queries" in listed
-    given = Settings(
+    given = SiteSettings(
         folder=place / "own", more=(place / "questions",), database=str(tmp_path / "2.sqlite"),
         cache=tmp_path / "cache", hosts=("testserver",), login=False,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from whichone.errors import BadInput
 from whichone.measures.scores import score_folder
 from whichone.records import Passage, Ranking
 from whichone.report.audit import audit, in_words
-from whichone.retrieval.adapters.adapted import Hit, IdRule
+from whichone.retrieval.adapters.adapted import IdRule, SystemHit
 from whichone.runs.runner import run_retriever
 
 TICKETS = [
@@ -117,9 +117,9 @@ def test_a_gold_title_of_several_pages_is_not_guessed(tickets: Path, tmp_path: P
 def test_a_title_that_a_system_returns_is_not_guessed(tickets: Path, tmp_path: Path) -> None:
     corpus = make_corpus(tickets, tmp_path / "c", fields=PassageFields(entity="who"))
     rule = IdRule("title", corpus)
-    assert rule.apply("q", [Hit("Bo Li")]) == [("corpus:c3", None)]
+    assert rule.apply("q", [SystemHit("Bo Li")]) == [("corpus:c3", None)]
     with pytest.raises(BadInput, match="3 pages are titled 'Anna Berg'"):
-        rule.apply("q", [Hit("Anna Berg")])
+        rule.apply("q", [SystemHit("Anna Berg")])
 
 
 PIECE = "word " * 90

@@ -22,7 +22,7 @@ from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.knowledge.lookup_build import LOOKUP, NAME_HASHES, NAME_NUMBERS, build_lookup
-from whichone.report.page import Page, Section, Table
+from whichone.report.page import ReportPage, Section, Table
 from whichone.retrieval.dense.vectors import KIND as VECTORS
 from whichone.retrieval.dense.vectors import encode_corpus
 from whichone.retrieval.token_vectors import KIND as TOKENS
@@ -182,7 +182,9 @@ def answered(place: Path) -> None:
 
 def report(place: Path) -> None:
     table = Table(key="t", title="T", columns=["system"], rows=[["bm25"]])
-    Page(title="R", subtitle="", sections=[Section(title="S", tables=[table])]).write(place / "report.html")
+    ReportPage(title="R", subtitle="", sections=[Section(title="S", tables=[table])]).write(
+        place / "report.html"
+    )
 
 
 def learned(place: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whichone.files import manifest as module
-from whichone.files.manifest import Block, block_hash, content_hash
+from whichone.files.manifest import FileBlock, block_hash, content_hash
 
 
 @pytest.mark.parametrize("data", [b"", b"abc", b"abcdefgh"])
@@ -26,9 +26,9 @@ def test_a_larger_file_has_the_hash_of_its_blocks(tmp_path: Path, monkeypatch: p
     digests = hashlib.sha256(b"abcdefgh").digest() + hashlib.sha256(b"ij").digest()
     expected = "blocks:" + hashlib.sha256(digests).hexdigest()
     assert content_hash(tmp_path / "file") == expected
-    asked: list[Block] = []
+    asked: list[FileBlock] = []
 
-    def elsewhere(blocks: list[Block]) -> list[bytes]:
+    def elsewhere(blocks: list[FileBlock]) -> list[bytes]:
         asked.extend(blocks)
         return [block_hash(block) for block in blocks]
 

@@ -18,7 +18,7 @@ from whichone.errors import BadInput, Missing
 from whichone.files import parts
 from whichone.files.parts import (
     ByteRange,
-    Chunk,
+    RecordChunk,
     beginning,
     plan_parts,
     read_part,
@@ -32,8 +32,8 @@ def cut(data: bytes, delimiter: bytes, bounds: list[int], piece: int) -> list[li
     edges = [0, *bounds, len(data)]
     found = []
     for n, (start, end) in enumerate(itertools.pairwise(edges)):
-        inside = [Chunk(i, data[i : min(i + piece, end)]) for i in range(start, end, piece)]
-        beyond = [Chunk(i, data[i : i + piece]) for i in range(end, len(data), piece)]
+        inside = [RecordChunk(i, data[i : min(i + piece, end)]) for i in range(start, end, piece)]
+        beyond = [RecordChunk(i, data[i : i + piece]) for i in range(end, len(data), piece)]
         chunks = list(whole_records([*inside, *beyond], ByteRange(n, start, end), delimiter))
         assert all(data[c.offset : c.offset + len(c.data)] == c.data for c in chunks)
         found.append([c.data for c in chunks])
@@ -88,7 +88,7 @@ def test_the_plan_covers_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert all(a.end == b.start for a, b in itertools.pairwise(plan))
 
 
-def joined(chunks: Iterable[Chunk]) -> bytes:
+def joined(chunks: Iterable[RecordChunk]) -> bytes:
     return b"".join(c.data for c in chunks)
 
 

@@ -14,8 +14,8 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.formats.catalogue import CatalogueSource
 from whichone.knowledge.ingest import ingest
+from whichone.knowledge.ingest_options import IngestOptions
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.knowledge.options import Options
 
 ROWS = [
     {"sku": "a1", "title": "Falcon", "also": ["F-1", "The Falcon"], "sold": 120, "made_by": "m1",
@@ -62,7 +62,7 @@ def write(folder: Path, suffix: str, rows: list[dict[str, Any]] = ROWS, toml: st
 
 
 def take_in(path: Path, kb: Path, **options: Any) -> Folder:
-    ingest(kb, [CatalogueSource(path)], Options(**options))
+    ingest(kb, [CatalogueSource(path)], IngestOptions(**options))
     return Folder.open(kb, KIND)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from whichone.files.folder import Folder
 from whichone.knowledge.ingest import chosen_sources, ingest
+from whichone.knowledge.ingest_options import IngestOptions
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.knowledge.options import Options
 
 
 @pytest.mark.parametrize("order", [("wikidata", "pages", "views"), ("views", "pages", "wikidata")])
@@ -23,10 +23,10 @@ def test_any_order_gives_the_same_tables(shared: Path, tmp_path: Path, order: tu
         "pages": [given / "kilt_ks.jsonl"],
         "views": [given / "pageviews.bz2"],
     }
-    ingest(tmp_path / "together", chosen_sources(**files), Options())  # type: ignore[arg-type]
+    ingest(tmp_path / "together", chosen_sources(**files), IngestOptions())  # type: ignore[arg-type]
     for kind in order:
         sources = chosen_sources(**{kind: files[kind]})  # type: ignore[arg-type]
-        ingest(tmp_path / "apart", sources, Options())
+        ingest(tmp_path / "apart", sources, IngestOptions())
     together = Folder.open(tmp_path / "together", KIND)
     apart = Folder.open(tmp_path / "apart", KIND)
     assert apart.manifest.files == together.manifest.files
@@ -60,7 +60,7 @@ def test_duplicate_pages_are_counted(tmp_path: Path) -> None:
 
     dump = tmp_path / "pages.jsonl"
     dump.write_bytes(page(1, "first") + page(2, "two") + page(1, "second") + page(1, "third"))
-    manifest = ingest(tmp_path / "kb", chosen_sources(pages=[dump]), Options())
+    manifest = ingest(tmp_path / "kb", chosen_sources(pages=[dump]), IngestOptions())
     assert manifest.sources[0]["counts"]["duplicate pages"] == 2
     pages = Folder.open(tmp_path / "kb", KIND).table("pages")
     assert [text[0] for text in pages["paragraphs"].to_pylist()] == ["first", "two"]

@@ -18,8 +18,8 @@ from whichone.files import parts
 from whichone.files.folder import Folder, file_hash
 from whichone.knowledge.formats.wikidata import WikidataDump
 from whichone.knowledge.ingest import ingest, select
+from whichone.knowledge.ingest_options import IngestOptions
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.knowledge.options import Options
 
 
 def claim(value: str) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def many(count: int) -> bytes:
 
 
 def take_in(path: Path, kb: Path, **options: Any) -> Folder:
-    ingest(kb, [WikidataDump(path, select(["en"]))], Options(**options))
+    ingest(kb, [WikidataDump(path, select(["en"]))], IngestOptions(**options))
     return Folder.open(kb, KIND)
 
 

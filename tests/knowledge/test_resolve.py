@@ -17,8 +17,8 @@ from whichone.files.folder import Folder
 from whichone.knowledge.formats.sources import pages_source
 from whichone.knowledge.formats.wiki_dumps import ViewsFile
 from whichone.knowledge.ingest import ingest
+from whichone.knowledge.ingest_options import IngestOptions
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.knowledge.options import Options
 
 
 def page(number: int, title: str, text: str, redirect: str = "") -> str:
@@ -124,7 +124,7 @@ def test_pages_learn_their_entity_from_kilt(tmp_path: Path, shared: Path) -> Non
 
 def test_a_real_dump_gives_the_same_bytes_with_two_workers(tmp_path: Path, shared: Path) -> None:
     dumped = shared / "data/dumps/en.wiki.xml.bz2"
-    made = [ingest(tmp_path / f"kb{n}", [pages_source(dumped)], Options(workers=n)) for n in (1, 2)]
+    made = [ingest(tmp_path / f"kb{n}", [pages_source(dumped)], IngestOptions(workers=n)) for n in (1, 2)]
     assert made[0].files == made[1].files
     assert made[0].counts["links"] == 4979
 
@@ -145,7 +145,7 @@ def test_a_broken_page_stops_or_is_skipped(tmp_path: Path) -> None:
     broken = dump(tmp_path / "w.xml", [*WORLD, "<page><title>&b;</title><id>9</id></page>"])
     with pytest.raises(BadInput, match=r"not well-formed XML.*at byte \d+"):
         ingest(tmp_path / "kb", [pages_source(broken)])
-    skipping = Options(on_error="skip", bad_share=0.5)
+    skipping = IngestOptions(on_error="skip", bad_share=0.5)
     made = ingest(tmp_path / "kb", [pages_source(broken)], skipping)
     assert made.counts["pages"] == 3
     assert made.sources[0]["counts"]["refused"] == 1

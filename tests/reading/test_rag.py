@@ -22,7 +22,7 @@ from tiny_bart import save_bart, save_t5  # noqa: E402
 
 from whichone.reading.rag import DocumentIndex, Rag  # noqa: E402
 from whichone.reading.rag_model import (  # noqa: E402
-    Options,
+    DecodingOptions,
     RagModel,
     by_sequence,
     by_token,
@@ -33,7 +33,7 @@ from whichone.reading.rag_model import (  # noqa: E402
 )
 from whichone.retrieval.dense.dpr import open_side  # noqa: E402
 from whichone.training.train_rag import RagExample, RagTraining, fixed_passages, opened  # noqa: E402
-from whichone.training.trainer import RagOptions, RagStart, Settings  # noqa: E402
+from whichone.training.trainer import RagOptions, RagStart, TrainingSettings  # noqa: E402
 
 NAMES = [f"name{n}" for n in range(6)]
 TOWNS = [f"town{n}" for n in range(6)]
@@ -87,7 +87,7 @@ def training(parts: Path, bench: Benchmark, folder: Path, marginal: Any, **optio
     index = DocumentIndex(bench.corpus, open_side("passage", parts / "passages"), folder / "work")
     examples = [RagExample(q.id, q.input, q.answers()[0]) for q in bench.queries]
     start = RagStart(question_encoder=str(parts), generator=str(parts / "bart"), marginal=marginal)
-    settings = Settings(batch=2, epochs=1, longest=60, learning_rate=1e-3, warmup=0)
+    settings = TrainingSettings(batch=2, epochs=1, longest=60, learning_rate=1e-3, warmup=0)
     return RagTraining(start, index, examples, folder / "out", settings, RagOptions(**options), device="cpu")
 
 
@@ -186,7 +186,7 @@ def test_trained_saved_opened_and_read(
     """It learns the town of every name; transformers itself opens what was saved."""
     monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
     made = training(parts, bench, tmp_path, marginal, documents=6)
-    made.settings = Settings(batch=2, epochs=20, longest=60, learning_rate=3e-3, warmup=0, patience=0)
+    made.settings = TrainingSettings(batch=2, epochs=20, longest=60, learning_rate=3e-3, warmup=0, patience=0)
     made.held_out = made.examples[:3]
     trained = made.run()
     assert trained.losses[-1] < 0.5 * trained.losses[0]
@@ -272,7 +272,7 @@ def test_decoding_finds_the_best_of_all_answers(parts: Path) -> None:
                 both = {"sequence": sequence_log_likelihood, "token": token_log_likelihood}
                 score = float(both[marginal](shares[None], tokens, mask)[0])
                 best = max(best, (score, answer)) if best else (score, answer)
-        options = Options(beams=size, longest=2, length_penalty=0.0)
+        options = DecodingOptions(beams=size, longest=2, length_penalty=0.0)
         search = by_sequence if marginal == "sequence" else by_token
         with torch.no_grad():
             ((score, tokens),) = search(model, inputs, shares[None], options)
@@ -287,8 +287,8 @@ def test_fast_leaves_out_documents_that_did_not_give_an_answer(parts: Path) -> N
     texts = ["name1 / born in town1 // where name1", "name2 / born in town2 // where name1"]
     inputs = model.inputs(texts)
     with torch.no_grad():
-        ((thorough, _),) = by_sequence(model, inputs, shares[None], Options(beams=2, longest=3))
-        options = Options(beams=2, longest=3, decoding="fast")
+        ((thorough, _),) = by_sequence(model, inputs, shares[None], DecodingOptions(beams=2, longest=3))
+        options = DecodingOptions(beams=2, longest=3, decoding="fast")
         ((fast, _),) = by_sequence(model, inputs, shares[None], options)
     assert fast <= thorough + 1e-6
 
@@ -368,7 +368,7 @@ def test_likelihoods_and_answers_are_those_of_transformers(
         assert own.tolist() == pytest.approx((-loss).tolist(), abs=1e-4)
 
         shortest = 2 if generator == "bart" else 6
-        options = Options(beams=3, longest=6, shortest=shortest)
+        options = DecodingOptions(beams=3, longest=6, shortest=shortest)
         if marginal == "token":
             settings = {**config.to_dict(), "max_length": 7, "min_length": shortest + 1}
             given["generation_config"] = transformers.GenerationConfig(
@@ -392,7 +392,7 @@ def test_likelihoods_and_answers_are_those_of_transformers(
 def test_fast_decoding_by_hand(generators: Path) -> None:
     """Each hypothesis is summed over the documents whose own beam has it, and over no other."""
     model, texts, shares = random_model(generators, "bart", "sequence")
-    options = Options(beams=2, longest=5, decoding="fast")
+    options = DecodingOptions(beams=2, longest=5, decoding="fast")
     found = decode(model, texts, shares, options)
     for part, documents, (text, score) in zip(texts, shares, found, strict=True):
         beams = [
@@ -422,7 +422,7 @@ def test_tokens_are_decoded_with_a_cache(generators: Path) -> None:
     model.generator.get_decoder().register_forward_pre_hook(
         lambda _, args, given: widths.append(given["input_ids"].shape[1]), with_kwargs=True
     )
-    decode(model, texts, shares, Options(beams=3, longest=6, shortest=4))
+    decode(model, texts, shares, DecodingOptions(beams=3, longest=6, shortest=4))
     assert len(widths) > 3 and set(widths) == {1}
 
 
@@ -438,12 +438,12 @@ def test_a_block_of_questions_is_retrieved_at_once(
     index = DocumentIndex(bench.corpus, side, tmp_path / "other", **options)
     model = RagModel.join(parts / "questions", parts / "bart", "sequence", "cpu")
     tasks = [ReadingTask(question=q.question()) for q in bench.queries]
-    wanted = list(Rag(model, exact, documents=3, batch=1, options=Options(longest=4)).read(tasks))
+    wanted = list(Rag(model, exact, documents=3, batch=1, options=DecodingOptions(longest=4)).read(tasks))
     calls: list[str] = []
     for name in ("best", "texts"):
         own = getattr(index, name)
         setattr(index, name, lambda *a, own=own, name=name: (calls.append(name), own(*a))[1])
-    reader = Rag(model, index, documents=3, batch=3, options=Options(longest=4))
+    reader = Rag(model, index, documents=3, batch=3, options=DecodingOptions(longest=4))
     found = list(reader.read(tasks))
     assert calls == ["best", "texts"]
     assert [(a.text, a.passages) for a in found] == [(a.text, a.passages) for a in wanted]
@@ -458,7 +458,7 @@ def test_what_does_not_fit_is_refused(parts: Path, bench: Benchmark, tmp_path: P
     with pytest.raises(BadInput, match="of the wrong kind"):
         RagModel.open(parts / "bart", "cpu")
     with pytest.raises(UsageError, match="thorough or fast"):
-        Options(decoding="quick").check()  # type: ignore[arg-type]
+        DecodingOptions(decoding="quick").check()  # type: ignore[arg-type]
     asked = ReadingTask(question=Question(id="q", text="where name1"))
     model = RagModel.join(parts / "questions", parts / "bart", "sequence", "cpu")
     index = DocumentIndex(bench.corpus, open_side("passage", parts / "passages"), tmp_path / "w")

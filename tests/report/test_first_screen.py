@@ -5,7 +5,7 @@ from __future__ import annotations
 from whichone.measures.intervals import Estimate
 from whichone.records import Output, Provenance, Query
 from whichone.report.first_screen import Shares, outcome_of, verdict
-from whichone.report.page import Page, Section, Table
+from whichone.report.page import ReportPage, Section, Table
 
 GOLD = ((Provenance(page="p:1"),),)
 QUERY = Query(id="q", task="qa", input="?", outputs=(Output(answer="a", provenance=GOLD),))
@@ -36,7 +36,7 @@ def test_the_verdict_is_about_the_best_and_the_most_confused() -> None:
 
 def test_tables_explain_their_words_and_fold() -> None:
     table = Table(key="t", title="T", columns=["system", "head", "p (Holm)"], rows=[["a", 1, 2]])
-    page = Page("t", "s", [Section("Found", [table], folded=True)]).to_html()
+    page = ReportPage("t", "s", [Section("Found", [table], folded=True)]).to_html()
     assert "Head: the most popular bearer of a name." in page
     assert "Holm: p values corrected" in page
     assert "Tail:" not in page

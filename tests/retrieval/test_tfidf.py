@@ -12,7 +12,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.save import passage_rows
 from whichone.records import Passage, Question
-from whichone.retrieval.baselines import Buckets, TfIdf
+from whichone.retrieval.baselines import NgramBuckets, TfIdf
 
 PAGES = {
     "p:1": "The red fox jumps over the lazy dog",
@@ -33,7 +33,7 @@ def corpus_of(pages: dict[str, str]) -> Corpus:
 
 def plain(question: str) -> list[tuple[str, float]]:
     """Scores by the formula, bucket by bucket, in double precision."""
-    buckets = Buckets()
+    buckets = NgramBuckets()
     bags = {page: Counter(map(buckets.bucket, buckets.ngrams(text))) for page, text in PAGES.items()}
     scores: dict[str, float] = {}
     for bucket, asked in Counter(map(buckets.bucket, buckets.ngrams(question))).items():
@@ -60,16 +60,16 @@ def test_scores_are_those_of_the_formula(tmp_path: Path, question: str, backend:
 
 
 def test_ngrams_hold_no_stop_word_and_no_punctuation() -> None:
-    buckets = Buckets()
+    buckets = NgramBuckets()
     assert buckets.ngrams("The Red-Fox isn't in Köln.") == ["red", "fox", "ko\u0308ln"]
     assert buckets.ngrams("red fox, red car") == ["red", "fox", "red", "car", "red fox", "red car"]
 
 
 def test_the_hash_is_murmur_three() -> None:
     # values of the published algorithm, unsigned, seed 0
-    assert Buckets(size=1 << 32).bucket("hello") == 0x248BFA47
-    assert Buckets(size=1 << 32).bucket("hello, world") == 0x149BBB7F
-    assert Buckets().bucket("hello") == 0x248BFA47 % (1 << 24)
+    assert NgramBuckets(size=1 << 32).bucket("hello") == 0x248BFA47
+    assert NgramBuckets(size=1 << 32).bucket("hello, world") == 0x149BBB7F
+    assert NgramBuckets().bucket("hello") == 0x248BFA47 % (1 << 24)
 
 
 def test_what_half_the_pages_hold_weighs_nothing(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from whichone.records import Output, Passage, Provenance, Query, Question, Readi
 from whichone.training.examples import Example, Negative, Text
 from whichone.training.reading_examples import reading_examples
 from whichone.training.train_readers import DprReaderTraining, answer_spans
-from whichone.training.trainer import Settings
+from whichone.training.trainer import TrainingSettings
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -75,7 +75,9 @@ def test_a_question_title_and_text_as_dpr_joins_them(plain_bert: Path) -> None:
 
 @pytest.mark.slow
 def test_it_learns_to_choose_passage_and_span(plain_bert: Path, tmp_path: Path) -> None:
-    settings = Settings(epochs=25, patience=0, batch=8, learning_rate=2e-3, longest=48, kinds=("bm25",))
+    settings = TrainingSettings(
+        epochs=25, patience=0, batch=8, learning_rate=2e-3, longest=48, kinds=("bm25",)
+    )
     training = DprReaderTraining(
         str(plain_bert), examples(), tmp_path / "out", settings, held_out=examples()[:4], device="cpu"
     )

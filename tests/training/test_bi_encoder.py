@@ -10,7 +10,7 @@ from killed import dies_at
 
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.training.examples import Example, Text
-from whichone.training.trainer import Settings, Start, preset
+from whichone.training.trainer import Start, TrainingSettings, preset
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
@@ -22,7 +22,7 @@ def train(checkpoint: Path, made_examples: Any):
         from whichone.training.encoder_trainings import BiEncoderTraining
 
         watched = changes.pop("held_out", True)
-        settings = Settings(
+        settings = TrainingSettings(
             **{"epochs": 3, "batch": 8, "learning_rate": 1e-3, "longest": 16, "every": 2}
             | {"patience": 0}
             | changes
@@ -216,9 +216,9 @@ def test_negatives_that_are_not_there(checkpoint: Path, tmp_path: Path) -> None:
     start = Start(str(checkpoint))
     bare = [Example(id=str(n), question="w1", positive=Text("w1", "w2", str(n))) for n in range(8)]
     with pytest.raises(BadInput, match="no example has bm25 or namesake"):
-        BiEncoderTraining(start, bare, [], tmp_path, Settings(batch=4), device="cpu")
+        BiEncoderTraining(start, bare, [], tmp_path, TrainingSettings(batch=4), device="cpu")
     with pytest.raises(BadInput, match="do not fill one batch"):
-        few = Settings(batch=16, kinds=())
+        few = TrainingSettings(batch=16, kinds=())
         BiEncoderTraining(start, bare, [], tmp_path, few, device="cpu")
 
 

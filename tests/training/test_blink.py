@@ -241,7 +241,7 @@ def test_the_second_stage_learns_from_the_scores_that_it_gives(place: Path, tmp_
     """Pairs of two segments in training too: the loss is the one of the scores, which equal the original's."""
     from whichone.retrieval.blink_models import new_blink
     from whichone.training.train_linker import Candidates, CrossTraining, LinkExample
-    from whichone.training.trainer import Settings
+    from whichone.training.trainer import TrainingSettings
 
     torch.manual_seed(3)
     blink = new_blink(str(place / "bert"), "cpu")
@@ -252,7 +252,7 @@ def test_the_second_stage_learns_from_the_scores_that_it_gives(place: Path, tmp_
         )
         for n, wrong in ((0, tuple(about[1:4])), (4, tuple(about[1:3])))
     ]
-    training = CrossTraining(blink, items, (), tmp_path, Settings(batch=2, epochs=1, kinds=()), {})
+    training = CrossTraining(blink, items, (), tmp_path, TrainingSettings(batch=2, epochs=1, kinds=()), {})
     scores = [
         blink.pairs(i.example.mention, [blink.entity_ids(*e) for e in (about[n], *i.wrong)])
         for n, i in zip((0, 4), items, strict=True)

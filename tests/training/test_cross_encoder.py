@@ -10,7 +10,7 @@ from killed import dies_at
 
 from whichone.errors import BadInput, UsageError
 from whichone.records import Passage
-from whichone.training.trainer import Settings, Start
+from whichone.training.trainer import Start, TrainingSettings
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
@@ -19,7 +19,7 @@ pytest.importorskip("sentence_transformers")
 def training(start: Path, examples: Any, held_out: Any, folder: Path, **changes: Any):
     from whichone.training.encoder_trainings import CrossEncoderTraining
 
-    settings = Settings(
+    settings = TrainingSettings(
         **{"epochs": 3, "batch": 8, "learning_rate": 3e-3, "longest": 24, "every": 2}
         | {"patience": 0}
         | changes

@@ -219,14 +219,14 @@ def test_a_reader_stops_by_a_development_set(bench: Benchmark, bart: Path, tmp_p
 def test_targets_are_as_long_as_the_task_needs(bart: Path, tmp_path: Path) -> None:
     from whichone.training.reading_examples import ReadingExample
     from whichone.training.train_readers import _ENCODE, ReaderTraining
-    from whichone.training.trainer import Settings
+    from whichone.training.trainer import TrainingSettings
 
     long = " ".join(f"x{n % 30}" for n in range(80))
     examples = [
         ReadingExample("a", "tell me ?", "", "", long, context=()),
         ReadingExample("b", "tell me", "", "", "x1", context=()),
     ]
-    settings = Settings(batch=2, longest=64)
+    settings = TrainingSettings(batch=2, longest=64)
     training = ReaderTraining("seq2seq", bart, examples, tmp_path, settings, device="cpu")
     labels = _ENCODE["seq2seq"](training, examples)["labels"]
     assert labels.shape == (2, 82)  # the 80 words between what BERT's tokenizer puts around them

@@ -18,12 +18,12 @@ from whichone.retrieval.sparse import Splade
 from whichone.retrieval.token_vectors import ColbertTokens
 from whichone.training.examples import Example
 from whichone.training.train_encoders import train_retriever
-from whichone.training.trainer import Settings, Start
-from whichone.training.training_data import Plan
+from whichone.training.trainer import Start, TrainingSettings
+from whichone.training.training_data import LearningPlan
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
-SETTINGS = Settings(
+SETTINGS = TrainingSettings(
     epochs=6, learning_rate=5e-3, batch=8, longest=32, kinds=("namesake",), patience=0, size=8
 )
 
@@ -60,7 +60,7 @@ def test_all_maxsim_equals_one_at_a_time() -> None:
 
 
 def test_a_late_interaction_model_learns(checkpoint: Path, examples: Path, tmp_path: Path) -> None:
-    plan = Plan(sources=(str(examples),))
+    plan = LearningPlan(sources=(str(examples),))
     start = Start(str(checkpoint))
     trained = train_retriever(
         plan, tmp_path / "out", start=start, settings=SETTINGS, kind="late", device="cpu"
@@ -74,7 +74,7 @@ def test_a_late_interaction_model_learns(checkpoint: Path, examples: Path, tmp_p
 
 
 def test_a_sparse_model_learns(masked: Path, examples: Path, tmp_path: Path) -> None:
-    plan, start = Plan(sources=(str(examples),)), Start(str(masked))
+    plan, start = LearningPlan(sources=(str(examples),)), Start(str(masked))
     trained = train_retriever(
         plan, tmp_path / "out", start=start, settings=SETTINGS, kind="sparse", device="cpu"
     )
@@ -110,10 +110,10 @@ def test_stopped_and_resumed_gives_the_same_weights(
 def test_options_of_bi_encoders_are_refused(checkpoint: Path, examples: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="one model for questions and passages"):
         train_retriever(
-            Plan(sources=(str(examples),)),
+            LearningPlan(sources=(str(examples),)),
             tmp_path / "out",
             start=Start(str(checkpoint)),
-            settings=Settings(mode="only-questions"),
+            settings=TrainingSettings(mode="only-questions"),
             kind="late",
         )
     assert not (tmp_path / "out").exists()

@@ -104,12 +104,12 @@ def test_wordings_tell_the_relation(tmp_path: Path) -> None:
 
 def test_per_relation_needs_a_fixed_index(checkpoint: Path, bench: Benchmark, tmp_path: Path) -> None:
     from whichone.training.train_encoders import train_retriever
-    from whichone.training.trainer import Settings, Start
-    from whichone.training.training_data import Plan
+    from whichone.training.trainer import Start, TrainingSettings
+    from whichone.training.training_data import LearningPlan
 
-    plan, start = Plan(sources=(str(bench.folder.root),)), Start(str(checkpoint))
+    plan, start = LearningPlan(sources=(str(bench.folder.root),)), Start(str(checkpoint))
     with pytest.raises(UsageError, match="one index"):
-        train_retriever(plan, tmp_path, start=start, settings=Settings(), per_relation=True)
+        train_retriever(plan, tmp_path, start=start, settings=TrainingSettings(), per_relation=True)
 
 
 def test_places_that_cannot_be(bench: Benchmark, checkpoint: Path, tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ from killed import dies_at
 from whichone.errors import BadInput, Missing
 from whichone.records import Passage, Question, ReadingTask
 from whichone.training.reading_examples import ReadingExample
-from whichone.training.trainer import Settings
+from whichone.training.trainer import TrainingSettings
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 WORDS = [f"w{n}" for n in range(40)]
-SETTINGS = Settings(epochs=8, batch=8, learning_rate=1e-3, longest=48, every=1000)
+SETTINGS = TrainingSettings(epochs=8, batch=8, learning_rate=1e-3, longest=48, every=1000)
 
 
 def save(folder: Path, model) -> Path:
@@ -68,7 +68,7 @@ def task(text: str, *passages: tuple[str, str], kind: str = "qa") -> ReadingTask
     return ReadingTask(question=Question(id="q", text=text, task=kind), passages=shown)
 
 
-def train(kind: str, folder: Path, model, settings: Settings = SETTINGS) -> Path:
+def train(kind: str, folder: Path, model, settings: TrainingSettings = SETTINGS) -> Path:
     from whichone.training.train_readers import ReaderTraining
 
     checkpoint = save(folder / "checkpoint", model)
@@ -117,7 +117,7 @@ def test_seq2seq(tmp_path: Path) -> None:
         forced_eos_token_id=3,
     )
     torch.manual_seed(1)
-    settings = Settings(epochs=12, batch=8, learning_rate=3e-3, longest=48, every=1000)
+    settings = TrainingSettings(epochs=12, batch=8, learning_rate=3e-3, longest=48, every=1000)
     place = train("seq2seq", tmp_path, transformers.BartForConditionalGeneration(config), settings)
     reader = SequenceToSequence(place, device="cpu", longest=8)
     (answer,) = reader.read([task("w2 ?", ("w5", "w30 w5 w31"), ("w2", "w30 w2 w10"))])
@@ -152,7 +152,7 @@ def test_stopped_and_resumed_gives_the_same_weights(tmp_path: Path) -> None:
     from whichone.training.train_readers import ReaderTraining
 
     checkpoint = save(tmp_path / "checkpoint", bert("BertForQuestionAnswering"))
-    settings = Settings(epochs=2, batch=8, longest=48, every=3)
+    settings = TrainingSettings(epochs=2, batch=8, longest=48, every=3)
 
     def training(folder: str) -> ReaderTraining:
         return ReaderTraining(

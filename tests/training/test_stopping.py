@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
 
-from whichone.training.trainer import Settings, Start, signals_wait  # noqa: E402
+from whichone.training.trainer import Start, TrainingSettings, signals_wait  # noqa: E402
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def train(checkpoint: Path, made_examples: Any):
     def make(folder: Path, **changes: Any):
         from whichone.training.encoder_trainings import BiEncoderTraining
 
-        settings = Settings(
+        settings = TrainingSettings(
             **{"epochs": 2, "batch": 8, "learning_rate": 1e-3, "longest": 16, "patience": 0} | changes
         )
         start = Start(str(checkpoint))

@@ -24,10 +24,17 @@ from whichone.training import held_out
 from whichone.training.examples import Example, Negative, Text, each_dpr, each_example
 from whichone.training.held_out import HeldOutKeys, Leaks, refuse, without
 from whichone.training.reading_examples import reading_queries
-from whichone.training.trainer import Settings
-from whichone.training.training_data import Corpus, Plan, kind_of, kinds_text, taken_queries, training_data
+from whichone.training.trainer import TrainingSettings
+from whichone.training.training_data import (
+    LearningPlan,
+    TrainingCorpus,
+    kind_of,
+    kinds_text,
+    taken_queries,
+    training_data,
+)
 
-SETTINGS = Settings(batch=2, kinds=("bm25", "namesake"))
+SETTINGS = TrainingSettings(batch=2, kinds=("bm25", "namesake"))
 NO_OVERLAP = "data/entityquestions/one-off/no-overlap/P19/P19_no_overlap.train.json.gz"
 
 
@@ -64,7 +71,7 @@ def test_splits_share_no_name(bench: Benchmark, tmp_path: Path) -> None:
         allow_no_gold=True,
     )  # fmt: skip
     place = str(held.folder.root)
-    chosen = taken_queries(place, held, Plan(sources=(place,), held_out=0.3), 1)
+    chosen = taken_queries(place, held, LearningPlan(sources=(place,), held_out=0.3), 1)
     assert len(chosen.records) + len(chosen.test) == 200
     assert not {q.name for q in chosen.records} & {q.name for q in chosen.test}
     assert 20 < len(chosen.test) < 120
@@ -113,21 +120,23 @@ def bench(tmp_path: Path) -> Benchmark:
 
 def test_a_training_split_is_what_is_learned_from(bench: Benchmark, tmp_path: Path) -> None:
     place = str(bench.folder.root)
-    chosen = taken_queries(place, bench, Plan(sources=(place,)), 0)
+    chosen = taken_queries(place, bench, LearningPlan(sources=(place,)), 0)
     train, unseen = chosen.records, chosen.test
     assert [q.id for q in train] == [f"q{n}" for n in range(6)]
     assert len(unseen) == 5
-    plan = Plan(sources=(str(bench.folder.root),))
+    plan = LearningPlan(sources=(str(bench.folder.root),))
     data = training_data(plan, SETTINGS, tmp_path / "work")
     examples = {e.id: e for e in (*data.learn, *data.watch)}
     assert sorted(examples) == [f"q{n}" for n in range(6)]
     namesakes = [n.passage.title for n in examples["q0"].negatives if n.kind == "namesake"]
     assert namesakes == ["Person0 (singer)"]
-    leaky = Plan(sources=plan.sources, test=plan.sources)
+    leaky = LearningPlan(sources=plan.sources, test=plan.sources)
     with pytest.raises(BadInput, match="6 names, 6 gold pages, 6 questions are in both"):
         training_data(leaky, SETTINGS, tmp_path / "work")
     with pytest.raises(BadInput, match="every example"):
-        training_data(Plan(sources=plan.sources, test=plan.sources, drop_leaks=True), SETTINGS, tmp_path)
+        training_data(
+            LearningPlan(sources=plan.sources, test=plan.sources, drop_leaks=True), SETTINGS, tmp_path
+        )
 
 
 def test_sources_take_turns(made_examples: Any) -> None:
@@ -171,8 +180,8 @@ def test_question_files_over_a_corpus(bench: Benchmark, tmp_path: Path) -> None:
     asked.write_text('[{"question": "Where was Person2 born?", "answers": ["Town2"]}]')
     assert (kind_of(kilt), kind_of(asked)) == ("KILT", "EntityQuestions")
     with pytest.raises(UsageError, match="contains questions, not passages"):
-        training_data(Plan(sources=(str(kilt),)), SETTINGS, tmp_path / "work")
-    plan = Plan(sources=(str(kilt), str(asked)), corpus=Corpus(passages=passages))
+        training_data(LearningPlan(sources=(str(kilt),)), SETTINGS, tmp_path / "work")
+    plan = LearningPlan(sources=(str(kilt), str(asked)), corpus=TrainingCorpus(passages=passages))
     for _ in range(2):  # the second time what was made is opened
         data = training_data(plan, SETTINGS, tmp_path / "work")
     found = {e.question: e for e in (*data.learn, *data.watch)}
@@ -188,23 +197,23 @@ def test_question_files_over_a_corpus_that_exists(bench: Benchmark, tmp_path: Pa
     make_corpus(corpus_file(bench, tmp_path), tmp_path / "corpus")
     asked = tmp_path / "P19.train.json"
     asked.write_text('[{"question": "Where was Person2 born?", "answers": ["Town2"]}]')
-    given = Corpus(folder=str(tmp_path / "corpus"))
-    data = training_data(Plan(sources=(str(asked),), corpus=given), SETTINGS, tmp_path / "work")
+    given = TrainingCorpus(folder=str(tmp_path / "corpus"))
+    data = training_data(LearningPlan(sources=(str(asked),), corpus=given), SETTINGS, tmp_path / "work")
     (example,) = (*data.learn, *data.watch)
     assert example.positive.text.endswith("Town2.")
     with pytest.raises(UsageError, match="--corpus"):
-        Corpus(folder="c", passages="p").check()
+        TrainingCorpus(folder="c", passages="p").check()
 
 
 def test_blocks_change_no_example(bench: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plan = Plan(sources=(str(bench.folder.root),))
+    plan = LearningPlan(sources=(str(bench.folder.root),))
     whole = training_data(plan, SETTINGS, tmp_path / "work")
     monkeypatch.setattr(training_examples, "BLOCK", 3)
     monkeypatch.setattr(held_out, "BLOCK", 2)
     blocks = training_data(plan, SETTINGS, tmp_path / "again")
     assert (blocks.learn, blocks.watch) == (whole.learn, whole.watch)
     assert blocks.never_seen == whole.never_seen
-    leaky = Plan(sources=plan.sources, test=plan.sources, drop_leaks=True)
+    leaky = LearningPlan(sources=plan.sources, test=plan.sources, drop_leaks=True)
     with pytest.raises(BadInput, match="every example shares something"):
         training_data(leaky, SETTINGS, tmp_path / "third")
 
@@ -216,7 +225,7 @@ def test_what_is_no_training_data(tmp_path: Path) -> None:
     with pytest.raises(Missing, match="no such file or folder"):
         kind_of(tmp_path / "y.json")
     with pytest.raises(UsageError, match="not both"):
-        Corpus(passages="a", knowledge="b").check()
+        TrainingCorpus(passages="a", knowledge="b").check()
 
 
 def test_a_knowledge_base_and_its_training_facts(tmp_path: Path) -> None:
@@ -230,7 +239,7 @@ def test_a_knowledge_base_and_its_training_facts(tmp_path: Path) -> None:
 
     base = tmp_path / "kb"
     shutil.copytree(builtin_benchmark("builtin/entityquestions").parent / "kb", base)
-    plan = Plan(sources=(str(base),), drop_leaks=True)
+    plan = LearningPlan(sources=(str(base),), drop_leaks=True)
     data = training_data(plan, SETTINGS, tmp_path / "work")
     assert data.learn
     assert not {e.id for e in data.learn} & {q.id for q in data.never_seen}
@@ -238,7 +247,7 @@ def test_a_knowledge_base_and_its_training_facts(tmp_path: Path) -> None:
 
     few = EntityQuestionsOptions(sizes=Sizes(test=3, dev=0), train_scope="subjects")
     built = build_entityquestions(base, tmp_path / "eq", few)
-    chosen = taken_queries(str(tmp_path / "eq"), built.benchmark, Plan(sources=()), 0)
+    chosen = taken_queries(str(tmp_path / "eq"), built.benchmark, LearningPlan(sources=()), 0)
     train, unseen = chosen.records, chosen.test
     assert len(train) == built.train > 0
     assert all(q.id.startswith("train-") and q.relation and q.gold_pages() for q in train)
@@ -255,8 +264,8 @@ def test_the_release_of_no_overlap(shared: Path, tmp_path: Path) -> None:
     passages = tmp_path / "passages.jsonl"
     with gzip.open(shared / "data/wikipedia-48k/passages.jsonl.gz", "rt") as lines:
         passages.write_text("".join(x for x in lines if json.loads(x)["title"] in names))
-    plan = Plan(sources=(str(file),), corpus=Corpus(passages=str(passages)))
-    data = training_data(plan, Settings(batch=2, kinds=()), tmp_path / "work")
+    plan = LearningPlan(sources=(str(file),), corpus=TrainingCorpus(passages=str(passages)))
+    data = training_data(plan, TrainingSettings(batch=2, kinds=()), tmp_path / "work")
     assert all(e.relation == "P19" and e.question.startswith("Where was") for e in data.learn)
     assert data.learn
 
@@ -264,7 +273,7 @@ def test_the_release_of_no_overlap(shared: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("rate", [float("nan"), float("inf"), 0.0, -1.0])
 def test_a_learning_rate_that_is_no_number_is_refused(rate: float) -> None:
     with pytest.raises(UsageError, match=r"learning_rate"):
-        Settings(learning_rate=rate).check()
+        TrainingSettings(learning_rate=rate).check()
 
 
 def test_only_wrong_passages_that_are_learned_from_are_told(made_examples: Any) -> None:
@@ -329,7 +338,7 @@ def test_an_imported_file_with_three_splits_teaches_its_training_records_alone(
 
 
 def test_a_reader_takes_training_records_alone(imported: Path, tmp_path: Path) -> None:
-    (part,), unseen = reading_queries(Plan(sources=(str(imported),)), 0, tmp_path / "work")
+    (part,), unseen = reading_queries(LearningPlan(sources=(str(imported),)), 0, tmp_path / "work")
     assert len(part.records) == 10
     assert {q.attributes["split"] for q in part.records} == {"train"}
     assert len(unseen) == 20
@@ -342,12 +351,12 @@ def test_records_marked_dev_or_test_are_refused(imported: Path, tmp_path: Path) 
     place.write_text("".join(json.dumps(row) + "\n" for row in kept))
     fields = QuestionFields(answers="answers", gold="titles", name="name")
     import_questions(place, tmp_path / "passages.jsonl", tmp_path / "others", fields=fields)
-    plan = Plan(sources=(str(tmp_path / "others"),))
+    plan = LearningPlan(sources=(str(tmp_path / "others"),))
     with pytest.raises(BadInput, match=r"no record is marked train \(10 dev, 10 test\)"):
         training_data(plan, SETTINGS, tmp_path / "work")
     with pytest.raises(BadInput, match="no record is marked train"):
         reading_queries(plan, 0, tmp_path / "work")
-    free = Plan(sources=plan.sources, learn_from_dev=True)
+    free = LearningPlan(sources=plan.sources, learn_from_dev=True)
     data = training_data(free, SETTINGS, tmp_path / "work")
     assert len(data.learn) + len(data.watch) + len(data.never_seen) == 20
     assert data.never_seen
@@ -355,13 +364,15 @@ def test_records_marked_dev_or_test_are_refused(imported: Path, tmp_path: Path) 
 
 def test_a_dev_set_is_watched_and_not_learned(bench: Benchmark, tmp_path: Path) -> None:
     place = str(bench.folder.root)
-    plan = Plan(sources=(place,), dev=(place,))
+    plan = LearningPlan(sources=(place,), dev=(place,))
     data = training_data(plan, SETTINGS, tmp_path / "work")
     assert [e.id for e in data.learn] == [f"q{n}" for n in range(6)]
     assert sorted(e.id for e in data.watch) == sorted(f"q{n}" for n in range(6, 11))
     assert len(data.never_seen) == 5
     with pytest.raises(BadInput, match=r"names.* are in both training and test data"):
-        training_data(Plan(sources=(place,), dev=(place,), learn_from_dev=True), SETTINGS, tmp_path / "work")
+        training_data(
+            LearningPlan(sources=(place,), dev=(place,), learn_from_dev=True), SETTINGS, tmp_path / "work"
+        )
 
 
 def test_files_of_examples_keep_to_their_marks(made_examples: Any, tmp_path: Path) -> None:
@@ -370,12 +381,12 @@ def test_files_of_examples_keep_to_their_marks(made_examples: Any, tmp_path: Pat
 
     marked = [replace(e, split=SPLITS[n % 3]) for n, e in enumerate(made_examples(24))]
     write_json_lines(tmp_path / "mine.jsonl", marked)
-    data = training_data(Plan(sources=(str(tmp_path / "mine.jsonl"),)), SETTINGS, tmp_path)
+    data = training_data(LearningPlan(sources=(str(tmp_path / "mine.jsonl"),)), SETTINGS, tmp_path)
     assert {e.split for e in (*data.learn, *data.watch)} == {"train"}
     assert data.taken[0].left == {"dev": 8, "test": 8}
     write_json_lines(tmp_path / "mine-dev.jsonl", made_examples(24))
     with pytest.raises(BadInput, match="24 dev"):
-        training_data(Plan(sources=(str(tmp_path / "mine-dev.jsonl"),)), SETTINGS, tmp_path)
+        training_data(LearningPlan(sources=(str(tmp_path / "mine-dev.jsonl"),)), SETTINGS, tmp_path)
 
 
 def test_parts_of_a_benchmark_are_marked_by_their_name(bench: Benchmark, tmp_path: Path) -> None:
@@ -384,10 +395,12 @@ def test_parts_of_a_benchmark_are_marked_by_their_name(bench: Benchmark, tmp_pat
     unmarked = [replace_mark(q) for q in bench.queries]
     whole = save_benchmark(tmp_path / "whole", name="w", queries=unmarked, passages=bench.passage_records())
     split_benchmark(whole, tmp_path / "parts", {"train": 0.7, "test": 0.3})
-    train = training_data(Plan(sources=(str(tmp_path / "parts" / "train"),)), SETTINGS, tmp_path / "work")
+    train = training_data(
+        LearningPlan(sources=(str(tmp_path / "parts" / "train"),)), SETTINGS, tmp_path / "work"
+    )
     assert len(train.learn) + len(train.watch) == len(Benchmark.open(tmp_path / "parts" / "train").queries)
     with pytest.raises(BadInput, match="no record is marked train"):
-        training_data(Plan(sources=(str(tmp_path / "parts" / "test"),)), SETTINGS, tmp_path / "work")
+        training_data(LearningPlan(sources=(str(tmp_path / "parts" / "test"),)), SETTINGS, tmp_path / "work")
 
 
 def replace_mark(asked: Query) -> Query:

@@ -14,7 +14,7 @@ from small_benchmark import answer_by, small_benchmark
 from web_server import opened, postgres_server
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.web.web_site import Settings
+from whichone.web.web_site import SiteSettings
 
 
 @pytest.fixture(scope="session")
@@ -27,16 +27,16 @@ def served_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def settings(served_folder: Path, tmp_path: Path) -> Settings:
+def settings(served_folder: Path, tmp_path: Path) -> SiteSettings:
     """Over a copy of the folder, so that what one test makes is not there for the next."""
-    return Settings(
+    return SiteSettings(
         folder=shutil.copytree(served_folder, tmp_path / "served"), database=str(tmp_path / "web.sqlite"), cache=tmp_path / "cache",
         hosts=("testserver",), login=False,
     )  # fmt: skip
 
 
 @pytest.fixture
-def client(settings: Settings) -> Iterator[Any]:
+def client(settings: SiteSettings) -> Iterator[Any]:
 
     with opened(settings) as client:
         yield client
@@ -47,7 +47,7 @@ def small_board(served_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
     """A client and the key of a leaderboard, for all submissions of a module that are refused."""
 
     work = tmp_path_factory.mktemp("board")
-    settings = Settings(
+    settings = SiteSettings(
         folder=served_folder, database=str(work / "web.sqlite"), cache=work / "cache",
         hosts=("testserver",), login=False,
     )  # fmt: skip

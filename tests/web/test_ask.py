@@ -18,9 +18,9 @@ from web_server import opened, text_of
 import whichone
 from whichone.web import ask
 from whichone.web.ask import marked
-from whichone.web.limits import Buckets
+from whichone.web.limits import TokenBuckets
 from whichone.web.search_service import make_search_app
-from whichone.web.web_site import Settings
+from whichone.web.web_site import SiteSettings
 
 STAFF = [
     {"id": "1", "title": "Ada Park", "text": "Ada Park works in Payroll. The office is in Leeds."},
@@ -88,9 +88,9 @@ def test_reasons_are_words_that_can_be_read() -> None:
 
 def test_where_nothing_speaks_the_page_says_so(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from whichone.namesake import Namesake
-    from whichone.retrieval.namesake.asking import Candidate, Resolution
+    from whichone.retrieval.namesake.asking import PossibleBearer, Resolution
 
-    bearers = (Candidate("a", "Kim Park (a)", 0.6), Candidate("b", "Kim Park (b)", 0.4))
+    bearers = (PossibleBearer("a", "Kim Park (a)", 0.6), PossibleBearer("b", "Kim Park (b)", 0.4))
     monkeypatch.setattr(Namesake, "resolve", lambda self, text, **_: Resolution(text, "Kim Park", bearers))
     assert "Nothing in the question decides" in client.get("/ask", params={"q": "Kim Park?"}).text
 
@@ -110,7 +110,7 @@ def test_what_is_marked_is_in_what_is_shown() -> None:
     assert len(shown) < 500
 
 
-def test_a_visitor_may_not_ask_without_end(settings: Settings) -> None:
+def test_a_visitor_may_not_ask_without_end(settings: SiteSettings) -> None:
     with opened(settings, public=True, login=True) as client:
         asked = [client.get("/ask", params={"q": f"Kim Park {n}"}).status_code for n in range(25)]
         assert asked[0] == 200 and asked[-1] == 429
@@ -136,7 +136,7 @@ def test_only_so_many_are_answered_at_a_time(client: Any, monkeypatch: pytest.Mo
 
 def test_all_visitors_together_have_a_limit_that_those_with_a_link_do_not_share() -> None:
     turns = ask.Turns()
-    turns._visitors = Buckets(0.0, 3)
+    turns._visitors = TokenBuckets(0.0, 3)
     for n in range(3):
         with turns.taken(Request({"type": "http", "client": (f"192.0.2.{n}", 1)})):
             pass
@@ -156,7 +156,7 @@ def test_passages_of_a_hidden_benchmark_are_not_asked(client: Any, key: str) -> 
     assert client.get("/ask", headers=annotator).status_code == 403
 
 
-def test_an_index_below_the_folder_answers_too(client: Any, settings: Settings) -> None:
+def test_an_index_below_the_folder_answers_too(client: Any, settings: SiteSettings) -> None:
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.retrieval.baselines import TfIdf
 
@@ -169,7 +169,7 @@ def test_an_index_below_the_folder_answers_too(client: Any, settings: Settings) 
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[TestClient]:
     whichone.Namesake.over(STAFF, encoder="none").save(tmp_path / "index")
-    settings = Settings(hosts=("testserver",))
+    settings = SiteSettings(hosts=("testserver",))
     with TestClient(make_search_app(tmp_path / "index", settings)) as client:
         yield client
 

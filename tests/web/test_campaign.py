@@ -30,7 +30,7 @@ from whichone.web.annotation.evidence_kind import (
 from whichone.web.annotation.evidence_tasks import (
     Annotation,
     AskedPassage,
-    Judged,
+    EvidenceJudgement,
     Task,
     make_tasks,
     overlap,
@@ -158,10 +158,10 @@ def test_a_form_keeps_an_annotation_and_says_so(client: Any, key: str) -> None:
 def test_work_left_lying_is_given_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = open_database(str(tmp_path / "a.sqlite"))
     task = Task("q", "?", ("a",), (AskedPassage("p#0", control=True),))
-    plan = task_queue.Plan(seed=0)
+    plan = task_queue.QueuePlan(seed=0)
     task_queue.make_campaign(database, "c", "b", "t", plan, [task])
 
-    def given(name: str) -> task_queue.Given | None:
+    def given(name: str) -> task_queue.TaskInHand | None:
         return database.write(lambda t: task_queue.hand_out(t, "c", name))
 
     assert all(given(name) for name in ("a", "b", "c"))
@@ -221,8 +221,10 @@ def test_gold_is_rejected_by_two_of_those_who_count(
     gold: tuple[bool, ...], again: bool | None, left_out: str, rejected: bool
 ) -> None:
     task = Task("q", "?", ("Rome",), (AskedPassage("g#0", control=True),))
-    said = {p: Annotation({"g#0": Judged(enough, "x")}) for p, enough in zip("abc", gold, strict=True)}
-    second = {} if again is None else {"d": Annotation({"g#0": Judged(again, "x")})}
+    said = {
+        p: Annotation({"g#0": EvidenceJudgement(enough, "x")}) for p, enough in zip("abc", gold, strict=True)
+    }
+    second = {} if again is None else {"d": Annotation({"g#0": EvidenceJudgement(again, "x")})}
     done = Done(0, task, task_queue.SETTLED, said, second, {})
     assert gold_rejected(done, frozenset(left_out)) is rejected
 
@@ -234,7 +236,7 @@ def test_merging_by_hand() -> None:
         {"task": 0, "query": "q", "task_content": msgspec.json.encode(task).decode(), "task_queue": 3,
          "person": person, "queue": 1, "seconds": 2.0,
          "content": msgspec.json.encode(Annotation({
-             "g#0": Judged(gold, "x"), "n#0": Judged(new, "y")})).decode()}
+             "g#0": EvidenceJudgement(gold, "x"), "n#0": EvidenceJudgement(new, "y")})).decode()}
         for person, (gold, new) in said.items()
     ]  # fmt: skip
     done = done_tasks(rows, Task, Annotation)

@@ -35,7 +35,7 @@ from whichone.papers.ambigdocs.score_file import read_any, read_labels
 from whichone.runs.run import Answers
 from whichone.web.annotation.campaign_kind import Done
 from whichone.web.served_folder import ServedFolder
-from whichone.web.web_site import Settings
+from whichone.web.web_site import SiteSettings
 
 
 @pytest.fixture(scope="session")
@@ -52,7 +52,7 @@ def ambig(answered_folder: Path, tmp_path: Path, database_url: str) -> Iterator[
     import shutil
 
     folder = shutil.copytree(answered_folder, tmp_path / "served")
-    settings = Settings(
+    settings = SiteSettings(
         folder=folder, database=database_url, cache=tmp_path / "cache", hosts=("testserver",), login=False
     )
     with opened(settings) as client:

@@ -28,7 +28,7 @@ from whichone.web.explorer import listing as index_queries
 from whichone.web.explorer.explorer_index import build_benchmark_index
 from whichone.web.explorer.explorer_views import highlighted
 from whichone.web.served_folder import ServedFolder
-from whichone.web.web_site import Settings
+from whichone.web.web_site import SiteSettings
 
 
 def names(client: Any, key: str, **wanted: str) -> list[str]:
@@ -136,7 +136,7 @@ def test_folding_removes_accents_and_case() -> None:
 
 def test_bearers_of_unknown_popularity_have_no_figure(tmp_path: Path) -> None:
     ambigdocs_benchmark(tmp_path / "served" / "ambigdocs", 1)
-    settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "w.sqlite"), cache=tmp_path,
+    settings = SiteSettings(folder=tmp_path / "served", database=str(tmp_path / "w.sqlite"), cache=tmp_path,
                         hosts=("testserver",), login=False)  # fmt: skip
     with opened(settings) as client:
         key = client.get("/api/benchmarks").json()[0]["key"]
@@ -191,7 +191,7 @@ def test_shares_are_those_of_the_measures(tmp_path: Path) -> None:
         FunctionRetriever(search), benchmark, tmp_path / "served" / "run", k=1, name="one",
         on_error="skip",
     )  # fmt: skip
-    settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "web.sqlite"),
+    settings = SiteSettings(folder=tmp_path / "served", database=str(tmp_path / "web.sqlite"),
                         cache=tmp_path / "cache", hosts=("testserver",), login=False)  # fmt: skip
     with opened(settings) as client:
         page = client.get(f"/b/{benchmark.folder.content_hash[:12]}").text
@@ -202,7 +202,7 @@ def test_shares_are_those_of_the_measures(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def staff(settings: Settings) -> Iterator[tuple[Any, str]]:
+def staff(settings: SiteSettings) -> Iterator[tuple[Any, str]]:
     assert settings.folder is not None
     benchmark = staff_benchmark(settings.folder / "staff")
     for place, name in enumerate(("perfect", "second")):

@@ -21,7 +21,7 @@ from whichone.papers.amber.amber_files import import_amber
 from whichone.papers.kilt.evaluate import score_kilt
 from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt
 from whichone.papers.kilt.kilt_record import datasets
-from whichone.web.web_site import Settings
+from whichone.web.web_site import SiteSettings
 
 OFFICIAL = {"accuracy": "accuracy", "em": "em", "f1": "f1", "rougel": "rouge_l"}
 
@@ -56,7 +56,7 @@ def challenge(
     work = tmp_path_factory.mktemp("challenge")
     for name, file in predictions.items():
         import_kilt([shared / "data/kilt-samples" / file.name], work / "served" / name, KiltPlan())
-    settings = Settings(folder=work / "served", database=str(work / "web.sqlite"), cache=work / "cache",
+    settings = SiteSettings(folder=work / "served", database=str(work / "web.sqlite"), cache=work / "cache",
                         hosts=("testserver",), login=False)  # fmt: skip
     with opened(settings) as client:
         keys = [row["key"] for row in client.get("/api/benchmarks").json()]
@@ -195,7 +195,7 @@ def test_collections_of_amber_are_one_family_told_apart_by_name(shared: Path, tm
         files[f"{name}_predictions.jsonl"] = (place / "predictions.jsonl").read_bytes()
         metrics = json.loads((place / "expected.json").read_bytes())["metrics"]
         expected[f"{name} acc@1"] = metrics["1"]["accuracy"] / 100
-    settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "web.sqlite"),
+    settings = SiteSettings(folder=tmp_path / "served", database=str(tmp_path / "web.sqlite"),
                         cache=tmp_path / "cache", hosts=("testserver",), login=False)  # fmt: skip
     with opened(settings) as client:
         keys = [row["key"] for row in client.get("/api/benchmarks").json()]

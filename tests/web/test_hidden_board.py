@@ -18,12 +18,12 @@ from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.measures.intervals import Estimate
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.web.boards.board import rounded, step_of, withhold
-from whichone.web.boards.board_scoring import Job, score
+from whichone.web.boards.board_scoring import ScoringJob, score
 from whichone.web.boards.submissions import mixed_scripts, skeletons
 from whichone.web.storage import Database, open_database
-from whichone.web.web_site import Settings, Tokens
+from whichone.web.web_site import SignedTokens, SiteSettings
 
-SEASON = Settings().submissions_in_all
+SEASON = SiteSettings().submissions_in_all
 BEARERS = 3
 
 
@@ -65,7 +65,7 @@ class Board:
 
     def __init__(self, benchmark: Benchmark, work: Path, database: Database) -> None:
         self.benchmark, self._work, self._database = benchmark, work, database
-        self._tokens = Tokens("s" * 32)
+        self._tokens = SignedTokens("s" * 32)
         self.used = 0
 
     def submit(self, pages: dict[str, str]) -> dict[str, float] | None:
@@ -76,7 +76,7 @@ class Board:
         place.mkdir()
         (place / "file").write_bytes(trec(pages))
         outcome = score(
-            Job(
+            ScoringJob(
                 benchmarks={"b": str(self.benchmark.folder.root)}, work=str(place), key="k", format="trec",
                 file=str(place / "file"), hidden=True,
             )
@@ -164,7 +164,7 @@ def test_figures_are_as_fine_as_the_names_allow() -> None:
     )
 
 
-def test_deleted_submissions_count_and_stay_as_a_line(settings: Settings, key: str) -> None:
+def test_deleted_submissions_count_and_stay_as_a_line(settings: SiteSettings, key: str) -> None:
     """Deleting one's submission is no way to more of them."""
     with opened(settings, submissions_in_all=3) as client:
         board = make_board(client, key, hidden=True)
@@ -246,7 +246,7 @@ def test_a_board_over_a_copy_that_comes_back_is_hidden_too(client: Any, key: str
     assert mine["p_against_best"] is None
 
 
-def test_a_season_outlives_its_board(settings: Settings, key: str) -> None:
+def test_a_season_outlives_its_board(settings: SiteSettings, key: str) -> None:
     with opened(settings, submissions_in_all=1) as client:
         content = trec(right_for(Benchmark.open(Path(str(settings.folder)) / "small"), ()))
         board = make_board(client, key, hidden=True)

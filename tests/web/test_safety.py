@@ -22,8 +22,8 @@ from whichone.report.page import visible
 from whichone.web.ask import marked
 from whichone.web.boards.submissions import unpack
 from whichone.web.explorer import explorer_views, listing
-from whichone.web.limits import POLICY, Buckets, Guard, TooSlow
-from whichone.web.web_site import Settings, Tokens, clean
+from whichone.web.limits import POLICY, Guard, TokenBuckets, TooSlow
+from whichone.web.web_site import SignedTokens, SiteSettings, clean
 
 WRITES = (
     "/study", "/study/0123456789abcdef/pick", "/annotate", "/annotate/0123456789abcdef/task/0",
@@ -33,7 +33,7 @@ WRITES = (
 
 
 @pytest.fixture
-def away(settings: Settings) -> Iterator[TestClient]:
+def away(settings: SiteSettings) -> Iterator[TestClient]:
     """A server that is bound to more than loopback."""
     with opened(settings, host="0.0.0.0", login=True) as client:
         yield client
@@ -54,7 +54,7 @@ def test_nothing_is_writable_without_a_link_off_loopback(away: Any, place: str) 
 
 
 @pytest.mark.parametrize("public", [False, True])
-def test_reading_needs_a_link_unless_the_server_is_public(settings: Settings, public: bool) -> None:
+def test_reading_needs_a_link_unless_the_server_is_public(settings: SiteSettings, public: bool) -> None:
     with opened(settings, host="0.0.0.0", login=True, public=public) as client:
         assert client.get("/").status_code == (200 if public else 401)
         assert client.get("/api/benchmarks").status_code == (200 if public else 401)
@@ -85,7 +85,7 @@ def test_links_expire_and_cannot_be_forged(away: Any) -> None:
     assert links.person(good).role == "admin"
     assert links.person(old) is None
     assert links.person(good[:-2]) is None
-    assert Tokens("another secret").link(good) is None
+    assert SignedTokens("another secret").link(good) is None
     assert away.get("/enter", params={"token": old}).status_code == 401
     assert away.get("/access", headers={"authorization": "Bearer nonsense"}).status_code == 401
 
@@ -123,7 +123,7 @@ def test_forms_of_other_sites_are_refused(client: Any, key: str) -> None:
 
 @pytest.mark.parametrize("header", ["", "Basic YWRtaW46eA==", "Bearer", "Digest x"])
 def test_a_header_that_identifies_nobody_does_not_replace_the_forms_token(
-    settings: Settings, header: str
+    settings: SiteSettings, header: str
 ) -> None:
     """An attack on an admin behind a proxy with Basic authentication: the browser sends both."""
     with opened(settings, login=True) as client:
@@ -161,7 +161,7 @@ def test_a_foreign_page_cannot_begin_an_invite(away: Any) -> None:
 
 
 def test_another_persons_form_token_is_no_use(away: Any, key: str) -> None:
-    tokens: Tokens = away.app.state.site.tokens
+    tokens: SignedTokens = away.app.state.site.tokens
     links = away.app.state.site.links
     mine, theirs = (links.person(token_of(away, "admin", person=who)) for who in "ab")
     assert mine and theirs
@@ -170,7 +170,7 @@ def test_another_persons_form_token_is_no_use(away: Any, key: str) -> None:
     assert away.post("/boards", data=form).status_code == 403
 
 
-def test_writes_are_limited(settings: Settings) -> None:
+def test_writes_are_limited(settings: SiteSettings) -> None:
     with opened(settings, write_burst=3, writes_a_second=0.001) as client:
         answers = [client.post("/boards", data={"x": "y"}).status_code for _ in range(5)]
     assert answers == [403, 403, 403, 429, 429]
@@ -179,7 +179,7 @@ def test_writes_are_limited(settings: Settings) -> None:
 def test_buckets_fill_again_and_forget(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("whichone.web.limits.time.monotonic", lambda: now[0])
-    bucket = Buckets(rate=2.0, burst=2)
+    bucket = TokenBuckets(rate=2.0, burst=2)
     assert [bucket.take("a") for _ in range(3)] == [True, True, False]
     assert bucket.take("b")
     now[0] = 0.5
@@ -204,7 +204,7 @@ def test_many_with_good_links_may_come_from_one_address(away: Any) -> None:
 
 @pytest.mark.parametrize("headers", [{}, {"x-forwarded-for": "192.0.2.1"}, {"via": "1.0 x"}])
 def test_a_server_without_login_opens_to_one_browser_alone(
-    settings: Settings, headers: dict[str, str]
+    settings: SiteSettings, headers: dict[str, str]
 ) -> None:
     """No header decides who is local: a request of a proxy that adds none is nobody's either."""
     with opened(settings) as client:
@@ -241,7 +241,7 @@ def test_links_and_cookies_behind_tls_are_for_tls(away: Any) -> None:
         assert ("secure" in answer.headers["set-cookie"].lower()) is secure
 
 
-def test_bodies_are_limited_in_size(settings: Settings) -> None:
+def test_bodies_are_limited_in_size(settings: SiteSettings) -> None:
     with opened(settings, upload_bytes=400_000) as client:
         assert client.post("/boards", content=b"x" * 300_000).status_code == 413
         board = "/boards/0123456789abcdef/submissions"
@@ -259,7 +259,7 @@ def test_bodies_are_limited_in_size(settings: Settings) -> None:
         assert client.post(f"/api{board}", content=b"x" * 400_001).json()["detail"].startswith("more than")
 
 
-def test_uploads_are_limited_in_number(settings: Settings, key: str) -> None:
+def test_uploads_are_limited_in_number(settings: SiteSettings, key: str) -> None:
     with opened(settings, submissions_a_day=2) as client:
         client.post("/boards", data={"benchmark": key}, headers=bearer(client, "admin"))
         board = client.get("/api/boards").json()[0]["board"]
@@ -369,7 +369,7 @@ def test_errors_tell_no_paths(client: Any, key: str, settings: Any) -> None:
     assert "2 folders are not shown" in page.text
 
 
-def test_the_database_is_its_owners(settings: Settings) -> None:
+def test_the_database_is_its_owners(settings: SiteSettings) -> None:
     with opened(settings) as client:
         client.get("/")
         files = list(Path(str(settings.database)).parent.glob("web.sqlite*"))
@@ -379,7 +379,7 @@ def test_the_database_is_its_owners(settings: Settings) -> None:
         )
 
 
-def test_a_body_that_drips_ends_after_a_total_time(settings: Settings) -> None:
+def test_a_body_that_drips_ends_after_a_total_time(settings: SiteSettings) -> None:
     """A byte before every pause is too long would have held a form for an hour."""
     guard = Guard(_reads_all, hosts=(), upload_bytes=10**6, refusal=_never, body_seconds=0.2)
     sent: list[Any] = []

@@ -25,7 +25,7 @@ from whichone.runs.runner import run_retriever
 from whichone.web.explorer import explorer_index, listing
 from whichone.web.explorer.explorer_index import Indexes
 from whichone.web.explorer.listing import opened
-from whichone.web.web_site import Settings
+from whichone.web.web_site import SiteSettings
 
 LETTERS = "aaabbcdé ñ李x"
 
@@ -102,7 +102,7 @@ class Everything:
         ):
             self.outcomes.setdefault(row["n"], []).append(row)
 
-    def sets(self, wanted: listing.Wanted) -> list[int]:
+    def sets(self, wanted: listing.WantedRows) -> list[int]:
         tests: dict[str, Any] = {
             "": lambda rows: True, "confused": lambda rows: any(r["c"] for r in rows),
             "all-correct": lambda rows: all(r["a"] for r in rows),
@@ -117,12 +117,12 @@ class Everything:
         ]  # fmt: skip
 
 
-def paged(database: sqlite3.Connection, wanted: listing.Wanted, find: Any, number: str) -> list[int]:
+def paged(database: sqlite3.Connection, wanted: listing.WantedRows, find: Any, number: str) -> list[int]:
     """All pages, one after the other."""
     rows: list[int] = []
     after: int | None = 0
     while after is not None:
-        page = find(database, listing.Wanted(wanted.text, wanted.facets, wanted.outcome, after), 2)
+        page = find(database, listing.WantedRows(wanted.text, wanted.facets, wanted.outcome, after), 2)
         rows += [row[number] for row in page.rows]
         after = page.following
     return rows
@@ -141,7 +141,7 @@ def test_search_finds_what_looking_through_everything_finds(index: sqlite3.Conne
                          ("bearers", "3"), ("gap", "2 to 10 times"), ("role", "head"), ("role", "tail"),
                          ("task", "none")], turn % 3)
         )  # fmt: skip
-        wanted = listing.Wanted(text, facets, draw.choice(("", *listing.OUTCOMES)))
+        wanted = listing.WantedRows(text, facets, draw.choice(("", *listing.OUTCOMES)))
         expected = everything.sets(wanted)
         assert paged(index, wanted, listing.find_sets, "n") == expected, wanted
         first = listing.find_sets(index, wanted, 2)
@@ -169,17 +169,17 @@ def test_queries_are_found_by_text_facet_and_outcome(index: sqlite3.Connection) 
             r["q"] for r in rows
             if fold(text) in r["key"] and all(r[k] == v for k, v in facets) and tests[outcome](r)
         ]  # fmt: skip
-        wanted = listing.Wanted(text, facets, outcome)
+        wanted = listing.WantedRows(text, facets, outcome)
         assert paged(index, wanted, listing.find_queries, "q") == expected, wanted
 
 
 def test_counting_stops_and_says_so(index: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "MOST_COUNTED", 60)
-    page = listing.find_sets(index, listing.Wanted("a"))
+    page = listing.find_sets(index, listing.WantedRows("a"))
     assert (len(page.rows), page.count, page.exact) == (listing.PAGE, 60, False)
     monkeypatch.setattr(listing, "_PATIENCE", -1.0)
     monkeypatch.setattr(listing, "_STEPS", 1)
-    cut = listing.find_sets(index, listing.Wanted("a"))
+    cut = listing.find_sets(index, listing.WantedRows("a"))
     assert not cut.complete
 
 
@@ -188,7 +188,7 @@ def without_sets(tmp_path: Path, shared: Path) -> Iterator[Any]:
     """A real KILT file, imported; its benchmark has no name sets and no corpus."""
     folder = tmp_path / "served"
     import_kilt([shared / "data/kilt-samples/nq-dev-kilt.jsonl"], folder / "nq", KiltPlan())
-    settings = Settings(folder=folder, database=str(tmp_path / "w.sqlite"), cache=tmp_path,
+    settings = SiteSettings(folder=folder, database=str(tmp_path / "w.sqlite"), cache=tmp_path,
                         hosts=("testserver",), login=False)  # fmt: skip
     with open_client(settings) as client:
         yield client
@@ -239,7 +239,7 @@ def test_plain_questions_can_be_explored(tmp_path: Path) -> None:
 
     run_retriever(FunctionRetriever(search, name="same"), made, tmp_path / "served" / "run", k=2,
                   name="same")  # fmt: skip
-    settings = Settings(folder=tmp_path / "served", database=str(tmp_path / "w.sqlite"), cache=tmp_path,
+    settings = SiteSettings(folder=tmp_path / "served", database=str(tmp_path / "w.sqlite"), cache=tmp_path,
                         hosts=("testserver",), login=False)  # fmt: skip
     with open_client(settings) as client:
         key = made.folder.content_hash[:12]

@@ -15,10 +15,10 @@ from web_server import opened, served, visitor
 from whichone.errors import BadInput, NewerFormat, UsageError
 from whichone.papers.ambigdocs.category_campaign import CategoryTask
 from whichone.web.annotation import task_queue
-from whichone.web.annotation.evidence_tasks import Annotation, AskedPassage, Judged, Task
+from whichone.web.annotation.evidence_tasks import Annotation, AskedPassage, EvidenceJudgement, Task
 from whichone.web.served_folder import ServedFolder
 from whichone.web.storage import Transaction, open_database
-from whichone.web.web_site import Links, Tokens, secret_in
+from whichone.web.web_site import Links, SignedTokens, secret_in
 
 
 def test_work_is_committed_or_undone_alone(database_url: str) -> None:
@@ -48,8 +48,8 @@ def test_work_is_committed_or_undone_alone(database_url: str) -> None:
 def test_tasks_go_to_three_people_each_however_many_ask_at_once(database_url: str) -> None:
     database = open_database(database_url)
     tasks = [Task(f"q{n}", "?", ("a",), (AskedPassage("p#0", control=True),)) for n in range(10)]
-    task_queue.make_campaign(database, "c", "b", "t", task_queue.Plan(seed=0), tasks)
-    said = Annotation({"p#0": Judged(True, "x")})
+    task_queue.make_campaign(database, "c", "b", "t", task_queue.QueuePlan(seed=0), tasks)
+    said = Annotation({"p#0": EvidenceJudgement(True, "x")})
 
     def kept(number: int, name: str) -> bool:
         return database.write(lambda t: task_queue.keep(t, "c", number, name, said))
@@ -86,7 +86,7 @@ def test_a_kill_loses_nothing_that_was_confirmed(
     database = open_database(database_url)
     passage = AskedPassage("wiki:00#0", control=True)
     asked = {"qid": "q", "question": "?", "name": "n", "text": "t", "bearers": (), "automatic": "partial"}
-    links = Links(database, Tokens(secret_in(tmp_path / "secret")))
+    links = Links(database, SignedTokens(secret_in(tmp_path / "secret")))
     given: dict[tuple[str, str], str] = {}
     for kind, campaign in CAMPAIGNS.items():
         tasks: list[Any] = [
@@ -94,7 +94,7 @@ def test_a_kill_loses_nothing_that_was_confirmed(
             else CategoryTask(query=f"q{n}", **asked)
             for n in range(2000)
         ]  # fmt: skip
-        plan = task_queue.Plan(seed=0, kind=kind)
+        plan = task_queue.QueuePlan(seed=0, kind=kind)
         task_queue.make_campaign(database, campaign, benchmark.id, "t", plan, tasks)
         for n in range(12):
             link = links.create("annotator", person=f"{kind}{n}", scope=f"campaign:{campaign}")

@@ -34,7 +34,7 @@ def made(client: Any, key: str, **fields: Any) -> str:
     return str(client.get("/api/studies").json()[-1]["study"])
 
 
-def plan_of(client: Any, which: str) -> study.Plan:
+def plan_of(client: Any, which: str) -> study.StudyPlan:
     found = study.one_study(client.app.state.site.database, which)
     assert found
     return found[1]

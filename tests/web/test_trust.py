@@ -28,7 +28,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.web.app import make_app
 from whichone.web.boards import board_scoring, board_worker
 from whichone.web.boards.board import set_marks, without_details
-from whichone.web.web_site import Settings, secret_in
+from whichone.web.web_site import SiteSettings, secret_in
 
 
 def trec(benchmark: Benchmark, right: set[str]) -> bytes:
@@ -61,7 +61,7 @@ def test_an_annotator_sees_their_own_campaign_and_nothing_else(client: Any, key:
     assert home.headers["location"] == f"/annotate/{which}"
 
 
-def test_loopback_asks_for_a_link_too_unless_it_is_told_not_to(settings: Settings) -> None:
+def test_loopback_asks_for_a_link_too_unless_it_is_told_not_to(settings: SiteSettings) -> None:
     with opened(settings, login=True) as client:
         assert client.get("/").status_code == 401
         token = client.app.state.site.links.at_start()  # type: ignore[attr-defined]
@@ -80,7 +80,7 @@ def test_the_printed_link_opens_the_page(served_folder: Path, tmp_path: Path) ->
 
 
 def test_the_secret_is_in_a_file_of_its_owner_and_not_in_the_database(
-    settings: Settings, tmp_path: Path
+    settings: SiteSettings, tmp_path: Path
 ) -> None:
     with opened(settings):
         pass
@@ -137,7 +137,7 @@ def test_an_invite_makes_one_participant_of_one_external_id(client: Any, key: st
     assert client.post("/join", data=wrong).status_code == 401
 
 
-def test_a_get_never_writes(client: Any, key: str, settings: Settings) -> None:
+def test_a_get_never_writes(client: Any, key: str, settings: SiteSettings) -> None:
     """Every page that an admin can open, twice: the database is byte for byte what it was."""
     which, board = make_campaign(client, key), make_board(client, key)
     admin = as_person(client, "boss", "admin")
@@ -205,7 +205,7 @@ def test_a_copy_that_appears_later_is_hidden_too(client: Any, key: str, settings
 
 
 def test_a_file_that_takes_too_much_memory_is_refused_and_the_server_lives(
-    settings: Settings, key: str
+    settings: SiteSettings, key: str
 ) -> None:
     """A small file that unpacks to a JSON list of many numbers; tried twice, then refused."""
     import gzip
@@ -233,7 +233,7 @@ def test_a_child_that_dies_is_tried_twice(
     def dies(self: Any, job: Any, row: Any) -> None:
         tries.append(job.name)
 
-    monkeypatch.setattr(board_worker.Scorer, "_in_child", dies)
+    monkeypatch.setattr(board_worker.ScoringThread, "_in_child", dies)
     board = make_board(client, key)
     row = submitted(client, board, b"q00 Q0 wiki:00 1 1.0 t", "trec", "mine")
     assert row["state"] == "refused"
@@ -241,7 +241,7 @@ def test_a_child_that_dies_is_tried_twice(
     assert tries.count("mine") == 2
 
 
-def test_what_killed_the_server_twice_is_refused_when_it_starts(settings: Settings, key: str) -> None:
+def test_what_killed_the_server_twice_is_refused_when_it_starts(settings: SiteSettings, key: str) -> None:
     with opened(settings) as client:
         board = make_board(client, key)
         client.app.state.scorer.stop()  # type: ignore[attr-defined]
@@ -277,7 +277,7 @@ def test_too_many_records_and_too_deep_rankings_are_refused(
         check_size(file, "trec", 2, 2)
 
 
-def test_refused_files_do_not_use_up_the_day(settings: Settings, key: str) -> None:
+def test_refused_files_do_not_use_up_the_day(settings: SiteSettings, key: str) -> None:
     with opened(settings, submissions_a_day=2) as client:
         board = make_board(client, key)
         for _ in range(4):
@@ -355,7 +355,7 @@ def test_templates_cannot_reach_into_objects(client: Any) -> None:
 
 @pytest.mark.parametrize("place", ["/boards", "/annotate", "/study"])
 def test_a_locked_database_is_answered_with_a_page_within_seconds(
-    client: Any, key: str, settings: Settings, place: str
+    client: Any, key: str, settings: SiteSettings, place: str
 ) -> None:
     writer = client.app.state.site.database._writer
     assert writer.execute("pragma busy_timeout").fetchone()[0] == 3000
@@ -409,7 +409,7 @@ def test_no_room_for_an_upload_is_answered_with_a_page(
     assert "disk is full" in answer.json()["detail"]
 
 
-def test_health_head_and_logs(settings: Settings, capfd: pytest.CaptureFixture[str]) -> None:
+def test_health_head_and_logs(settings: SiteSettings, capfd: pytest.CaptureFixture[str]) -> None:
     with opened(settings, log=True, contact="lab@example.org") as client:
         assert client.get("/health").json() == {"database": "ok", "scorer": "ok"}
         head = client.head("/boards")

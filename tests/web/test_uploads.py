@@ -25,7 +25,7 @@ from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.run import Run
 from whichone.runs.run_files import export_dpr_run, export_trec_run
 from whichone.runs.runner import run_retriever
-from whichone.web.web_site import Settings
+from whichone.web.web_site import SiteSettings
 
 Open = Callable[[Path], tuple[Any, str]]
 
@@ -36,7 +36,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
     clients = []
 
     def board(folder: Path) -> tuple[Any, str]:
-        settings = Settings(folder=folder, database=str(tmp_path / "web.sqlite"),
+        settings = SiteSettings(folder=folder, database=str(tmp_path / "web.sqlite"),
                             cache=tmp_path / "cache", hosts=("testserver",), login=False)  # fmt: skip
         client = open_client(settings)
         client.__enter__()

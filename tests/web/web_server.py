@@ -23,7 +23,7 @@ import psycopg
 from starlette.testclient import TestClient
 
 from whichone.web.app import make_app
-from whichone.web.web_site import Settings
+from whichone.web.web_site import SiteSettings
 
 
 def find_program(name: str) -> str | None:
@@ -84,7 +84,7 @@ def visitor(
     return httpx.Client(base_url=place, cookies=cookies, headers=headers, trust_env=False, verify=False)
 
 
-def opened(settings: Settings, **changes: Any) -> TestClient:
+def opened(settings: SiteSettings, **changes: Any) -> TestClient:
     """The application; a server without login was opened by its address of the start."""
     app = make_app(dataclasses.replace(settings, **changes))
     client = TestClient(app)

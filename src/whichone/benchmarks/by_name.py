@@ -332,7 +332,7 @@ def ingest_dumps(dumps: dict[str, Path], kb: Path) -> None:
     from whichone.knowledge.formats.wiki_dumps import ViewsFile
     from whichone.knowledge.formats.wikidata import WikidataDump, WikidataSelection
     from whichone.knowledge.ingest import ingest
-    from whichone.knowledge.options import Options
+    from whichone.knowledge.ingest_options import IngestOptions
 
     ingest(
         kb,
@@ -341,7 +341,7 @@ def ingest_dumps(dumps: dict[str, Path], kb: Path) -> None:
             pages_source(dumps["kilt_knowledgesource.json.gz"]),
             ViewsFile(dumps["pagecounts-totals.bz2"]),
         ],
-        Options(licence=WORLD_LICENCE),
+        IngestOptions(licence=WORLD_LICENCE),
     )
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, given_corpus, save_benchmark
 from whichone.benchmarks.catalogue_questions import (
-    Entry,
+    CatalogueEntry,
     Namesakes,
     Qualified,
     Wordings,
@@ -211,7 +211,7 @@ class _Maker(msgspec.Struct):
                         yield from self._questions(names, bearer, task, values)
 
     def _questions(
-        self, names: Namesakes, bearer: Entry, task: str, values: Mapping[str, list[str]]
+        self, names: Namesakes, bearer: CatalogueEntry, task: str, values: Mapping[str, list[str]]
     ) -> Iterator[Query]:
         for attribute in bearer.values:
             if self.options.attributes and attribute not in self.options.attributes:
@@ -237,7 +237,7 @@ class _Maker(msgspec.Struct):
     def _claims(
         self,
         names: Namesakes,
-        bearer: Entry,
+        bearer: CatalogueEntry,
         qualified: Qualified,
         attribute: str,
         values: Mapping[str, list[str]],
@@ -254,7 +254,7 @@ class _Maker(msgspec.Struct):
             text = text[0].upper() + text[1:]
             yield self._query(names, bearer, "fc", text, [verdict], qualified, attribute, False)
 
-    def _actions(self, names: Namesakes, bearer: Entry) -> Iterator[Query]:
+    def _actions(self, names: Namesakes, bearer: CatalogueEntry) -> Iterator[Query]:
         drawn = self._random(bearer.entity, "", "act")
         qualified = self._who(names, bearer, "", drawn)
         if qualified is None:
@@ -272,7 +272,9 @@ class _Maker(msgspec.Struct):
         told = {"action": action, "arguments": arguments, "template": template}
         yield msgspec.structs.replace(task, attributes={**task.attributes, **told})
 
-    def _who(self, names: Namesakes, bearer: Entry, attribute: str, drawn: random.Random) -> Qualified | None:
+    def _who(
+        self, names: Namesakes, bearer: CatalogueEntry, attribute: str, drawn: random.Random
+    ) -> Qualified | None:
         phrase = qualify(names, bearer, attribute, self.labels, self.words, drawn, harder=self.options.harder)
         if phrase is not None and drawn.random() < self.options.underspecified:
             return Qualified(names.name, "left out", phrase.attribute, phrase.value)
@@ -281,7 +283,7 @@ class _Maker(msgspec.Struct):
     def _query(
         self,
         names: Namesakes,
-        bearer: Entry,
+        bearer: CatalogueEntry,
         task: str,
         text: str,
         accepted: Sequence[str],

@@ -40,7 +40,7 @@ class CatalogueValue(msgspec.Struct, frozen=True):
         return (self.text,)
 
 
-class Entry(msgspec.Struct, kw_only=True):
+class CatalogueEntry(msgspec.Struct, kw_only=True):
     """One entry that shares its name, with its attributes and its pages."""
 
     entity: str
@@ -59,15 +59,15 @@ class Namesakes(msgspec.Struct, kw_only=True):
 
     key: str
     name: str
-    bearers: list[Entry]
+    bearers: list[CatalogueEntry]
 
-    def tells_apart(self, bearer: Entry, attribute: str) -> bool:
+    def tells_apart(self, bearer: CatalogueEntry, attribute: str) -> bool:
         """Whether every bearer has the attribute, and nobody shares this one's value."""
         own = bearer.texts(attribute)
         others = [b for b in self.bearers if b is not bearer]
         return bool(own) and all((t := b.texts(attribute)) and not own & t for b in others)
 
-    def reads_otherwise(self, bearer: Entry, shown: str, decade: float | None = None) -> bool:
+    def reads_otherwise(self, bearer: CatalogueEntry, shown: str, decade: float | None = None) -> bool:
         """Whether a namesake has a shown value (or a year of the decade) under any attribute at all."""
         return any(
             (value.number is not None and value.kind == "time" and value.number // 10 * 10 == decade)
@@ -79,7 +79,7 @@ class Namesakes(msgspec.Struct, kw_only=True):
             for value in values
         )
 
-    def shared_answer(self, bearer: Entry, attribute: str) -> bool:
+    def shared_answer(self, bearer: CatalogueEntry, attribute: str) -> bool:
         """Whether a namesake has one of the values: an answer that is right for several."""
         own = bearer.texts(attribute)
         return any(own & b.texts(attribute) for b in self.bearers if b is not bearer)
@@ -121,11 +121,11 @@ def read_namesakes(kb: Folder) -> tuple[list[Namesakes], dict[str, str]]:
     tables.setdefault("views", "(select null::varchar as title, null::bigint as views)")
     with connect() as connection:
         connection.execute(_SHARED.format(**tables, most=MOST_BEARERS))
-        entries: dict[str, Entry] = {}
-        by_key: dict[str, list[Entry]] = {}
+        entries: dict[str, CatalogueEntry] = {}
+        by_key: dict[str, list[CatalogueEntry]] = {}
         for key, entity, label, types, views, _ in _rows(connection, _ENTRIES.format(**tables)):
             popularity = None if views is None else float(views)
-            entry = entries[entity] = Entry(
+            entry = entries[entity] = CatalogueEntry(
                 entity=entity, name=label or key, popularity=popularity, types=tuple(types or ())
             )
             by_key.setdefault(key, []).append(entry)
@@ -170,7 +170,7 @@ _PLAIN = ("$name, $value",)
 _SLOTS = {"who", "name", "label", "value"}
 
 
-class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class WordingGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Texts for attributes with these labels, or patterns of labels ("*ed"); without labels for all others."""
 
     texts: tuple[str, ...]
@@ -190,13 +190,13 @@ class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Wordings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a file of wordings contains; `words` are phrases of the user's own for a label's values."""
 
-    questions: tuple[Group, ...] = ()
-    says: tuple[Group, ...] = ()
+    questions: tuple[WordingGroup, ...] = ()
+    says: tuple[WordingGroup, ...] = ()
     other_words: Mapping[str, tuple[str, ...]] = {}
     actions: Mapping[str, tuple[str, ...]] = {}
     arguments: Mapping[str, tuple[str, ...]] = {}
     """What may fill each further slot of an action."""
-    claims: tuple[Group, ...] = ()
+    claims: tuple[WordingGroup, ...] = ()
     words: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
     articles: tuple[str, ...] = ()
     counted: tuple[str, ...] = ()
@@ -214,14 +214,14 @@ class Wordings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         counted = not group.named(label) and _counts(label) and value.text[:1].isdecimal()
         return drawn.choice((self.counted if counted else ()) or group.texts)
 
-    def saying(self, label: str) -> Group:
+    def saying(self, label: str) -> WordingGroup:
         return _of(self.says, label)
 
     def claim(self, label: str, drawn: random.Random) -> str:
         return drawn.choice(_of(self.claims, label).texts)
 
 
-def _of(groups: Sequence[Group], label: str, kind: str = "") -> Group:
+def _of(groups: Sequence[WordingGroup], label: str, kind: str = "") -> WordingGroup:
     """The first group that names the label, else the first one whose pattern it fits or that is for all."""
     fitting = [group for group in groups if group.kind in ("", kind)]
     named = (group for group in fitting if group.named(label))
@@ -314,7 +314,7 @@ class Qualified(msgspec.Struct, frozen=True):
 
 def qualify(
     names: Namesakes,
-    bearer: Entry,
+    bearer: CatalogueEntry,
     asked: str,
     labels: Mapping[str, str],
     wordings: Wordings,
@@ -360,7 +360,7 @@ def _plain(texts: Sequence[str], reads_otherwise: bool) -> list[str]:
 
 
 def _as_people_would(
-    usable: Sequence[str], bearer: Entry, labels: Mapping[str, str], wordings: Wordings
+    usable: Sequence[str], bearer: CatalogueEntry, labels: Mapping[str, str], wordings: Wordings
 ) -> list[str]:
     """Attributes with a wording of their own and numbers; any others only where there are none."""
     good = [
@@ -372,7 +372,12 @@ def _as_people_would(
 
 
 def _other_words(
-    names: Namesakes, bearer: Entry, attribute: str, value: CatalogueValue, label: str, wordings: Wordings
+    names: Namesakes,
+    bearer: CatalogueEntry,
+    attribute: str,
+    value: CatalogueValue,
+    label: str,
+    wordings: Wordings,
 ) -> list[tuple[Sequence[str], str]]:
     """Templates and values that say the same without the words of the page."""
     words: list[tuple[Sequence[str], str]] = []

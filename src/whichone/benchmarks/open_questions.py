@@ -229,7 +229,7 @@ _CHOSEN = """
     order by md5(? || passage), passage limit ?"""
 
 
-class Asked(msgspec.Struct, frozen=True):
+class PassageQuestion(msgspec.Struct, frozen=True):
     """A passage's question."""
 
     question: str
@@ -289,7 +289,7 @@ def sample_paq(
     )
 
 
-def _choose(metadata: Path, sample: int, least: int, seed: int, memory: str) -> dict[str, Asked]:
+def _choose(metadata: Path, sample: int, least: int, seed: int, memory: str) -> dict[str, PassageQuestion]:
     """The sampled passages by their ids, each with one of its questions; drawn by hash, so by the seed alone."""
     import duckdb
 
@@ -306,7 +306,7 @@ def _choose(metadata: Path, sample: int, least: int, seed: int, memory: str) -> 
                 f"this is not PAQ's metadata: {str(error).splitlines()[0]}", file=metadata,
                 hint="wanted is PAQ.metadata.jsonl, a question with `answers` and their passage_id a line",
             ) from error  # fmt: skip
-    chosen = {p: Asked(q, answers) for p, q, a in rows if p and q and (answers := _answers(a))}
+    chosen = {p: PassageQuestion(q, answers) for p, q, a in rows if p and q and (answers := _answers(a))}
     if not chosen:
         raise BadInput(f"no passage has {least} questions", file=metadata)
     if len(chosen) < sample:
@@ -320,7 +320,9 @@ def _answers(value: str | None) -> tuple[str, ...]:
     return tuple(str(answer) for answer in (said if isinstance(said, list) else [said]) if answer is not None)
 
 
-def _corpus(path: Path, chosen: Mapping[str, Asked], distractors: int, seed: int) -> Iterator[Passage]:
+def _corpus(
+    path: Path, chosen: Mapping[str, PassageQuestion], distractors: int, seed: int
+) -> Iterator[Passage]:
     """In the order of the file: what was chosen, and the others that the seed draws."""
     others: list[tuple[int, int, dict[str, Any]]] = []  # those with the lowest hashes, negated
     kept: list[tuple[int, dict[str, Any]]] = []
@@ -351,7 +353,7 @@ def _drawn(passage: str, seed: int) -> int:
     return int.from_bytes(hashlib.blake2b(f"{seed}:{passage}".encode(), digest_size=8).digest())
 
 
-def _query(passage: Passage, asked: Asked) -> Query:
+def _query(passage: Passage, asked: PassageQuestion) -> Query:
     answer, *aliases = asked.answers
     gold = ((Provenance(page=passage.page, title=passage.title, passage=passage.id),),)
     return Query(

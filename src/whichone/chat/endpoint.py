@@ -53,7 +53,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True):
         return (prompt_tokens * self.prompt + tokens * self.completion) / 1_000_000
 
 
-class Account:
+class CallAccount:
     """A running sum over all calls, from any thread; cached calls cost nothing."""
 
     def __init__(self, prices: Prices) -> None:
@@ -179,7 +179,7 @@ class Endpoint:
             raise missing_extra("httpx", "llm") from None
         self.options = options
         self.cache = cache
-        self.account = Account(options.prices)
+        self.account = CallAccount(options.prices)
         self._closed = threading.Event()
         self._sleep = sleep or self._closed.wait
         self._http = httpx

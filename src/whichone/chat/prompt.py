@@ -28,7 +28,7 @@ _HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
 _TURN = re.compile(r"^### +(user|assistant) *$", re.MULTILINE)
 
 
-class Example(msgspec.Struct, frozen=True):
+class PromptExample(msgspec.Struct, frozen=True):
     task: str
     user: str
     assistant: str
@@ -41,7 +41,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     user: str
     tasks: Mapping[str, str]
-    examples: tuple[Example, ...] = ()
+    examples: tuple[PromptExample, ...] = ()
     plain: bool = False
     """The reply is the answer, not an object that contains it."""
 
@@ -152,7 +152,7 @@ def parse_prompt(text: str, name: str, file: str) -> Prompt:
         return Prompt(name=name, system=before.strip(), user=asked.strip(), tasks={}, plain=True)
     system, user = None, None
     tasks: dict[str, str] = {}
-    examples: list[Example] = []
+    examples: list[PromptExample] = []
     for heading, body in sections:
         kind, _, task = heading.partition(" ")
         if heading == "system":
@@ -185,11 +185,11 @@ def _sections(text: str) -> list[tuple[str, str]]:
     return [(h.strip(), b.strip()) for h, b in zip(parts[1::2], parts[2::2], strict=True)]
 
 
-def _example(task: str, body: str, file: str) -> Example:
+def _example(task: str, body: str, file: str) -> PromptExample:
     turns = _TURN.split(body)
     if turns[1::2] != ["user", "assistant"]:
         raise BadInput(f"the example of {task} needs '### user' and then '### assistant'", file=file)
-    return Example(task, turns[2].strip(), turns[4].strip())
+    return PromptExample(task, turns[2].strip(), turns[4].strip())
 
 
 def _check_slots(prompt: Prompt, file: str) -> None:

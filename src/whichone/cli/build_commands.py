@@ -15,7 +15,7 @@ from whichone.benchmarks.derive import (
     split_benchmark,
 )
 from whichone.benchmarks.open_questions import sample_paq
-from whichone.cli.options import command, corpus_option
+from whichone.cli.click_options import command, corpus_option
 from whichone.cli.printing import emit, emit_benchmark, emit_table
 from whichone.errors import BadInput, UsageError
 from whichone.options import Argument, Asked, Existing, Json, Memory, Option, Place, Seed

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import click
 from msgspec import Meta
 
-from whichone.cli.options import command
+from whichone.cli.click_options import command
 from whichone.cli.printing import emit, emit_json, emit_table
 from whichone.options import Argument, Existing, Json, Memory, Option, Place
 from whichone.world.invent import Invention, write_invented

@@ -14,7 +14,7 @@ import click
 import msgspec
 
 from whichone import registry
-from whichone.cli.options import command
+from whichone.cli.click_options import command
 from whichone.cli.printing import emit, emit_json
 from whichone.errors import Missing
 from whichone.options import Allow, Argument, Existing, Json, Option, Place

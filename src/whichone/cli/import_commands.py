@@ -7,7 +7,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.open_questions import read_open_questions
 from whichone.benchmarks.question_files import import_published
 from whichone.benchmarks.questions import QuestionFields, import_questions
-from whichone.cli.options import command, corpus_option, gold_outside_option
+from whichone.cli.click_options import command, corpus_option, gold_outside_option
 from whichone.cli.printing import emit, emit_benchmark, in_words
 from whichone.corpus.passage_files import PassageFields
 from whichone.errors import UsageError

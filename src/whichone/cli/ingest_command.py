@@ -5,9 +5,9 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from whichone.cli.options import command
+from whichone.cli.click_options import command
 from whichone.cli.printing import emit_json, emit_table
-from whichone.knowledge.options import Options, SourceOptions
+from whichone.knowledge.ingest_options import IngestOptions, SourceOptions
 from whichone.options import Argument, Json
 
 _READER = "whichone.knowledge.merge"
@@ -16,7 +16,11 @@ _LARGE = 8 << 20  # bytes of dumps that are worth all workers
 
 @command(makes="kb", decides=False)
 def ingest_command(
-    kb: Annotated[str, Argument("made")], *, given: SourceOptions, options: Options, as_json: Json = False
+    kb: Annotated[str, Argument("made")],
+    *,
+    given: SourceOptions,
+    options: IngestOptions,
+    as_json: Json = False,
 ) -> None:
     """Take dumps or a catalogue into the knowledge base KB.
 

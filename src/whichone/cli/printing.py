@@ -53,7 +53,7 @@ def _made(
     parts: bool,
     decides: bool,
 ) -> Any:
-    from whichone.files.output import Output, already_there, check_places, differences, making
+    from whichone.files.output import OutputPlace, already_there, check_places, differences, making
 
     *before, out = _listed(values[output])
     if out is None or values.get("dry_run"):
@@ -67,7 +67,7 @@ def _made(
     }
     check_places(place, [path for paths in inputs.values() for path in paths])
     if plain(str(out)) if callable(plain) else plain:
-        with making(Output(place, overwrite=overwrite, plain=True)):
+        with making(OutputPlace(place, overwrite=overwrite, plain=True)):
             return function(**values)
     request = _request(context, values, output, inputs, quick=not decides)
     old = _finished_part(place) if parts else _finished(place)
@@ -76,7 +76,7 @@ def _made(
         if changes:
             raise already_there(place, old.kind, changes)
         return _nothing_to_do(place, old, values.get("as_json", False))
-    with making(Output(place, overwrite=overwrite, parts=parts, request=request, changes=changes)):
+    with making(OutputPlace(place, overwrite=overwrite, parts=parts, request=request, changes=changes)):
         return function(**values)
 
 

@@ -16,7 +16,7 @@ from msgspec import Meta
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.benchmarks.by_name import build_builtin, ingest_dumps
-from whichone.cli.options import command
+from whichone.cli.click_options import command
 from whichone.cli.printing import emit, emit_json, emit_table
 from whichone.errors import BadInput, UsageError, WhichoneError, missing_extra
 from whichone.files.folder import Folder, can_go_on
@@ -335,10 +335,10 @@ def serve_command(
     except ImportError as error:
         raise missing_extra(error.name or "fastapi", "web") from None
     from whichone.web.app import serve
-    from whichone.web.web_site import Settings
+    from whichone.web.web_site import SiteSettings
 
     folders = [Path(place).resolve() for place in folder]
-    settings = Settings(
+    settings = SiteSettings(
         folder=folders[0] if folders else None,
         more=tuple(folders[1:]),
         host=host,

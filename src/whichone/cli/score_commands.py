@@ -11,7 +11,7 @@ from msgspec import Meta, to_builtins
 from msgspec.structs import asdict
 
 from whichone.cli import Verbs
-from whichone.cli.options import JudgeOptions, command
+from whichone.cli.click_options import JudgeOptions, command
 from whichone.cli.printing import emit_json, emit_table, write_rows
 from whichone.measures.budgets import Budgets, GateOptions
 from whichone.options import Argument, Asked, Json, Moved, Option, PerQuery, Place, Seed

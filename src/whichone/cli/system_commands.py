@@ -7,11 +7,11 @@ import click
 from msgspec import Meta
 from msgspec.structs import replace
 
-from whichone.cli.options import command, parse_pairs
+from whichone.cli.click_options import command, parse_pairs
 from whichone.cli.printing import emit, emit_json, in_words
 from whichone.errors import UsageError
 from whichone.options import AllAsked, Argument, Json, Option, Place
-from whichone.runs.options import FLAGS, ReadOptions, RetrieveOptions, WorkOptions
+from whichone.runs.run_options import FLAGS, ReadOptions, RetrieveOptions, WorkOptions
 
 
 @command(makes="answers", decides=False)

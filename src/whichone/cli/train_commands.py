@@ -11,13 +11,13 @@ import click
 from msgspec.structs import asdict, replace
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.cli.options import command, field_option, options_of
+from whichone.cli.click_options import command, field_option, options_of
 from whichone.cli.printing import emit, emit_json
 from whichone.errors import UsageError
 from whichone.options import Argument, Json, Option, Seed
 from whichone.runs.retrieve import default_index_folder
-from whichone.training.trainer import LinkerOptions, RagOptions, RagStart, Settings, Start, preset
-from whichone.training.training_data import Corpus, Plan
+from whichone.training.trainer import LinkerOptions, RagOptions, RagStart, Start, TrainingSettings, preset
+from whichone.training.training_data import LearningPlan, TrainingCorpus
 
 if TYPE_CHECKING:
     from whichone.training.trainer import Trained
@@ -46,21 +46,21 @@ def data_options(function: F) -> F:
     """SOURCE... OUT and what is learned from them; the command gets a `plan` and the folder `out`."""
 
     @functools.wraps(function)
-    def command(places: tuple[str, ...], plan: Plan, corpus: Corpus, **values: Any) -> Any:
+    def command(places: tuple[str, ...], plan: LearningPlan, corpus: TrainingCorpus, **values: Any) -> Any:
         *sources, out = places
         if not sources:
             raise UsageError("sources first, then the folder to write", hint="SOURCE... OUT")
         corpus.check()
         return function(plan=replace(plan, sources=tuple(sources), corpus=corpus), out=out, **values)
 
-    listed = options_of(Corpus, "corpus")(options_of(Plan)(command))
+    listed = options_of(TrainingCorpus, "corpus")(options_of(LearningPlan)(command))
     argument = click.argument("places", nargs=-1, required=True, metavar="SOURCE... OUT")
     return argument(listed)  # type: ignore[return-value]
 
 
 def settings_options(default: str, *fields: str) -> Callable[[F], F]:
     """`--preset`, its settings that may be changed, and `--device`; the command gets `settings`."""
-    hints = get_type_hints(Settings, include_extras=True)
+    hints = get_type_hints(TrainingSettings, include_extras=True)
     offered = (*fields, *OF_ALL)
 
     def decorate(function: F) -> F:
@@ -99,7 +99,7 @@ def tell(out: str, trained: Trained, as_json: bool, model: str = "best") -> None
 @settings_options("blink")
 def train_linker_command(
     places: Annotated[tuple[str, ...], Argument("text", metavar="LINKS... OUT")],
-    settings: Settings,
+    settings: TrainingSettings,
     device: str | None,
     *,
     options: LinkerOptions,
@@ -146,9 +146,9 @@ def train_linker_command(
 @data_options
 @settings_options("rag")
 def train_rag_command(
-    plan: Plan,
+    plan: LearningPlan,
     out: str,
-    settings: Settings,
+    settings: TrainingSettings,
     device: str | None,
     *,
     start: RagStart,
@@ -178,9 +178,9 @@ def train_rag_command(
 @data_options
 @settings_options("amber-reader", "hard")
 def train_reader_command(
-    plan: Plan,
+    plan: LearningPlan,
     out: str,
-    settings: Settings,
+    settings: TrainingSettings,
     device: str | None,
     *,
     kind: Annotated[Literal["extractive", "seq2seq", "claims", "dpr"], Option("What it is to be.")],
@@ -228,7 +228,7 @@ def train_reader_command(
     whichone train reader BENCH OUT --kind seq2seq --context none --checkpoint FOLDER
     whichone train reader A B OUT --kind seq2seq --context retrieved --depth 3 --run RUN --checkpoint FOLDER
     """
-    from whichone.training.train_readers import Shown, train_dpr_reader, train_reader
+    from whichone.training.train_readers import ShownInTraining, train_dpr_reader, train_reader
 
     if kind == "dpr":
         trained = train_dpr_reader(
@@ -243,7 +243,7 @@ def train_reader_command(
             settings=settings,
             negatives=negatives,
             tasks=tasks,
-            shown=Shown(context=context, depth=depth, runs=runs, prefix=prefix),
+            shown=ShownInTraining(context=context, depth=depth, runs=runs, prefix=prefix),
             device=device,
         )
     tell(out, trained, as_json, model="model")
@@ -256,9 +256,9 @@ def train_reader_command(
 @data_options
 @settings_options("re-ranker", "kinds", "hard", "others")
 def train_reranker_command(
-    plan: Plan,
+    plan: LearningPlan,
     out: str,
-    settings: Settings,
+    settings: TrainingSettings,
     device: str | None,
     *,
     checkpoint: Annotated[
@@ -287,9 +287,9 @@ def train_reranker_command(
 @data_options
 @settings_options("default", "kinds", "hard", "mode", "size", "flops")
 def train_retriever_command(
-    plan: Plan,
+    plan: LearningPlan,
     out: str,
-    settings: Settings,
+    settings: TrainingSettings,
     device: str | None,
     *,
     checkpoint: Annotated[

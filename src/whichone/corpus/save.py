@@ -57,7 +57,7 @@ BLOCK = 2 * BATCH  # Pages whose names one worker looks for at a time
 
 
 @dataclass(frozen=True)
-class Pages:
+class PagesByRow:
     """Pages by their rows, from the first to before the end."""
 
     number: int
@@ -81,7 +81,7 @@ class NameRunMaker:
         names = ("pages.arrow", "passages.arrow")
         return tuple(MappedTable.open(self._folder / name) for name in names)  # type: ignore[return-value]
 
-    def __call__(self, job: Pages) -> None:
+    def __call__(self, job: PagesByRow) -> None:
         pages, passages = self._tables
         block = pages.slice(job.first, job.end - job.first, ["page", "title", "first"])
         rows: list[tuple[int, Named]] = []
@@ -113,7 +113,7 @@ def write_names(folder: Path, corpus: Corpus, more: PageNames) -> int:
     if target.exists():
         return len(MappedTable.open(target))
     starts = range(0, corpus.page_count, BLOCK)
-    jobs = [Pages(n, s, min(s + BLOCK, corpus.page_count)) for n, s in enumerate(starts)]
+    jobs = [PagesByRow(n, s, min(s + BLOCK, corpus.page_count)) for n, s in enumerate(starts)]
     missing = [job for job in jobs if not own_names(folder, job.number).exists()]
     with progress("names", corpus.page_count, "pages") as advance:
         advance(sum(job.end - job.first for job in jobs) - sum(j.end - j.first for j in missing))

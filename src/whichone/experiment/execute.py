@@ -36,7 +36,7 @@ ASSUMED_TOKENS, ASSUMED_LONG = 30, 120
 SAMPLE = 50
 
 
-class Estimate(msgspec.Struct, frozen=True, kw_only=True):
+class CellEstimate(msgspec.Struct, frozen=True, kw_only=True):
     """Questions still to ask, seconds and money; `basis` says where the seconds come from."""
 
     questions: int
@@ -53,7 +53,7 @@ class Estimator:
         self._limit = limit
         self._benchmarks: dict[str, Benchmark] = {}
 
-    def estimate(self, cell: Cell) -> Estimate:
+    def estimate(self, cell: Cell) -> CellEstimate:
         if cell.benchmark not in self._benchmarks:
             self._benchmarks[cell.benchmark] = Benchmark.open(cell.benchmark)
         benchmark = self._benchmarks[cell.benchmark]
@@ -70,7 +70,7 @@ class Estimator:
             tokens = round(left * (prompt + completion))
             prices = Prices(prompt=options.get("price_prompt"), completion=options.get("price_completion"))
             cost = prices.cost(round(left * prompt), round(left * completion))
-        return Estimate(
+        return CellEstimate(
             questions=left,
             seconds=left * seconds,
             basis="measured" if measured is not None else "assumed",

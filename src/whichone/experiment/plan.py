@@ -18,8 +18,8 @@ from whichone.files.folder import Folder, file_hash
 from whichone.files.lines import read_toml
 from whichone.files.manifest import MANIFEST
 from whichone.registry import names, target
-from whichone.runs.options import ShownOptions
 from whichone.runs.read import joined_name
+from whichone.runs.run_options import ShownOptions
 from whichone.runs.shown import KINDS, Setting, setting_for
 
 # Retrievers that start from finished runs, and the option that names them.

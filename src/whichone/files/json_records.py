@@ -27,7 +27,7 @@ _OVERLAP = 256
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class Part(msgspec.Struct, frozen=True):
+class FilePart(msgspec.Struct, frozen=True):
     """Records of one file as they lie there: bytes, or the byte range to read them from."""
 
     path: str
@@ -64,7 +64,7 @@ class _Cuts(msgspec.Struct, frozen=True):
     pattern: re.Pattern[bytes]
 
 
-def parts(path: str | Path, size: int = PART_BYTES) -> Iterator[Part]:
+def parts(path: str | Path, size: int = PART_BYTES) -> Iterator[FilePart]:
     """Parts of about `size` bytes; of a plain file only byte ranges, to be read where they are used."""
     with open_binary(path) as file:
         try:
@@ -76,30 +76,30 @@ def parts(path: str | Path, size: int = PART_BYTES) -> Iterator[Part]:
             raise BadInput(f"damaged: {error}", file=path, hint="fetch it again") from error
 
 
-def _stream(path: str | Path, file: IO[bytes], head: bytes, cuts: _Cuts, size: int) -> Iterator[Part]:
+def _stream(path: str | Path, file: IO[bytes], head: bytes, cuts: _Cuts, size: int) -> Iterator[FilePart]:
     buffer = head[cuts.opening :]
     while more := file.read(size):
         searched = max(0, len(buffer) - _OVERLAP)
         buffer += more
         if cut := cuts.pattern.search(buffer, searched):
-            yield Part(str(path), cuts.layout, data=buffer[: cut.start(1)])
+            yield FilePart(str(path), cuts.layout, data=buffer[: cut.start(1)])
             buffer = buffer[cut.end(1) :]
-    yield Part(str(path), cuts.layout, data=_without_closing(buffer, cuts.layout, path))
+    yield FilePart(str(path), cuts.layout, data=_without_closing(buffer, cuts.layout, path))
 
 
-def _ranges(path: str | Path, cuts: _Cuts, size: int) -> Iterator[Part]:
+def _ranges(path: str | Path, cuts: _Cuts, size: int) -> Iterator[FilePart]:
     start, total = cuts.opening, Path(path).stat().st_size
     with Path(path).open("rb") as file:
         while start + size < total:
             cut = _next_cut(file, cuts.pattern, start + size)
             if cut is None:
                 break
-            yield Part(str(path), cuts.layout, start=start, end=cut[0])
+            yield FilePart(str(path), cuts.layout, start=start, end=cut[0])
             start = cut[1]
         file.seek(max(start, total - 64))
         tail = file.read()
     end = total - len(tail) + len(_without_closing(tail, cuts.layout, path))
-    yield Part(str(path), cuts.layout, start=start, end=end)
+    yield FilePart(str(path), cuts.layout, start=start, end=end)
 
 
 def _next_cut(file: IO[bytes], pattern: re.Pattern[bytes], at: int) -> tuple[int, int] | None:

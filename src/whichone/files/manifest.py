@@ -251,7 +251,7 @@ OF_BLOCKS = "blocks:"
 _CONTENT_HASH_PIECE = 1 << 20
 
 
-class Block(msgspec.Struct, frozen=True):
+class FileBlock(msgspec.Struct, frozen=True):
     """Some bytes of a file."""
 
     path: Path
@@ -260,14 +260,14 @@ class Block(msgspec.Struct, frozen=True):
 
 
 # The SHA-256 of each block, wherever it is computed.
-BlockHashes: TypeAlias = Callable[[list[Block]], Sequence[bytes]]
+BlockHashes: TypeAlias = Callable[[list[FileBlock]], Sequence[bytes]]
 
 
 def content_hash(path: Path, hashes: BlockHashes | None = None) -> str:
     """SHA-256 of a file of one block; of a larger one `blocks:` and that of its blocks' digests in order."""
     size = path.stat().st_size
     blocks = [
-        Block(path.resolve(), start, min(start + CONTENT_HASH_BLOCK, size))
+        FileBlock(path.resolve(), start, min(start + CONTENT_HASH_BLOCK, size))
         for start in range(0, size, CONTENT_HASH_BLOCK)
     ]
     if len(blocks) <= 1:
@@ -276,7 +276,7 @@ def content_hash(path: Path, hashes: BlockHashes | None = None) -> str:
     return OF_BLOCKS + hashlib.sha256(b"".join(digests)).hexdigest()
 
 
-def block_hash(block: Block) -> bytes:
+def block_hash(block: FileBlock) -> bytes:
     digest, left = hashlib.sha256(), block.end - block.start
     with block.path.open("rb") as file:
         file.seek(block.start)
@@ -286,7 +286,7 @@ def block_hash(block: Block) -> bytes:
     return digest.digest()
 
 
-def _on_all_cores(blocks: list[Block]) -> list[bytes]:
+def _on_all_cores(blocks: list[FileBlock]) -> list[bytes]:
     """Threads suffice: hashing leaves Python's lock to the others."""
     with ThreadPoolExecutor(available_cores()) as threads:
         return list(threads.map(block_hash, blocks))

@@ -26,7 +26,7 @@ REQUEST = "request"  # Where the manifest's `made` keeps the inputs and options 
 OVERWRITE = "--overwrite replaces it; or name another place"
 
 
-class Output(msgspec.Struct, frozen=True):
+class OutputPlace(msgspec.Struct, frozen=True):
     """The place that the command at work makes, and whether it may replace what is there.
 
     `plain` outputs are files in somebody else's format, or a folder of such files; `parts` are several
@@ -41,11 +41,11 @@ class Output(msgspec.Struct, frozen=True):
     changes: str = ""
 
 
-_making: list[Output] = []
+_making: list[OutputPlace] = []
 
 
 @contextlib.contextmanager
-def making(output: Output) -> Iterator[None]:
+def making(output: OutputPlace) -> Iterator[None]:
     """While the block runs, the rule applies for this place; without one, callers replace freely."""
     resolved = msgspec.structs.replace(output, path=output.path.resolve())
     _making.append(resolved)
@@ -146,7 +146,7 @@ def _shown(value: Any) -> str:
     return "not given" if value in (None, [], "") else msgspec.json.encode(value).decode()
 
 
-def _output_at(root: Path) -> Output | None:
+def _output_at(root: Path) -> OutputPlace | None:
     place = root.resolve()
     return next(
         (

@@ -32,7 +32,7 @@ class ByteRange(msgspec.Struct, frozen=True):
     end: int
 
 
-class Chunk(msgspec.Struct, frozen=True):
+class RecordChunk(msgspec.Struct, frozen=True):
     """Whole records one after another, or the problem that was found in their place."""
 
     offset: int
@@ -68,7 +68,7 @@ def plan_parts(path: Path) -> list[ByteRange]:
     return [ByteRange(n, start, min(start + step, size)) for n, start in enumerate(starts)]
 
 
-def read_part(path: Path, part: ByteRange, delimiter: bytes = b"\n") -> Iterator[Chunk]:
+def read_part(path: Path, part: ByteRange, delimiter: bytes = b"\n") -> Iterator[RecordChunk]:
     """The records of one part of a plain or bzip2 file.
 
     A record belongs to the part in which the delimiter before it begins, the first one to part 0.
@@ -78,23 +78,23 @@ def read_part(path: Path, part: ByteRange, delimiter: bytes = b"\n") -> Iterator
     return whole_records(_plain_blocks(path, part), part, delimiter)
 
 
-def _bzip2_blocks(path: Path, part: ByteRange) -> Iterator[Chunk]:
+def _bzip2_blocks(path: Path, part: ByteRange) -> Iterator[RecordChunk]:
     whole = True
     for block in read_blocks(path, part.start, part.end):
         whole = block.data is not None
         if block.data is None:
             what = "is cut off" if block.cut_off else "is damaged"
-            yield Chunk(block.offset, problem=f"the bzip2 block that opens at this byte {what}")
+            yield RecordChunk(block.offset, problem=f"the bzip2 block that opens at this byte {what}")
         else:
-            yield Chunk(block.offset, block.data)
+            yield RecordChunk(block.offset, block.data)
     size = path.stat().st_size
     if whole and part.end >= size:
         with path.open("rb") as file:
             if (problem := problem_at_end(file)) is not None:
-                yield Chunk(size - 1, problem=problem)
+                yield RecordChunk(size - 1, problem=problem)
 
 
-def _plain_blocks(path: Path, part: ByteRange) -> Iterator[Chunk]:
+def _plain_blocks(path: Path, part: ByteRange) -> Iterator[RecordChunk]:
     with path.open("rb") as file:
         file.seek(part.start)
         position = part.start
@@ -103,13 +103,13 @@ def _plain_blocks(path: Path, part: ByteRange) -> Iterator[Chunk]:
             data = file.read(min(_PIECE, left) if left > 0 else _PIECE)
             if not data:
                 return
-            yield Chunk(position, data)
+            yield RecordChunk(position, data)
             position += len(data)
 
 
 def whole_records(
-    blocks: Iterable[Chunk], part: ByteRange, delimiter: bytes, *, exact: bool = True
-) -> Iterator[Chunk]:
+    blocks: Iterable[RecordChunk], part: ByteRange, delimiter: bytes, *, exact: bool = True
+) -> Iterator[RecordChunk]:
     """Recut blocks at delimiters; blocks that open at or after the part's end only complete it.
 
     Not `exact`: offsets are those of compressed blocks, and a chunk has that of its first one.
@@ -130,9 +130,9 @@ def whole_records(
         first = block.data.find(delimiter) + 1 if len(delimiter) == 1 else 0
         if first and inside_end is None and not skipping:  # the usual case, with the least copying
             cut = block.data.rfind(delimiter) + 1
-            yield Chunk(at if held else block.offset, bytes(held) + block.data[:first])
+            yield RecordChunk(at if held else block.offset, bytes(held) + block.data[:first])
             if cut > first:
-                yield Chunk(block.offset + first * exact, block.data[first:cut])
+                yield RecordChunk(block.offset + first * exact, block.data[first:cut])
             held = bytearray(block.data[cut:])
             at = behind - len(held) * exact
             continue
@@ -157,23 +157,23 @@ def whole_records(
             cut = held.find(delimiter, max(searched, inside_end))
         if cut >= 0:
             cut += len(delimiter)
-            yield Chunk(at, bytes(held[:cut]))
+            yield RecordChunk(at, bytes(held[:cut]))
             if inside_end is not None:
                 return
             held = held[cut:]
             at = behind - len(held) * exact
         if len(held) > LONGEST_RECORD:
-            yield Chunk(at, problem=f"a record here is longer than {LONGEST_RECORD:,} bytes")
+            yield RecordChunk(at, problem=f"a record here is longer than {LONGEST_RECORD:,} bytes")
             if inside_end is not None:
                 return
             held, skipping = bytearray(), True
     if held and not skipping:
-        yield Chunk(at, bytes(held))
+        yield RecordChunk(at, bytes(held))
 
 
 def stream_parts(
     path: Path, raw: IO[bytes], delimiter: bytes = b"\n"
-) -> Iterator[tuple[ByteRange, Iterator[Chunk]]]:
+) -> Iterator[tuple[ByteRange, Iterator[RecordChunk]]]:
     """The parts of a gzip or zstd file with their records, in order; `raw` is the open file.
 
     Records are decompressed as they are asked for; those not asked for are passed over when the
@@ -185,7 +185,7 @@ def stream_parts(
         yield here, (chunk for _, chunk in group)
 
 
-def _placed(chunks: Iterable[Chunk], size: int) -> Iterator[tuple[ByteRange, Chunk]]:
+def _placed(chunks: Iterable[RecordChunk], size: int) -> Iterator[tuple[ByteRange, RecordChunk]]:
     position, here = 0, ByteRange(0, 0, 0)
     for chunk in chunks:
         if position - here.start >= size:
@@ -194,12 +194,12 @@ def _placed(chunks: Iterable[Chunk], size: int) -> Iterator[tuple[ByteRange, Chu
         position += len(chunk.data)
 
 
-def _stream_blocks(path: Path, raw: IO[bytes]) -> Iterator[Chunk]:
+def _stream_blocks(path: Path, raw: IO[bytes]) -> Iterator[RecordChunk]:
     position = 0
     pieces = zstd_pieces if compression_of(path) == "zst" else gzip_pieces
     try:
         for data in pieces(raw):
-            yield Chunk(position, data)
+            yield RecordChunk(position, data)
             position += len(data)
     except DAMAGE as error:
         raise BadInput(
@@ -240,7 +240,7 @@ def repacked_name(source: Path) -> Path:
     return target
 
 
-def passed_through(chunks: Iterable[Chunk], file: Path) -> Iterator[Chunk]:
+def passed_through(chunks: Iterable[RecordChunk], file: Path) -> Iterator[RecordChunk]:
     """The same chunks, written as one zstd frame on the way."""
     import zstandard
 

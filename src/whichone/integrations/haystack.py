@@ -8,7 +8,7 @@ from whichone.namesake import Namesake, NamesakeAround
 
 
 @component
-class NamesakeRetriever:
+class HaystackNamesakeRetriever:
     """Documents from a `whichone.Namesake`, with title, entity and fields as meta."""
 
     def __init__(self, namesake: Namesake, top_k: int = 5) -> None:

@@ -22,9 +22,9 @@ from whichone.files.output import cache_folder
 from whichone.measures.outcomes import accepted_values, text_outcome, words_of
 from whichone.measures.scores import other_values
 from whichone.records import Query, Question
-from whichone.runs.options import Passages
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.run import Run
+from whichone.runs.run_options import Passages
 from whichone.runs.shown import Shows, setting_for
 
 _ASK = "Answer the question in a few words. If it cannot be told who is meant, ask which one."

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, PrivateAttr
 from whichone.namesake import Namesake, NamesakeAround
 
 
-class NamesakeRetriever(BaseRetriever):  # type: ignore[misc]
+class LangChainNamesakeRetriever(BaseRetriever):  # type: ignore[misc]
     """Documents from a `whichone.Namesake`, with id, score, title, entity and fields as metadata."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

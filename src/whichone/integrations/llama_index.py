@@ -10,7 +10,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from whichone.namesake import Namesake, NamesakeAround
 
 
-class NamesakeRetriever(BaseRetriever):  # type: ignore[misc]
+class LlamaIndexNamesakeRetriever(BaseRetriever):  # type: ignore[misc]
     """Nodes from a `whichone.Namesake`, with title, entity and fields as metadata."""
 
     def __init__(

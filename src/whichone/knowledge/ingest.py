@@ -32,9 +32,9 @@ from whichone.knowledge.formats.sources import PartJob, RefusedRecord, Source, k
 from whichone.knowledge.formats.wiki_dumps import ViewsFile, redirects_source
 from whichone.knowledge.formats.wikidata import WikidataDump, WikidataSelection
 from whichone.knowledge.formats.wikidata_choice import SUBCLASS_OF
+from whichone.knowledge.ingest_options import IngestOptions, SourceOptions
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.knowledge.merge import Finished, PartWork, Work, merge_tables
-from whichone.knowledge.options import Options, SourceOptions
 from whichone.options import takes
 from whichone.progress import progress, talk
 
@@ -45,7 +45,7 @@ _MEMORY = re.compile(r"\d+(\.\d+)? *[KMGT]i?B", re.IGNORECASE)
 def ingest(
     path: str | Path,
     sources: Sequence[Source],
-    options: Options | None = None,
+    options: IngestOptions | None = None,
     *,
     started: Sequence[Worker[PartJob, Finished]] = (),
 ) -> Manifest:
@@ -53,7 +53,7 @@ def ingest(
 
     `started` are workers that were started before all that it takes to call this.
     """
-    options = options or Options()
+    options = options or IngestOptions()
     if not sources:
         raise UsageError("nothing to take in", hint="name a dump, for example --wikidata FILE")
     if not _MEMORY.fullmatch(options.memory):
@@ -67,7 +67,7 @@ def ingest(
 def _take_in(
     path: Path,
     sources: Sequence[Source],
-    options: Options,
+    options: IngestOptions,
     started: Sequence[Worker[PartJob, Finished]],
     session: Any,
 ) -> Manifest:
@@ -128,7 +128,7 @@ def _take_in(
 
 
 @contextmanager
-def _cluster(options: Options) -> Iterator[Any]:
+def _cluster(options: IngestOptions) -> Iterator[Any]:
     """A Spark session, where that is the engine."""
     if options.engine == "duckdb":
         yield None
@@ -151,7 +151,7 @@ def _block_hashes(session: Any) -> BlockHashes | None:
 
 
 @contextmanager
-def _queries(folder: Folder, options: Options, session: Any) -> Iterator[MergeQueries]:
+def _queries(folder: Folder, options: IngestOptions, session: Any) -> Iterator[MergeQueries]:
     """Who merges."""
     if session is None:
         with connect(options.memory, folder.partial) as connection:
@@ -241,7 +241,7 @@ def _check_new(folder: Folder, described: Sequence[dict[str, Any]]) -> None:
 def _read_parts(
     folder: Folder,
     work: Sequence[Work],
-    options: Options,
+    options: IngestOptions,
     started: Sequence[Worker[PartJob, Finished]],
     session: Any,
 ) -> None:
@@ -272,7 +272,7 @@ def _read_parts(
 def _results(
     task: PartWork,
     work: Sequence[Work],
-    options: Options,
+    options: IngestOptions,
     started: Sequence[Worker[PartJob, Finished]],
     session: Any,
 ) -> Iterator[tuple[PartJob, Finished]]:
@@ -298,7 +298,7 @@ def _open_jobs(work: Sequence[Work], *, listed: bool) -> Iterator[PartJob]:
             yield job
 
 
-def _check_share(folder: Folder, work: Sequence[Work], options: Options) -> None:
+def _check_share(folder: Folder, work: Sequence[Work], options: IngestOptions) -> None:
     refused = [record for w in work for record in w.refused()]
     if not refused:
         return

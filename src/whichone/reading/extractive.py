@@ -42,7 +42,7 @@ def as_question(question: Question) -> str:
 
 
 @dataclass(frozen=True)
-class Span:
+class AnswerSpan:
     """A stretch of a passage with its score, and the score of saying nothing in that window."""
 
     passage: str
@@ -138,7 +138,7 @@ class Extractive(CheckpointReader):
             "text": head + piece,
         }
 
-    def _score(self, windows: Sequence[tuple[Passage, dict[str, Any]]]) -> list[Span]:
+    def _score(self, windows: Sequence[tuple[Passage, dict[str, Any]]]) -> list[AnswerSpan]:
         import torch
 
         names = ["input_ids", "token_type_ids"] if windows[0][1]["types"] is not None else ["input_ids"]
@@ -159,14 +159,16 @@ class Extractive(CheckpointReader):
             spans.append(span)
         return spans
 
-    def _best_span(self, passage: Passage, window: dict[str, Any], start: Any, end: Any, null: float) -> Span:
+    def _best_span(
+        self, passage: Passage, window: dict[str, Any], start: Any, end: Any, null: float
+    ) -> AnswerSpan:
         places = [i for i, inside in enumerate(window["inside"]) if inside]
         place, score = best_span(start, end, next(iter(places), 0), len(places), self.longest)
         text = ""
         if place is not None:
             first, last = (window["offsets"][places[n]] for n in place)
             text = window["text"][first[0] : last[1]]
-        return Span(passage.id, text, score, null)
+        return AnswerSpan(passage.id, text, score, null)
 
 
 # DPR's own reader (Karpukhin and others, 2020, section 6.1): it chooses a passage, then a span of it.

@@ -16,7 +16,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.arrow_records import blocks
 from whichone.files.output import cache_folder
 from whichone.reading.checkpoint import in_batches, initialisation_of, read_taught, weights_fingerprint
-from whichone.reading.rag_model import Options, RagModel, checked_marginal, decode
+from whichone.reading.rag_model import DecodingOptions, RagModel, checked_marginal, decode
 from whichone.records import Answer, ReadingTask
 from whichone.retrieval.dense.dense import Dense
 from whichone.retrieval.dense.dpr import is_dpr, open_side
@@ -109,7 +109,7 @@ DOCUMENTS = 5
 FILE = "rag.json"
 
 
-class Trained(msgspec.Struct, frozen=True, kw_only=True):
+class TrainedRag(msgspec.Struct, frozen=True, kw_only=True):
     """What a RAG's training wrote beside its weights: the index it belongs to."""
 
     passage_encoder: str
@@ -134,7 +134,7 @@ class Rag:
         index: DocumentIndex,
         *,
         documents: int = DOCUMENTS,
-        options: Options | None = None,
+        options: DecodingOptions | None = None,
         place: str | Path = "",
         batch: int = 8,
     ) -> None:
@@ -142,7 +142,7 @@ class Rag:
             raise UsageError("documents must be at least 1")
         self.model, self.index, self.batch = model, index, int(batch)
         self.documents = min(documents, len(index.corpus))
-        self.options, self.place = options or Options(), place
+        self.options, self.place = options or DecodingOptions(), place
         self.options.check()
         self.initialisation = initialisation_of(place, model.rag)
         self.name = f"RAG-{model.marginal} {self.initialisation.label()}"
@@ -169,7 +169,7 @@ class Rag:
         if marginal is not None:
             opened.marginal = checked_marginal(marginal)
         file = Path(model) / FILE
-        trained = msgspec.json.decode(file.read_bytes(), type=Trained) if file.is_file() else None
+        trained = msgspec.json.decode(file.read_bytes(), type=TrainedRag) if file.is_file() else None
         value = passages or (trained.passage_encoder if trained else None)
         if value is None:
             raise UsageError(
@@ -184,11 +184,11 @@ class Rag:
             {
                 "decoding": decoding,
                 "beams": beams,
-                "longest": longest or (taught.longest if taught else 0) or Options().longest,
+                "longest": longest or (taught.longest if taught else 0) or DecodingOptions().longest,
                 "shortest": shortest,
                 "length_penalty": length_penalty,
             },
-            Options,
+            DecodingOptions,
             strict=False,
         )
         count = documents or (trained.documents if trained else DOCUMENTS)

@@ -189,7 +189,7 @@ def checked_marginal(name: str) -> Marginal:
 Decoding = Literal["thorough", "fast"]
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class DecodingOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`thorough` scores every hypothesis under every document, `fast` under those that gave it.
 
     `length_penalty` is the beams' own; the hypotheses of RAG-Sequence are compared as they are.
@@ -214,7 +214,7 @@ SCORED = 64
 
 
 def decode(
-    model: RagModel, texts: Sequence[Sequence[str]], documents: torch.Tensor, options: Options
+    model: RagModel, texts: Sequence[Sequence[str]], documents: torch.Tensor, options: DecodingOptions
 ) -> list[tuple[str, float]]:
     """The best answer to each question and its log-likelihood.
 
@@ -230,7 +230,7 @@ def decode(
 
 
 def by_sequence(
-    model: RagModel, inputs: dict[str, torch.Tensor], documents: torch.Tensor, options: Options
+    model: RagModel, inputs: dict[str, torch.Tensor], documents: torch.Tensor, options: DecodingOptions
 ) -> list[tuple[float, Tokens]]:
     """A beam for every document, then the marginal of every hypothesis."""
     encoded = Encoded(model.generator.get_encoder()(**inputs)[0], inputs["attention_mask"])
@@ -314,7 +314,7 @@ def _said(sequence: Sequence[int], model: RagModel) -> Tokens:
 
 
 def by_token(
-    model: RagModel, inputs: dict[str, torch.Tensor], documents: torch.Tensor, options: Options
+    model: RagModel, inputs: dict[str, torch.Tensor], documents: torch.Tensor, options: DecodingOptions
 ) -> list[tuple[float, Tokens]]:
     """transformers' beam over the next token's distribution, summed over documents; with its cache."""
     settings = copy.deepcopy(model.generator.generation_config)

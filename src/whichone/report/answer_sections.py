@@ -21,7 +21,7 @@ from whichone.measures.scores import distinctly_named, each_answered, estimate, 
 from whichone.measures.summary import Asking, asking, summarise_answers, summary_measures
 from whichone.records import Query
 from whichone.report.name_set_tables import TASKS
-from whichone.report.page import PALETTE, Cell, Figure, Page, Section, Table, drawing, finish
+from whichone.report.page import PALETTE, Cell, Figure, ReportPage, Section, Table, drawing, finish
 from whichone.runs.run import ANSWERS_KIND, Answers, Run
 
 SHOWN = 5  # Traces in a report: the first ones in which a search brought a namesake in before gold
@@ -249,11 +249,11 @@ def answers_report(
 
     base = answers[0].benchmark(benchmark)
     for offered in registry.every("answer_pages").values():
-        own: Page | None = offered(answers, base, benchmark, redact=redact)
+        own: ReportPage | None = offered(answers, base, benchmark, redact=redact)
         if own is not None:
             return own.write(Path(out))
     people = three_choice_section({}, answers, base, study) if study else None
-    page = Page(
+    page = ReportPage(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(a.name for a in answers)} on {base.id}",
         sections=[*answer_sections(answers, base, redact=redact), *([people] if people else [])],

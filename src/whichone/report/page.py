@@ -429,7 +429,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Page:
+class ReportPage:
     title: str
     subtitle: str
     sections: Sequence[Section]

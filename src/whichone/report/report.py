@@ -47,7 +47,7 @@ from whichone.report.first_screen import (
     shares_by,
 )
 from whichone.report.name_set_tables import TASKS, accuracy_table, confusion_table, example_sets
-from whichone.report.page import Cell, Page, Section, Table, in_plain_words, render
+from whichone.report.page import Cell, ReportPage, Section, Table, in_plain_words, render
 from whichone.runs.run import Answers, Run
 
 RANKED = ("acc@1",)  # What systems are ranked by
@@ -102,7 +102,7 @@ def make_report(
     # a paper's own headline first; the verdict and the first table are open, the others folded by topic
     sections.sort(key=lambda section: not section.leads)
     gold_is = base.folder.manifest.parameters.get(GOLD_IS)
-    page = Page(
+    page = ReportPage(
         title=f"whichone: {base.name}",
         subtitle=", ".join(s.system for s in systems),
         sections=[replace(section, folded=n > 1) for n, section in enumerate(sections)],

@@ -38,7 +38,7 @@ DRQA = "drqa"
 _PUNCTUATION = regex.compile(r"\p{P}+")
 
 
-class Buckets:
+class NgramBuckets:
     """From a text to the buckets of its n-grams; nothing is remembered, whatever the size of a corpus."""
 
     def __init__(self, size: int = BUCKETS, stop: str = DRQA) -> None:
@@ -127,7 +127,7 @@ class TfIdf:
         backend: Backend = "auto",
     ) -> None:
         self.corpus = corpus
-        self._buckets = Buckets(parameters.buckets, parameters.stop_words)
+        self._buckets = NgramBuckets(parameters.buckets, parameters.stop_words)
         self._parameters = parameters
         self._postings = postings
         self._scorer = Scorer(postings, backend=backend)
@@ -159,7 +159,7 @@ class TfIdf:
             with progress("indexing", held.page_count, "pages") as advance:
                 inverted.build(
                     whole_pages(held, wanted.title_weight),
-                    Buckets(wanted.buckets, wanted.stop_words),
+                    NgramBuckets(wanted.buckets, wanted.stop_words),
                     place.partial,
                     norm=None,
                     workers=workers,

@@ -176,7 +176,7 @@ def strongest(text: Weighted, most: int | None) -> Weighted:
 FILES = ("starts", "documents", "weights", "lengths")
 
 
-class Block:
+class WeightBlock:
     """One stretch of passages as arrays on disk: word, passage, weight, sorted by word, then passage."""
 
     def __init__(self, folder: Path, number: int) -> None:
@@ -209,7 +209,7 @@ class Block:
             part.unlink(missing_ok=True)
 
 
-def merge(blocks: list[Block], words: int, passages: int, folder: Path) -> None:
+def merge(blocks: list[WeightBlock], words: int, passages: int, folder: Path) -> None:
     """All blocks' postings in their places, passages of a word in order."""
     counts = np.zeros(words, np.int64)
     lengths = np.zeros(passages, np.int32)
@@ -349,7 +349,7 @@ def _index(corpus: Corpus, encoder: SparseEncoder, folder: Folder, parameters: S
     with progress("encoding", total, "passages") as advance:
         for number, start in enumerate(range(0, total, BLOCK)):
             rows = table.slice(start, BLOCK)
-            block = Block(folder.partial, number)
+            block = WeightBlock(folder.partial, number)
             if not block.done:
                 texts = joined(rows["title"].to_pylist(), rows["text"].to_pylist())
                 with each_batch(advance, len(texts)):

@@ -23,7 +23,7 @@ NOT_ENOUGH = frozenset({"NOT ENOUGH INFO", "NEI", "NEUTRAL"})
 REFUTES = "REFUTES"
 
 
-class Result(NamedTuple):
+class RankedResult(NamedTuple):
     """One ranked page or passage as a file names it, with the line where it is."""
 
     identity: str
@@ -41,7 +41,7 @@ class Predicted(msgspec.Struct, frozen=True):
     passages: tuple[str, ...] = ()
     shown: tuple[str, ...] | None = None
     """None where the file does not say what was shown."""
-    results: tuple[Result, ...] = ()
+    results: tuple[RankedResult, ...] = ()
     notes: dict[str, Any] = {}
 
 
@@ -196,7 +196,7 @@ def folded_title(title: str) -> str:
 
 def trec_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
     """In trec_eval's order: by score, ties by id from the end of the alphabet; ranks do not count."""
-    rankings: dict[str, list[tuple[float, Result]]] = {}
+    rankings: dict[str, list[tuple[float, RankedResult]]] = {}
     tag: list[str] | None = None
     for line, text in read_lines(file):
         if not text.strip():
@@ -213,7 +213,7 @@ def trec_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
                 line=line,
                 hint="one file is one system: the last column of all lines is the same",
             )
-        result = Result(identity, _number(score, "score", file, line), line)
+        result = RankedResult(identity, _number(score, "score", file, line), line)
         rankings.setdefault(question, []).append((int(_number(rank, "rank", file, line)), result))
     contradicting = 0
     for question, listed in rankings.items():
@@ -245,11 +245,11 @@ def _number(text: str, what: str, file: Path, line: int) -> float:
 
 def msmarco_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
     """Query, id and rank between tabs, as Pyserini writes with --output-format msmarco."""
-    rankings: dict[str, list[Result]] = {}
+    rankings: dict[str, list[RankedResult]] = {}
     for line, text in read_lines(file):
         try:
             question, identity, rank = text.decode("utf-8", "replace").split("\t")
-            rankings.setdefault(question, []).append(Result(identity, -float(rank), line))
+            rankings.setdefault(question, []).append(RankedResult(identity, -float(rank), line))
         except ValueError:
             raise BadInput(
                 "three columns between tabs are expected: query id rank", file=file, line=line
@@ -276,7 +276,7 @@ def kilt_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
             identity = entry.get("wikipedia_id") if isinstance(entry, dict) else None
             if identity is not None and str(identity) != "None":
                 score = as_score(entry.get("score"), rank, f"page {identity}", file, line)
-                results.append(Result(str(identity).strip(), score, line))
+                results.append(RankedResult(str(identity).strip(), score, line))
         yield Predicted(line, question, results=tuple(results))
 
 
@@ -321,7 +321,7 @@ def dpr_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
         if meant is not None:
             waiting.remove(meant)
         results = tuple(
-            Result(
+            RankedResult(
                 str(passage.id), as_score(passage.score, rank, f"passage {passage.id}", file, number), number
             )
             for rank, passage in enumerate(record.ctxs)
@@ -336,7 +336,7 @@ def own_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
         if len(scores) != len(ranking.passages):
             raise BadInput("as many scores as passages are expected", line=line)
         pairs = zip(ranking.passages, scores, strict=True)
-        yield Predicted(line, ranking.question, results=tuple(Result(*pair, line) for pair in pairs))
+        yield Predicted(line, ranking.question, results=tuple(RankedResult(*pair, line) for pair in pairs))
 
 
 def converted(record: Any, kind: type[Any], line: int) -> Any:
@@ -399,7 +399,7 @@ LINKERS = tuple(_PAIRS)
 def linked_results(format: str, file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
     """What nobody has a page for stays "title X" or "entity X"."""
     ids = [query.id for query in names.benchmark.queries]
-    merged: dict[str, list[Result]] = {}
+    merged: dict[str, list[RankedResult]] = {}
     for place, (line, record) in enumerate(_linked_records(file, format)):
         listed = merged.setdefault(_linked_question(record, place, ids, names, file, line), [])
         try:
@@ -408,7 +408,7 @@ def linked_results(format: str, file: Path, names: BenchmarkNames) -> Iterator[P
             problem = f"no field {error}" if isinstance(error, KeyError) else str(error)
             raise BadInput(f"not what {format} writes: {problem}", file=file, line=line) from error
         find, kind = (names.of_entity, "entity") if format == "bootleg" else (names.titled, "title")
-        listed += [Result(find(name) or f"{kind} {name}", score, line) for name, score in pairs]
+        listed += [RankedResult(find(name) or f"{kind} {name}", score, line) for name, score in pairs]
     for question, listed in merged.items():
         yield Predicted(0, question, results=tuple(sorted(listed, key=lambda result: -result.score)))
 

@@ -21,9 +21,9 @@ from whichone.protocols import Reader
 from whichone.reading.llm import FunctionReader
 from whichone.records import Answer, Query, ReadingTask
 from whichone.retrieval.adapters.adapted import load_function
-from whichone.runs.options import FLAGS, ReadOptions
 from whichone.runs.provenance import Maker, drawn, identified, latency
 from whichone.runs.run import ANSWERS_KIND, Answers, Run
+from whichone.runs.run_options import FLAGS, ReadOptions
 from whichone.runs.shown import (
     Entry,
     Setting,

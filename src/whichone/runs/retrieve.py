@@ -36,9 +36,9 @@ from whichone.progress import talk
 from whichone.protocols import Retriever
 from whichone.retrieval.adapters.adapted import FunctionRetriever, load_function, only_this_code
 from whichone.retrieval.indexes import index_over
-from whichone.runs.options import RetrieveOptions
 from whichone.runs.provenance import what_leaves
 from whichone.runs.run import COUNTS, Run, of_many
+from whichone.runs.run_options import RetrieveOptions
 from whichone.runs.runner import run_retriever
 
 # What `whichone train` learned from; it is beside `best`, or one above for one of several encoders.

@@ -22,8 +22,8 @@ from whichone.options import takes
 from whichone.progress import talk
 from whichone.protocols import USAGE, Reader
 from whichone.records import Answer, NameSet, Query, ReadingTask
-from whichone.runs.options import Passages, ShownOptions
 from whichone.runs.run import ANSWERS, ANSWERS_TIMING, FAILURES, LEFT_OUT, Answers, Run, begun
+from whichone.runs.run_options import Passages, ShownOptions
 from whichone.text import normalisers
 
 KINDS: tuple[str, ...] = get_args(Passages)

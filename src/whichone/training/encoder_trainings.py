@@ -20,7 +20,15 @@ from whichone.retrieval.sparse import splade_model
 from whichone.retrieval.token_vectors import token_model
 from whichone.training.examples import Example, Text, check_negatives, passages_of_batch, training_identity
 from whichone.training.loop import Joined
-from whichone.training.trainer import Mode, Settings, Start, Training, chosen_device, loading, place_of
+from whichone.training.trainer import (
+    Mode,
+    Start,
+    Training,
+    TrainingSettings,
+    chosen_device,
+    loading,
+    place_of,
+)
 
 QUESTION, PASSAGE = "question_", "passage_"
 TASKS = {QUESTION: "query", PASSAGE: "document"}
@@ -186,7 +194,7 @@ class EncoderTraining(Training[Example]):
         examples: Sequence[Example],
         held_out: Sequence[Example],
         folder: Path,
-        settings: Settings,
+        settings: TrainingSettings,
         *,
         device: str | None = None,
     ) -> None:
@@ -200,7 +208,7 @@ class EncoderTraining(Training[Example]):
         super().__init__(model, examples, held_out, folder, settings, device=device, identity=identity)
 
     @abstractmethod
-    def opened(self, start: Start, settings: Settings, device: str) -> Any:
+    def opened(self, start: Start, settings: TrainingSettings, device: str) -> Any:
         """What the trainer trains; `criterion` is set beside it."""
 
     def collate(self, batch: Sequence[Example], epoch: int) -> dict[str, Any]:
@@ -285,7 +293,7 @@ class BiEncoderTraining(EncoderTraining):
 
     kind = "bi-encoder"
 
-    def opened(self, start: Start, settings: Settings, device: str) -> Any:
+    def opened(self, start: Start, settings: TrainingSettings, device: str) -> Any:
         mode = settings.mode
         self.towers = towers = Towers.load(
             start, mode, settings.longest, device, dpr=settings.towers == "dpr"
@@ -336,7 +344,7 @@ class LateTraining(EncoderTraining):
 
     kind = "late interaction"
 
-    def opened(self, start: Start, settings: Settings, device: str) -> Any:
+    def opened(self, start: Start, settings: TrainingSettings, device: str) -> Any:
         model = token_model(place_of(start.checkpoint), device=device, new_size=settings.size)
         model[0].document_length = min(settings.longest, model.max_seq_length or settings.longest)
         self.criterion = RankingLoss(model, settings.scale or 1.0, token_vectors, all_maxsim)
@@ -360,7 +368,7 @@ class SparseTraining(EncoderTraining):
 
     kind = "learned sparse"
 
-    def opened(self, start: Start, settings: Settings, device: str) -> Any:
+    def opened(self, start: Start, settings: TrainingSettings, device: str) -> Any:
         model = splade_model(place_of(start.checkpoint), device=device, longest=settings.longest)
         ranking = RankingLoss(model, settings.scale or 1.0, word_weights, inner_products)
         self.criterion = SpladeLoss(
@@ -406,7 +414,7 @@ class CrossEncoderTraining(EncoderTraining):
 
     kind = "cross-encoder"
 
-    def opened(self, start: Start, settings: Settings, device: str) -> Any:
+    def opened(self, start: Start, settings: TrainingSettings, device: str) -> Any:
         if not settings.kinds and not settings.others:
             raise UsageError("a re-ranker needs wrong passages", hint="--negatives or --others")
         with loading(start.checkpoint):

@@ -19,7 +19,7 @@ from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
 from whichone.text.normalisers import tokens as drqa_tokens
 
 
-class Asked(Protocol):
+class AskedExample(Protocol):
     """An example; of it and of a query is compared what both have."""
 
     @property
@@ -35,7 +35,7 @@ class Asked(Protocol):
     def relation(self) -> str: ...
 
 
-A = TypeVar("A", bound=Asked | Query)
+A = TypeVar("A", bound=AskedExample | Query)
 
 NAMES, PAGES, QUESTIONS, WORDS = "names", "gold pages", "questions", "words of names"
 BLOCK = 2_048
@@ -76,7 +76,7 @@ class HeldOutKeys:
             for what, listed in self._listed(block).items():
                 self._keys[what].add([key for _, _, key in listed], [0] * len(listed))
 
-    def shared(self, records: Sequence[Asked | Query]) -> dict[str, list[tuple[int, str]]]:
+    def shared(self, records: Sequence[AskedExample | Query]) -> dict[str, list[tuple[int, str]]]:
         """Under each kind of thing the places of the records that have one of these, and what it is."""
         results = {}
         for what, listed in self._listed(records).items():
@@ -89,7 +89,7 @@ class HeldOutKeys:
             ]
         return results
 
-    def _listed(self, records: Sequence[Asked | Query]) -> dict[str, list[tuple[int, str, str]]]:
+    def _listed(self, records: Sequence[AskedExample | Query]) -> dict[str, list[tuple[int, str, str]]]:
         """Under each kind of thing: the place of a record, what it has, and the key of that."""
         listed: dict[str, list[tuple[int, str, str]]] = {what: [] for what in self._keys}
         for place, record in enumerate(records):
@@ -111,7 +111,7 @@ class HeldOutKeys:
 class Leaks:
     """What is on both sides: how many different things of each kind, some of them, and who has them."""
 
-    def __init__(self, train: Sequence[Asked | Query], tests: Sequence[HeldOutKeys]) -> None:
+    def __init__(self, train: Sequence[AskedExample | Query], tests: Sequence[HeldOutKeys]) -> None:
         self.sharing = np.zeros(len(train), bool)
         """Which of the examples have something that test data have."""
         self._different = {what: Seen() for what in (NAMES, PAGES, QUESTIONS, WORDS)}

@@ -17,7 +17,7 @@ from transformers.utils import WEIGHTS_NAME
 
 from whichone.files.folder import can_go_on
 from whichone.progress import talk
-from whichone.training.trainer import CHECKPOINTS, Settings, Training
+from whichone.training.trainer import CHECKPOINTS, Training, TrainingSettings
 
 STATE = "trainer_state.json"  # Of a checkpoint; the trainer writes it last
 
@@ -80,7 +80,7 @@ class Rows(torch.utils.data.Dataset):  # type: ignore[misc]  # torch has no type
         return place[0], self._examples[place[1]]
 
 
-class Account(transformers.TrainerCallback):  # type: ignore[misc]  # transformers is not followed
+class TrainingAccount(transformers.TrainerCallback):  # type: ignore[misc]  # transformers is not followed
     """Says how far it is, keeps checkpoints between epochs and at a signal, and refuses gradients that are no numbers."""
 
     def __init__(
@@ -192,7 +192,7 @@ class Loop:
         """A model card would name a dataset that was never published."""
 
 
-def library_trainer(training: Training[Any], account: Account) -> Any:
+def library_trainer(training: Training[Any], account: TrainingAccount) -> Any:
     """A trainer of sentence-transformers, or transformers' own, over this training's batches."""
     import sentence_transformers
 
@@ -249,7 +249,7 @@ def library_trainer(training: Training[Any], account: Account) -> Any:
 
 def train(training: Training[Any], advance: Callable[[int], None], signals: Sequence[int]) -> Any:
     """Train to the end, or to a signal, from the last whole checkpoint; the trainer's state."""
-    trainer = library_trainer(training, Account(training, advance, signals))
+    trainer = library_trainer(training, TrainingAccount(training, advance, signals))
     last = last_checkpoint(training.folder / CHECKPOINTS)
     if last is not None and _is_over(last, training.settings):
         trainer.state = transformers.TrainerState.load_from_json(str(last / STATE))
@@ -272,7 +272,7 @@ def last_checkpoint(folder: Path) -> Path | None:
     return whole[max(whole)] if whole else None
 
 
-def _is_over(checkpoint: Path, settings: Settings) -> bool:
+def _is_over(checkpoint: Path, settings: TrainingSettings) -> bool:
     """Whether nothing is left to learn after it: all steps are done, or it had stopped early."""
     state = msgspec.json.decode((checkpoint / STATE).read_bytes())
     early = state.get("stateful_callbacks", {}).get("EarlyStoppingCallback", {}).get("attributes", {})

@@ -23,7 +23,7 @@ from whichone.runs.run import Run
 from whichone.runs.shown import Setting, Shows, kind_of
 from whichone.training.examples import BLOCK, Example, ExampleMaker, Negative, Text, nothing_to_learn
 from whichone.training.held_out import report_taken
-from whichone.training.training_data import Plan, Source, learned_sources
+from whichone.training.training_data import LearningPlan, LearningSource, learned_sources
 
 Kind = Literal["extractive", "seq2seq", "claims"]
 Context = Literal["none", "gold", "retrieved"]
@@ -210,7 +210,9 @@ class ContextExamples:
         return next(iter(self.benchmark.corpus.passages_of(identity)), None)
 
 
-def reading_queries(plan: Plan, seed: int, work: Path) -> tuple[list[Source[Query]], Sequence[Query]]:
+def reading_queries(
+    plan: LearningPlan, seed: int, work: Path
+) -> tuple[list[LearningSource[Query]], Sequence[Query]]:
     """Each source's benchmark with its training queries, and all queries that are never learned from."""
     sources, unseen = learned_sources(plan, seed, work)
     for source in sources:

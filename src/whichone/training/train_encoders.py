@@ -17,15 +17,15 @@ from whichone.progress import talk
 from whichone.retrieval.dense.dpr import RELATIONS, ROUTES, learned_routes
 from whichone.training.examples import Example
 from whichone.training.trainer import (
-    Settings,
     Start,
     Trained,
+    TrainingSettings,
     chosen_device,
     quiet_libraries,
     training_folder,
     write_account,
 )
-from whichone.training.training_data import Plan, training_data
+from whichone.training.training_data import LearningPlan, training_data
 
 if TYPE_CHECKING:
     from whichone.training.encoder_trainings import EncoderTraining
@@ -34,11 +34,11 @@ Kind = Literal["dense", "late", "sparse"]
 
 
 def train_retriever(
-    plan: Plan,
+    plan: LearningPlan,
     out: str | Path,
     *,
     start: Start,
-    settings: Settings,
+    settings: TrainingSettings,
     kind: Kind = "dense",
     per_relation: bool = False,
     device: str | None = None,
@@ -61,7 +61,12 @@ def train_retriever(
 
 
 def train_reranker(
-    plan: Plan, out: str | Path, *, start: Start, settings: Settings, device: str | None = None
+    plan: LearningPlan,
+    out: str | Path,
+    *,
+    start: Start,
+    settings: TrainingSettings,
+    device: str | None = None,
 ) -> Trained:
     """A cross-encoder; `OUT/best` is what `retrieve --retriever rerank -o model=` takes."""
     return _trained("cross", plan, out, start, settings, device)
@@ -69,10 +74,10 @@ def train_reranker(
 
 def _trained(
     kind: Kind | Literal["cross"],
-    plan: Plan,
+    plan: LearningPlan,
     out: str | Path,
     start: Start,
-    settings: Settings,
+    settings: TrainingSettings,
     device: str | None,
     *,
     per_relation: bool = False,
@@ -121,7 +126,7 @@ LEAST_WATCHED = 20  # Held-out examples of a relation at least; by fewer its tra
 
 
 def train_per_relation(
-    settings: Settings,
+    settings: TrainingSettings,
     learn: Sequence[Example],
     watch: Sequence[Example],
     folder: Path,

@@ -28,10 +28,10 @@ from whichone.training.loop import Joined
 from whichone.training.trainer import (
     E,
     LinkerOptions,
-    Settings,
     Start,
     Trained,
     Training,
+    TrainingSettings,
     begun_in,
     chosen_device,
     identity_with,
@@ -162,7 +162,7 @@ class StageTraining(Training[E]):
         examples: Sequence[E],
         held_out: Sequence[E],
         folder: Path,
-        settings: Settings,
+        settings: TrainingSettings,
         identity: dict[str, Any],
     ) -> None:
         self.blink = blink
@@ -263,7 +263,7 @@ def train_linker(
     out: str | Path,
     plan: LinkerOptions,
     *,
-    settings: Settings,
+    settings: TrainingSettings,
     device: str | None = None,
 ) -> dict[str, Trained]:
     """Both stages; `OUT/model` is what `--retriever blink -o model=` takes."""

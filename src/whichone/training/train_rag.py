@@ -31,16 +31,16 @@ from whichone.training.reading_examples import GENERATED, reading_queries
 from whichone.training.trainer import (
     RagOptions,
     RagStart,
-    Settings,
     Trained,
     Training,
+    TrainingSettings,
     chosen_device,
     place_of,
     quiet_libraries,
     training_folder,
     write_account,
 )
-from whichone.training.training_data import Plan, Source, dev_sources
+from whichone.training.training_data import LearningPlan, LearningSource, dev_sources
 
 
 def opened(start: RagStart, device: str) -> RagModel:
@@ -85,7 +85,7 @@ class RagTraining(Training[RagExample]):
         index: DocumentIndex,
         examples: Sequence[RagExample],
         folder: Path,
-        settings: Settings,
+        settings: TrainingSettings,
         options: RagOptions | None = None,
         *,
         held_out: Sequence[RagExample] = (),
@@ -108,7 +108,7 @@ class RagTraining(Training[RagExample]):
             ),
             longest=min(longest, self.target_limit),
         )
-        self.trained = rag_reader.Trained(
+        self.trained = rag_reader.TrainedRag(
             passage_encoder=fixed_passages(start), documents=self.options.documents
         )
         model = Joined({"questions": self.rag.encoder, "generator": self.rag.generator}, (), self.loss)
@@ -182,11 +182,11 @@ class RagTraining(Training[RagExample]):
 
 
 def train_rag(
-    plan: Plan,
+    plan: LearningPlan,
     out: str | Path,
     *,
     start: RagStart,
-    settings: Settings,
+    settings: TrainingSettings,
     options: RagOptions,
     device: str | None = None,
 ) -> Trained:
@@ -223,7 +223,7 @@ def train_rag(
     return trained
 
 
-def _examples(sources: Sequence[Source[Query]], near: Path) -> Sequence[RagExample]:
+def _examples(sources: Sequence[LearningSource[Query]], near: Path) -> Sequence[RagExample]:
     items, without = Spool(RagExample, near), 0
     for number, source in enumerate(sources):
         for query in source.records:

@@ -45,17 +45,17 @@ from whichone.training.reading_examples import (
     reading_queries,
 )
 from whichone.training.trainer import (
-    Settings,
     Start,
     Trained,
     Training,
+    TrainingSettings,
     chosen_device,
     place_of,
     quiet_libraries,
     training_folder,
     write_account,
 )
-from whichone.training.training_data import Plan, Source, dev_sources, training_data
+from whichone.training.training_data import LearningPlan, LearningSource, dev_sources, training_data
 
 LABELS = (SUPPORTS, REFUTES, NEUTRAL)
 MOST = 1024  # Tokens of a target at most, of a model that has no limit of its own (T5)
@@ -73,7 +73,7 @@ class ReaderTraining(Training[ReadingExample]):
         checkpoint: str | Path,
         examples: Sequence[ReadingExample],
         folder: Path,
-        settings: Settings,
+        settings: TrainingSettings,
         *,
         held_out: Sequence[ReadingExample] = (),
         device: str | None = None,
@@ -256,7 +256,7 @@ def _claims(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
 _ENCODE = {"extractive": _extractive, "seq2seq": _seq2seq, "claims": _claims}
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class ShownInTraining(msgspec.Struct, frozen=True, kw_only=True):
     """What a sequence-to-sequence reader is shown in training; without `context` one passage a time.
 
     `runs` are rankings of the sources; a source without one is searched with BM25.
@@ -277,19 +277,19 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def train_reader(
-    plan: Plan,
+    plan: LearningPlan,
     out: str | Path,
     *,
     kind: Kind,
     checkpoint: str,
-    settings: Settings,
-    shown: Shown | None = None,
+    settings: TrainingSettings,
+    shown: ShownInTraining | None = None,
     device: str | None = None,
     negatives: Negatives = "bm25",
     tasks: Sequence[str] = (),
 ) -> Trained:
     """Train on the training records of the sources, as `train retriever` chooses them."""
-    shown = shown or Shown()
+    shown = shown or ShownInTraining()
     shown.check(kind)
     tasks = chosen_tasks(kind, tasks, context=shown.context is not None)
     folder, device = training_folder(out), chosen_device(device)
@@ -336,10 +336,10 @@ def train_reader(
 
 
 def _examples_of(
-    part: Source[Query],
+    part: LearningSource[Query],
     kind: Kind,
-    shown: Shown,
-    settings: Settings,
+    shown: ShownInTraining,
+    settings: TrainingSettings,
     negatives: Negatives,
     tasks: Sequence[str],
 ) -> tuple[Sequence[ReadingExample], list[str]]:
@@ -377,7 +377,7 @@ class DprReaderTraining(Training[Example]):
         checkpoint: str,
         examples: Sequence[Example],
         folder: Path,
-        settings: Settings,
+        settings: TrainingSettings,
         *,
         held_out: Sequence[Example] = (),
         base: str | None = None,
@@ -454,11 +454,11 @@ def answer_spans(reader: DprReaderModel, example: Example) -> list[tuple[int, in
 
 
 def train_dpr_reader(
-    plan: Plan,
+    plan: LearningPlan,
     out: str | Path,
     *,
     checkpoint: str,
-    settings: Settings,
+    settings: TrainingSettings,
     base: str | None = None,
     device: str | None = None,
 ) -> Trained:

@@ -337,7 +337,7 @@ Mode = Literal["both", "only-questions", "only-passages"]
 KINDS = ("bm25", "namesake", "given")
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`warmup` below 1 is a share of all steps, else a number of steps.
 
     `mode`: both towers learn (one shared encoder where the checkpoint is one), or one of them while
@@ -387,10 +387,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     weight_decay: float = 0.01
     towers: Literal["", "dpr"] = ""
 
-    def check(self) -> Settings:
+    def check(self) -> TrainingSettings:
         """Itself, where every field is within its bounds."""
         try:
-            checked = msgspec.convert(msgspec.to_builtins(self), Settings)
+            checked = msgspec.convert(msgspec.to_builtins(self), TrainingSettings)
         except msgspec.ValidationError as error:
             raise UsageError(f"settings of a training: {error}") from None
         if self.per_source and self.per_source < self.batch:
@@ -404,7 +404,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return checked
 
 
-def preset(name: str, **changes: Any) -> Settings:
+def preset(name: str, **changes: Any) -> TrainingSettings:
     """A preset's settings, with some of them changed."""
     known = tomllib.loads(files("whichone.training").joinpath("presets.toml").read_text("utf-8"))
     if name not in known:
@@ -412,7 +412,7 @@ def preset(name: str, **changes: Any) -> Settings:
     given = {k: v for k, v in changes.items() if v is not None}
     if given.get("kinds") == ("none",):
         given["kinds"] = ()
-    return Settings(**{**known[name], **given}).check()
+    return TrainingSettings(**{**known[name], **given}).check()
 
 
 # An interrupt while a model learns: the step under way is finished and kept before the process ends.
@@ -463,7 +463,7 @@ class LearnedFrom(Protocol):
 E = TypeVar("E", bound=LearnedFrom)
 
 
-def identity_with(identity: dict[str, Any], settings: Settings) -> dict[str, Any]:
+def identity_with(identity: dict[str, Any], settings: TrainingSettings) -> dict[str, Any]:
     """A training's identity with the settings that decide what is learned: how often it is kept does not."""
     decides = msgspec.to_builtins(settings)
     decides.pop("every")
@@ -514,7 +514,7 @@ class Training(ABC, Generic[E]):
         examples: Sequence[E],
         held_out: Sequence[E],
         folder: Path,
-        settings: Settings,
+        settings: TrainingSettings,
         *,
         device: str,
         identity: dict[str, Any],

@@ -47,7 +47,7 @@ from whichone.training.held_out import (
     taken_marks,
     without,
 )
-from whichone.training.trainer import Settings
+from whichone.training.trainer import TrainingSettings
 
 # What a user names as training data: benchmarks, knowledge bases, and the files of the papers.
 # A folder is a benchmark, a knowledge base (EntityQuestions are built of it) or a paper's own. A file's
@@ -59,7 +59,7 @@ EXAMPLES, DPR = "examples", "DPR's json"
 _HEAD = 1 << 20
 
 
-class Corpus(msgspec.Struct, frozen=True):
+class TrainingCorpus(msgspec.Struct, frozen=True):
     """Where the pages are that a question file speaks of: passages, a knowledge base or a corpus folder."""
 
     passages: Annotated[
@@ -101,7 +101,7 @@ class TrainingSource(Protocol):
         ...
 
     def benchmark(
-        self, source: Path, files: Sequence[Path], corpus: Corpus, work: Path, place: Path
+        self, source: Path, files: Sequence[Path], corpus: TrainingCorpus, work: Path, place: Path
     ) -> Benchmark:
         """The questions as a benchmark at `place`, over the corpus that all sources share (`given_corpus`)."""
         ...
@@ -147,7 +147,7 @@ def kind_of(source: str | Path) -> str:
     )
 
 
-def source_benchmark(source: str | Path, corpus: Corpus, work: Path) -> Benchmark:
+def source_benchmark(source: str | Path, corpus: TrainingCorpus, work: Path) -> Benchmark:
     """The benchmark that a source is or becomes; what was made once is in `work`."""
     kind = kind_of(source)
     if kind == BENCHMARK:
@@ -167,7 +167,7 @@ def source_benchmark(source: str | Path, corpus: Corpus, work: Path) -> Benchmar
         return _offered()[kind].benchmark(Path(source), files, corpus, work, place)
 
 
-def shared_corpus(corpus: Corpus, work: Path) -> Passages:
+def shared_corpus(corpus: TrainingCorpus, work: Path) -> Passages:
     """The one corpus that the questions of all sources are asked of; what was made once is in `work`."""
     if corpus.folder:
         return open_corpus(corpus.folder)
@@ -179,13 +179,13 @@ def shared_corpus(corpus: Corpus, work: Path) -> Passages:
     return make_corpus(made_of, place, cut=Cut(way="words", size=100))
 
 
-def _files_of(corpus: Corpus) -> list[Path]:
+def _files_of(corpus: TrainingCorpus) -> list[Path]:
     if corpus.passages:
         return [Path(corpus.passages)]
     return [Path(corpus.folder or corpus.knowledge or "") / "manifest.json"]
 
 
-def _need_corpus(source: str | Path, kind: str, corpus: Corpus) -> None:
+def _need_corpus(source: str | Path, kind: str, corpus: TrainingCorpus) -> None:
     corpus.check()
     if not (corpus.passages or corpus.knowledge or corpus.folder):
         raise UsageError(
@@ -222,7 +222,7 @@ WATCHED = 0.1  # Share of the names to learn from by which training stops early
 OTHER_WORDING = "in other words"
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class LearningPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Which data, and what must not be learned from.
 
     `disjoint` says what may not be shared: "splits" trusts a benchmark's own splits within a relation,
@@ -231,7 +231,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     sources: tuple[str, ...] = ()
-    corpus: Corpus = Corpus()
+    corpus: TrainingCorpus = TrainingCorpus()
     held_out: Annotated[
         float, Option("Share of names never seen, of a benchmark without a training split.")
     ] = 0.2
@@ -275,7 +275,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.relations and record.relation) or record.relation in self.relations
 
 
-class Source(msgspec.Struct, Generic[A], frozen=True):
+class LearningSource(msgspec.Struct, Generic[A], frozen=True):
     """What one source gives to learn from: queries of its benchmark, or examples of a file with passages."""
 
     name: str
@@ -287,7 +287,9 @@ class Source(msgspec.Struct, Generic[A], frozen=True):
     benchmark: Any = None
 
 
-def learned_sources(plan: Plan, seed: int, work: Path) -> tuple[list[Source[Any]], Sequence[Query]]:
+def learned_sources(
+    plan: LearningPlan, seed: int, work: Path
+) -> tuple[list[LearningSource[Any]], Sequence[Query]]:
     """What each source gives, and all queries that are never learned from; both are on disk.
 
     Refused, or left out, is what test data have the names of.
@@ -313,7 +315,7 @@ def learned_sources(plan: Plan, seed: int, work: Path) -> tuple[list[Source[Any]
     tokens = plan.disjoint == "tokens"
     tests = [HeldOutKeys(source.test, tokens=tokens) for source in sources]
     others = HeldOutKeys(named, tokens=tokens)
-    kept: list[Source[Any]] = []
+    kept: list[LearningSource[Any]] = []
     for number, source in enumerate(sources):
         own = source.own_split and plan.disjoint == "splits" and len(source.test) > 0
         within = [HeldOutKeys(source.test, within_relation=True)] if own else []
@@ -332,15 +334,15 @@ def learned_sources(plan: Plan, seed: int, work: Path) -> tuple[list[Source[Any]
     return kept, unseen
 
 
-def _source(name: str, plan: Plan, seed: int, work: Path) -> Source[Any]:
+def _source(name: str, plan: LearningPlan, seed: int, work: Path) -> LearningSource[Any]:
     if (examples := {EXAMPLES: each_example, DPR: each_dpr}.get(kind_of(name))) is not None:
         return _of_file(name, examples, plan, work)
     return taken_queries(name, source_benchmark(name, plan.corpus, work), plan, seed, work)
 
 
 def _of_file(
-    name: str, examples: Callable[[str], Iterator[Example]], plan: Plan, work: Path
-) -> Source[Example]:
+    name: str, examples: Callable[[str], Iterator[Example]], plan: LearningPlan, work: Path
+) -> LearningSource[Example]:
     """A file's examples: read twice, first for the marks alone."""
     whole = split_mark(Path(name).name)
 
@@ -354,7 +356,7 @@ def _of_file(
             other += not plan.wants(example)
             if plan.wants(example):
                 records.append(example)
-    return Source(name, records, Taken(name, len(records), left, other_relations=other))
+    return LearningSource(name, records, Taken(name, len(records), left, other_relations=other))
 
 
 class TrainingData(msgspec.Struct, frozen=True):
@@ -366,7 +368,7 @@ class TrainingData(msgspec.Struct, frozen=True):
     taken: list[Taken] = []
 
 
-def training_data(plan: Plan, settings: Settings, work: Path) -> TrainingData:
+def training_data(plan: LearningPlan, settings: TrainingSettings, work: Path) -> TrainingData:
     """Examples of all sources to learn from, and those by which training stops: of `dev`, or of some names."""
     sources, unseen = learned_sources(plan, settings.seed, work)
     examples, dev, taken = Spool(Example, work), Spool(Example, work), []
@@ -383,14 +385,14 @@ def training_data(plan: Plan, settings: Settings, work: Path) -> TrainingData:
     return TrainingData(learn, watch, unseen, taken)
 
 
-def dev_sources(plan: Plan) -> Iterator[Source[Query]]:
+def dev_sources(plan: LearningPlan) -> Iterator[LearningSource[Query]]:
     """The benchmarks to stop by: records marked dev, else those not marked train, else all."""
     for place in plan.dev:
         benchmark = Benchmark.open(place)
         marked = list(all_queries(benchmark))
         queries = [q for q, mark in marked if mark == DEV] or [q for q, mark in marked if mark != TRAIN]
         queries = queries or [q for q, _ in marked]
-        yield Source(place, queries, Taken(place, len(queries)), benchmark=benchmark)
+        yield LearningSource(place, queries, Taken(place, len(queries)), benchmark=benchmark)
 
 
 def watched(examples: Sequence[Example], seed: int) -> tuple[Sequence[Example], Sequence[Example]]:
@@ -409,7 +411,11 @@ def kinds_text(examples: Iterable[Example], wanted: Sequence[str]) -> str:
 
 
 def _add_examples(
-    source: Source[Any], examples: Spool[Example], plan: Plan, settings: Settings, own: str
+    source: LearningSource[Any],
+    examples: Spool[Example],
+    plan: LearningPlan,
+    settings: TrainingSettings,
+    own: str,
 ) -> Taken:
     """The examples of a source, added to those of the others; what was taken of it."""
     if source.benchmark is None:
@@ -439,8 +445,8 @@ def _add_examples(
 
 
 def taken_queries(
-    source: str, benchmark: Benchmark, plan: Plan, seed: int, near: Path | None = None
-) -> Source[Query]:
+    source: str, benchmark: Benchmark, plan: LearningPlan, seed: int, near: Path | None = None
+) -> LearningSource[Query]:
     """Those marked train where anything is marked, and all else unseen; otherwise split by name.
 
     A benchmark that was built of a knowledge base to learn from is marked for nobody else. Both kinds of
@@ -476,7 +482,7 @@ def taken_queries(
     taken = Taken(source, len(train), left, other_relations=other)
     if not own_split:
         taken = replace(taken, left={}, names_held_out=len(unseen))
-    return Source(source, train, taken, unseen, own_split, benchmark)
+    return LearningSource(source, train, taken, unseen, own_split, benchmark)
 
 
 def _wording(

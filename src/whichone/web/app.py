@@ -19,14 +19,14 @@ from whichone.web.annotation import annotation_routes as annotation
 from whichone.web.ask import Askers, Turns
 from whichone.web.ask import router as ask_router
 from whichone.web.boards import board_routes as boards
-from whichone.web.boards.board_worker import Scorer
+from whichone.web.boards.board_worker import ScoringThread
 from whichone.web.explorer import explorer_routes as explorer
 from whichone.web.explorer.explorer_index import NotReady
 from whichone.web.limits import REFUSED, Guard, refused
 from whichone.web.pages import asset_response, show, template_environment
 from whichone.web.storage import StorageUnavailable
 from whichone.web.study import study_routes as study
-from whichone.web.web_site import LOOPBACK, Here, Settings, Site, open_site, site_of
+from whichone.web.web_site import LOOPBACK, Here, Site, SiteSettings, open_site, site_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -80,9 +80,9 @@ class RequestLog:
             print(json.dumps(line), file=sys.stderr, flush=True)
 
 
-def make_app(settings: Settings) -> FastAPI:
+def make_app(settings: SiteSettings) -> FastAPI:
     site = open_site(settings)
-    scorer, askers = Scorer(site), Askers(site.folder.indexes.cache)
+    scorer, askers = ScoringThread(site), Askers(site.folder.indexes.cache)
 
     @contextlib.asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
@@ -152,7 +152,7 @@ async def _refusal(request: Request, error: Exception) -> Response:
     return response
 
 
-def serve(settings: Settings) -> None:
+def serve(settings: SiteSettings) -> None:
     """Run until stopped; prints the address, with the admin's link where one is needed."""
     from whichone.progress import talk
     from whichone.web.limits import run_server

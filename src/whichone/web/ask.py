@@ -31,7 +31,7 @@ from whichone.retrieval.namesake import NamesakeRetriever
 from whichone.text.normalisers import stop_words
 from whichone.web.explorer import explorer_views, listing
 from whichone.web.explorer.explorer_index import NotReady
-from whichone.web.limits import Buckets
+from whichone.web.limits import TokenBuckets
 from whichone.web.pages import may_read, or_not_found, readable_benchmarks, show, visitor
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.web_site import Here, Site, site_of
@@ -52,7 +52,7 @@ class Turns:
     """
 
     def __init__(self) -> None:
-        self._own, self._visitors = Buckets(1.0, 20), Buckets(5.0, 100)
+        self._own, self._visitors = TokenBuckets(1.0, 20), TokenBuckets(5.0, 100)
         self._free, self._for_visitors = threading.BoundedSemaphore(2), threading.BoundedSemaphore(1)
 
     @contextmanager
@@ -281,7 +281,7 @@ def _made_by(index: Path) -> str:
 
 def asked_before(site: Site, served: ServedBenchmark, text: str) -> dict[str, Any] | None:
     """The benchmark's own question with these words, and what its runs handed over for it."""
-    wanted = listing.Wanted(text=text)
+    wanted = listing.WantedRows(text=text)
     rows = explorer_views.search(site, served, wanted, (), listing.find_queries).rows
     same = next((row for row in rows if fold(row["input"]) == fold(text)), None)
     if same is None:

@@ -39,7 +39,7 @@ _READ_ON = 4  # How many times as much as a page takes is read, and dropped, of 
 Refusing = Callable[[Request, Exception], Awaitable[Response]]
 
 
-class Buckets:
+class TokenBuckets:
     """For each key `burst` requests at once and `rate` a second after that."""
 
     def __init__(self, rate: float, burst: int) -> None:

@@ -27,7 +27,7 @@ from whichone.report.page import not_a_formula, visible, without_id
 from whichone.web.boards.board import hidden_benchmarks
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.storage import StorageUnavailable
-from whichone.web.web_site import DAY, Person, Role, Site, clean, new_id, place_of_scope, site_of
+from whichone.web.web_site import DAY, Role, Site, Visitor, clean, new_id, place_of_scope, site_of
 
 # Who asks, and what they may do: by a bearer token, or by the cookie that a link left.
 
@@ -35,9 +35,9 @@ from whichone.web.web_site import DAY, Person, Role, Site, clean, new_id, place_
 COOKIE = "whichone"
 
 
-def visitor(request: Request) -> Person | None:
+def visitor(request: Request) -> Visitor | None:
     """Who asks: by the token in the header where there is one, else by the cookie."""
-    known: Person | None
+    known: Visitor | None
     if hasattr(request.state, "person"):
         known = request.state.person
         return known
@@ -57,7 +57,7 @@ def identified_by_bearer(request: Request) -> bool:
     return visitor(request) is not None and bool(request.state.by_bearer)
 
 
-def visitor_or_nobody(request: Request) -> Person | None:
+def visitor_or_nobody(request: Request) -> Visitor | None:
     """The same for pages that must be shown when the database does not answer."""
     try:
         return visitor(request)
@@ -65,7 +65,7 @@ def visitor_or_nobody(request: Request) -> Person | None:
         return None
 
 
-def may_read(request: Request, role: Role = "reader", scope: str = "") -> Person | None:
+def may_read(request: Request, role: Role = "reader", scope: str = "") -> Visitor | None:
     """Lets a reader in, or everybody where the server is public; raises for the others."""
     person = visitor(request)
     if person is not None and person.may(role, scope):
@@ -75,7 +75,7 @@ def may_read(request: Request, role: Role = "reader", scope: str = "") -> Person
     raise _refused(person, role)
 
 
-def must_be(request: Request, role: Role, scope: str = "") -> Person:
+def must_be(request: Request, role: Role, scope: str = "") -> Visitor:
     """The same where the page is about the person who asks."""
     person = may_read(request, role, scope)
     if person is None:
@@ -90,7 +90,7 @@ def _admin(request: Request) -> None:
 FOR_ADMINS = [Depends(_admin)]
 
 
-def _refused(person: Person | None, role: Role) -> HTTPException:
+def _refused(person: Visitor | None, role: Role) -> HTTPException:
     if person is None:
         return HTTPException(401, f"this needs a link for the role {role}")
     if person.scope:
@@ -98,7 +98,7 @@ def _refused(person: Person | None, role: Role) -> HTTPException:
     return HTTPException(403, f"this needs a link for the role {role}")
 
 
-def may_call(request: Request, role: Role | None, scope: str = "", *, bearer: bool = False) -> Person:
+def may_call(request: Request, role: Role | None, scope: str = "", *, bearer: bool = False) -> Visitor:
     """Lets a writer through by role and rate; the API wants a bearer token or the form's own."""
     site = site_of(request)
     person = visitor(request)
@@ -192,7 +192,7 @@ def show(request: Request, page: str, status: int = 200, **values: Any) -> Respo
     return HTMLResponse(html, status)
 
 
-def _rooms_of(site: Site, person: Person | None) -> list[tuple[str, str]]:
+def _rooms_of(site: Site, person: Visitor | None) -> list[tuple[str, str]]:
     """The rooms that somebody may enter; whoever has a link for one page has that one."""
     if person is not None and person.scope:
         return [(place_of_scope(person.scope), "Your page")]
@@ -206,7 +206,7 @@ def _rooms_of(site: Site, person: Person | None) -> list[tuple[str, str]]:
     return [room for room in rooms if room[0] not in closed]
 
 
-def readable_benchmarks(site: Site, person: Person | None) -> list[ServedBenchmark]:
+def readable_benchmarks(site: Site, person: Visitor | None) -> list[ServedBenchmark]:
     """The benchmarks that somebody may see: those whose gold a board hides are there for admins alone."""
     hidden = frozenset[str]() if person and person.may("admin") else hidden_benchmarks(site)
     return [served for served in site.folder.benchmarks().values() if served.id not in hidden]
@@ -259,7 +259,7 @@ _LONGEST_TITLE = 200
 class Form:
     """What one person sent; every field is text that both databases can keep."""
 
-    def __init__(self, person: Person, fields: FormData) -> None:
+    def __init__(self, person: Visitor, fields: FormData) -> None:
         self.person, self._fields = person, fields
 
     def text(self, name: str, default: str = "", longest: int = 20_000) -> str:

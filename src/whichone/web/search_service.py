@@ -24,7 +24,7 @@ from whichone.versions import versions
 from whichone.web.ask import LONGEST, Asker, Turns
 from whichone.web.limits import REFUSED, Guard, refused
 from whichone.web.pages import asset_response, template_environment
-from whichone.web.web_site import LOOPBACK, Settings, Tokens, secret_in
+from whichone.web.web_site import LOOPBACK, SignedTokens, SiteSettings, secret_in
 
 Right = Literal["search", "change"]
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
@@ -41,7 +41,7 @@ class _Body(BaseModel):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
 
-class Asked(_Body):
+class SearchRequest(_Body):
     """A question, or several."""
 
     text: str | None = Field(None, max_length=LONGEST_QUESTION, examples=["Where is Ada Park?"])
@@ -130,7 +130,7 @@ class Doors:
     """Who may search and who may change; a token is signed for one of the two."""
 
     def __init__(self, secret: str, *, public: bool) -> None:
-        self._tokens, self._public = Tokens(secret), public
+        self._tokens, self._public = SignedTokens(secret), public
 
     def token(self, right: Right) -> str:
         return self._tokens.sign(f"index:{right}")
@@ -151,7 +151,7 @@ class Doors:
         return self._tokens.link(cookie) in _RIGHTS["search"]
 
 
-def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
+def make_search_app(index: str | Path, settings: SiteSettings) -> FastAPI:
     if not settings.login:
         raise UsageError(
             "an index is not served without tokens: whoever reaches a proxy in front could change it",
@@ -182,7 +182,7 @@ def make_search_app(index: str | Path, settings: Settings) -> FastAPI:
     searching, changing = [Depends(may_search)], [Depends(may_change)]
 
     @app.post("/search", dependencies=searching)
-    def search(asked: Asked) -> dict[str, Any]:
+    def search(asked: SearchRequest) -> dict[str, Any]:
         """The best passages for a question; for `texts` a list of such lists."""
         if (asked.text is None) == (asked.texts is None):
             raise HTTPException(422, "send either text or texts")
@@ -352,7 +352,7 @@ def _shown(hit: Hit) -> dict[str, Any]:
     }
 
 
-def serve_search(index: str | Path, settings: Settings) -> None:
+def serve_search(index: str | Path, settings: SiteSettings) -> None:
     from whichone.progress import talk
     from whichone.web.limits import run_server
 

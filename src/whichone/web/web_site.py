@@ -19,8 +19,8 @@ from itsdangerous import BadSignature, URLSafeSerializer
 from starlette.requests import Request
 
 from whichone.errors import BadInput, UsageError
-from whichone.web.annotation.task_queue import Plan
-from whichone.web.limits import Buckets
+from whichone.web.annotation.task_queue import QueuePlan
+from whichone.web.limits import TokenBuckets
 from whichone.web.served_folder import PassageCache, ServedFolder, TableReader
 from whichone.web.storage import Database, Row, Transaction, one_at_a_time, open_database
 
@@ -32,7 +32,7 @@ ROLES: tuple[Role, ...] = get_args(Role)
 DAY = 86_400.0
 
 
-class Person(msgspec.Struct, frozen=True):
+class Visitor(msgspec.Struct, frozen=True):
     """Who asks: a pseudonym, a role, the one study, campaign or board it is for, and the token."""
 
     id: str
@@ -50,7 +50,7 @@ class Person(msgspec.Struct, frozen=True):
         return self.role == role and bool(scope) and self.scope == scope
 
 
-class Tokens:
+class SignedTokens:
     """Makes and reads signed tokens with one secret."""
 
     def __init__(self, secret: str) -> None:
@@ -69,10 +69,10 @@ class Tokens:
         except (BadSignature, ValueError):
             return None
 
-    def form_token(self, person: Person) -> str:
+    def form_token(self, person: Visitor) -> str:
         return hmac.new(self._secret, b"form " + person.token.encode(), hashlib.sha256).hexdigest()
 
-    def form_is_ours(self, person: Person, sent: str) -> bool:
+    def form_is_ours(self, person: Visitor, sent: str) -> bool:
         return same_secret(self.form_token(person), sent)
 
     def keyed(self, *parts: str) -> bytes:
@@ -145,7 +145,7 @@ def place_of_scope(scope: str) -> str:
 
 
 class Links:
-    def __init__(self, database: Database, tokens: Tokens) -> None:
+    def __init__(self, database: Database, tokens: SignedTokens) -> None:
         self._database, self._tokens = database, tokens
         self._known: OrderedDict[str, tuple[float, Link | None]] = OrderedDict()
         self._lock = threading.Lock()
@@ -153,13 +153,13 @@ class Links:
     def token(self, link: Link) -> str:
         return self._tokens.sign(link.link)
 
-    def person(self, token: str) -> Person | None:
+    def person(self, token: str) -> Visitor | None:
         """Who a token speaks for; nobody when its link is unknown, revoked or expired."""
         identity = self._tokens.link(token) if token else None
         link = self._current(identity) if identity else None
         if link is None or link.state() != "valid":
             return None
-        return Person(link.person, link.role, token, link.scope)
+        return Visitor(link.person, link.role, token, link.scope)
 
     def _current(self, identity: str) -> Link | None:
         now = time.monotonic()
@@ -276,7 +276,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 
 
 @dataclass(frozen=True)
-class Settings:
+class SiteSettings:
     folder: Path | None = None
     more: tuple[Path, ...] = ()
     """Further folders to show, such as other benchmarks over the same corpus."""
@@ -334,24 +334,24 @@ T = TypeVar("T")
 
 @dataclass
 class Site:
-    settings: Settings
+    settings: SiteSettings
     folder: ServedFolder
     tables: TableReader
     database: Database
-    tokens: Tokens
+    tokens: SignedTokens
     links: Links
-    writes: Buckets
+    writes: TokenBuckets
     passages: PassageCache
-    tries: Buckets = field(default_factory=lambda: Buckets(0.5, 20))
-    campaigns: dict[str, tuple[Row, Plan]] = field(default_factory=dict)
+    tries: TokenBuckets = field(default_factory=lambda: TokenBuckets(0.5, 20))
+    campaigns: dict[str, tuple[Row, QueuePlan]] = field(default_factory=dict)
     hidden: tuple[object, frozenset[str]] | None = None
     """The benchmarks that are not shown, with what they were computed from."""
-    local: Person | None = None
+    local: Visitor | None = None
     """The admin of a server without login: the browser that opened the address printed at the start."""
     once: str = ""
     """The token in that address; empty once it was used."""
 
-    def person_of_cookie(self, token: str) -> Person | None:
+    def person_of_cookie(self, token: str) -> Visitor | None:
         if self.local is not None and same_secret(token, self.local.token):
             return self.local
         return self.links.person(token)
@@ -364,14 +364,14 @@ class Site:
         return taken
 
 
-def open_site(settings: Settings) -> Site:
+def open_site(settings: SiteSettings) -> Site:
     if not settings.login and not settings.loopback:
         raise UsageError(
             f"without login the server must listen on this machine alone, not on {settings.host}",
             hint="leave out --no-login, or leave out --host",
         )
     database = open_database(settings.database_url())
-    tokens = Tokens(secret_in(settings.secret_file()))
+    tokens = SignedTokens(secret_in(settings.secret_file()))
     folder, tables = (ServedFolder(settings.folder, *settings.more, cache=settings.cache), TableReader())
     return Site(
         settings=settings,
@@ -381,8 +381,8 @@ def open_site(settings: Settings) -> Site:
         database=database,
         tokens=tokens,
         links=Links(database, tokens),
-        writes=Buckets(settings.writes_a_second, settings.write_burst),
-        local=None if settings.login else Person("local", "admin", secrets.token_hex(32)),
+        writes=TokenBuckets(settings.writes_a_second, settings.write_burst),
+        local=None if settings.login else Visitor("local", "admin", secrets.token_hex(32)),
         once="" if settings.login else secrets.token_urlsafe(24),
     )
 

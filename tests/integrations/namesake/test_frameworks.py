@@ -29,12 +29,12 @@ def test_langchain(namesake: whichone.Namesake) -> None:
     from langchain_core.documents import Document
     from langchain_core.runnables import RunnableLambda
 
-    from whichone.integrations.langchain import NamesakeCompressor, NamesakeRetriever
+    from whichone.integrations.langchain import LangChainNamesakeRetriever, NamesakeCompressor
 
     def joined(documents: list[Document]) -> str:
         return " | ".join(document.page_content for document in documents)
 
-    retriever = NamesakeRetriever(namesake=namesake, k=1, filter={"tenant": "a"})
+    retriever = LangChainNamesakeRetriever(namesake=namesake, k=1, filter={"tenant": "a"})
     chain = retriever | RunnableLambda(joined)
     assert chain.invoke(QUESTION) == "Ada Park: the printer prints twice."
     assert retriever.invoke(QUESTION)[0].metadata["entity"] == "c2"
@@ -53,9 +53,9 @@ def test_llama_index(namesake: whichone.Namesake) -> None:
     from llama_index.core.query_engine import RetrieverQueryEngine
     from llama_index.core.schema import TextNode
 
-    from whichone.integrations.llama_index import NamesakePostprocessor, NamesakeRetriever
+    from whichone.integrations.llama_index import LlamaIndexNamesakeRetriever, NamesakePostprocessor
 
-    retriever = NamesakeRetriever(namesake, k=1)
+    retriever = LlamaIndexNamesakeRetriever(namesake, k=1)
     assert [n.node.node_id for n in retriever.retrieve(QUESTION)] == ["t2"]
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())
     assert [n.node.node_id for n in engine.query(QUESTION).source_nodes] == ["t2"]
@@ -77,10 +77,10 @@ def test_haystack(namesake: whichone.Namesake) -> None:
     from haystack.components.retrievers.in_memory import InMemoryBM25Retriever
     from haystack.document_stores.in_memory import InMemoryDocumentStore
 
-    from whichone.integrations.haystack import NamesakeRanker, NamesakeRetriever
+    from whichone.integrations.haystack import HaystackNamesakeRetriever, NamesakeRanker
 
     alone = Pipeline()
-    alone.add_component("retriever", NamesakeRetriever(namesake, top_k=1))
+    alone.add_component("retriever", HaystackNamesakeRetriever(namesake, top_k=1))
     found = alone.run({"retriever": {"query": QUESTION, "filters": {"tenant": "a"}}})
     assert [d.id for d in found["retriever"]["documents"]] == ["t2"]
     store = InMemoryDocumentStore()

@@ -103,16 +103,16 @@ def test_compressed_files_and_errors(tmp_path: Path) -> None:
     from whichone.knowledge.formats.wikidata import WikidataDump
     from whichone.knowledge.ingest import ingest as take_in
     from whichone.knowledge.ingest import select
+    from whichone.knowledge.ingest_options import IngestOptions
     from whichone.knowledge.knowledge_tables import KIND
-    from whichone.knowledge.options import Options
 
     data = ("[\n" + ",\n".join(map(entity, range(300))) + "\n]\n").encode()
     (tmp_path / "w.json.bz2").write_bytes(bz2.compress(data, 1))
     (tmp_path / "w.json.gz").write_bytes(gzip.compress(data))
     (tmp_path / "bad.json").write_bytes(data.replace(b'"id":"Q7",', b'"id":7,'))
-    spark = Options(engine="spark", master="local[2]")
+    spark = IngestOptions(engine="spark", master="local[2]")
     hashes = set()
-    for name, options in [("w.json.bz2", spark), ("w.json.gz", spark), ("w.json.bz2", Options())]:
+    for name, options in [("w.json.bz2", spark), ("w.json.gz", spark), ("w.json.bz2", IngestOptions())]:
         kb = tmp_path / f"{name}-{options.engine}"
         take_in(kb, [WikidataDump(tmp_path / name, select())], options)
         hashes.add(Folder.open(kb, KIND).content_hash)

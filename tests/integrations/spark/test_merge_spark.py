@@ -19,7 +19,7 @@ from whichone.knowledge.formats.sources import Source
 from whichone.knowledge.formats.wiki_dumps import ViewsFile
 from whichone.knowledge.formats.wikidata import WikidataDump, WikidataSelection
 from whichone.knowledge.ingest import chosen_sources, ingest
-from whichone.knowledge.options import Options
+from whichone.knowledge.ingest_options import IngestOptions
 from whichone.world.compile import compile_builtin
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def test_the_same_knowledge_base(
 ) -> None:
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     manifests = {}
-    for options in (Options(), Options(engine="spark", master=lasting_cluster.url)):
+    for options in (IngestOptions(), IngestOptions(engine="spark", master=lasting_cluster.url)):
         for sources in given(world):
             manifests[options.engine] = ingest(tmp_path / options.engine, sources, options)
         Folder.open(tmp_path / options.engine, knowledge_tables.KIND).verify()
@@ -79,7 +79,7 @@ def test_dumps_are_hashed_and_tables_written_in_parts(
     dump = tmp_path / "wikidata.json"
     dump.write_text("[\n" + ",\n".join(map(entity, range(7_200))) + "\n]\n")
     manifests = {}
-    for options in (Options(), Options(engine="spark", master=lasting_cluster.url)):
+    for options in (IngestOptions(), IngestOptions(engine="spark", master=lasting_cluster.url)):
         source = WikidataDump(dump, WikidataSelection())
         manifests[options.engine] = ingest(tmp_path / options.engine, [source], options)
     assert manifests["spark"].files == manifests["duckdb"].files

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.papers.ambigdocs.ambigdocs_records import Document
+from whichone.papers.ambigdocs.ambigdocs_records import BearerDocument
 from whichone.papers.ambigdocs.model_builder import (
     Answerer,
     Generated,
@@ -62,11 +62,11 @@ def roles(
     )
 
 
-FILM = Document(title="Ada Field (painter)", text="born in Paris", pid="1")
-POET = Document(title="Ada Field (poet)", text="born in Rome", pid="2")
+FILM = BearerDocument(title="Ada Field (painter)", text="born in Paris", pid="1")
+POET = BearerDocument(title="Ada Field (poet)", text="born in Rome", pid="2")
 OTHER = [
-    Document(title="Ada Field", text="from Rome Town", pid="3"),
-    Document(title="Ada Field", text="from Oslo", pid="4"),
+    BearerDocument(title="Ada Field", text="from Rome Town", pid="3"),
+    BearerDocument(title="Ada Field", text="from Oslo", pid="4"),
 ]
 PAIR = SeedPair("Ada Field", FILM, POET, (0, 0), 5)
 TITLES = [FILM.title, POET.title, "Ada Field"]
@@ -135,7 +135,7 @@ def test_a_failing_model_leaves_a_failure_not_a_question() -> None:
 
 def test_long_texts_are_not_judged() -> None:
     model = Scripted(lambda _: "yes")
-    long = Document(title="T", text="word " * 400)
+    long = BearerDocument(title="T", text="word " * 400)
     assert not PassageJudge(model).entails(long, "?", "a")
     assert model.asked == []
 

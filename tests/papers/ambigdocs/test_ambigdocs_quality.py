@@ -11,7 +11,7 @@ from conftest import write_knowledge_base
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.papers.ambigdocs.build_ambigdocs import build_ambigdocs, distinct
 from whichone.papers.ambigdocs.properties import tensed
-from whichone.papers.ambigdocs.shared_names import BearerPage, StatedValue, Statement, SurfaceName
+from whichone.papers.ambigdocs.shared_names import BearerPage, BearerStatement, StatedValue, SurfaceName
 from whichone.papers.ambigdocs.statements import ByRule, Claimed, PagePassages, listed_roles, statement
 from whichone.records import Passage
 
@@ -72,10 +72,10 @@ def test_roles_that_a_definition_lists(definition: str, roles: str) -> None:
     assert listed_roles(definition) == roles.split()
 
 
-def bearer(place: int, *values: str, also: tuple[str, ...] = ()) -> Statement:
+def bearer(place: int, *values: str, also: tuple[str, ...] = ()) -> BearerStatement:
     page = BearerPage(f"w:{place}", f"Ada Field ({place})", f"Q{place}")
     stated = tuple(StatedValue((value,), f"w:{place}#0") for value in values)
-    return Statement(page, values[0], (*values[1:], *also), f"w:{place}#0", stated)
+    return BearerStatement(page, values[0], (*values[1:], *also), f"w:{place}#0", stated)
 
 
 NAME = SurfaceName("ada field", "Ada Field", ("w:1", "w:2"))

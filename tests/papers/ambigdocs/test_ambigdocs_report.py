@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from whichone.measures.intervals import Estimate
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, Document, Prediction
+from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument, Prediction
 from whichone.papers.ambigdocs.ambigdocs_report import (
     AmbigSystem,
     ambigdocs_page,
@@ -30,7 +30,7 @@ BEARERS = (("film", "Ann Lee", 900.0), ("novel", "Bob Ray", 20.0), ("song", "Cy 
 
 def prediction(qid: str, text: str, bearers: int = 2) -> Prediction:
     documents = tuple(
-        Document(title=f"{qid} ({kind})", pid=kind, answer=answer, popularity=popularity)
+        BearerDocument(title=f"{qid} ({kind})", pid=kind, answer=answer, popularity=popularity)
         for kind, answer, popularity in BEARERS[:bearers]
     )
     asked = AmbigQuestion(qid=qid, ambiguous_entity=qid, question=f"Who made {qid}?", documents=documents)

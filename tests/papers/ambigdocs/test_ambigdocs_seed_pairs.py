@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.files.lines import read_json
-from whichone.papers.ambigdocs.ambigdocs_records import Document
+from whichone.papers.ambigdocs.ambigdocs_records import BearerDocument
 from whichone.papers.ambigdocs.model_builder import (
     SEED_RULES,
     SeedRules,
@@ -18,7 +18,7 @@ from whichone.papers.ambigdocs.model_builder import (
 
 def test_golden_pairs(shared: Path) -> None:
     golden = read_json(shared / "golden/ambigdocs/seed_pairs.json")
-    passages = [Document(title=p["title"], text=p["text"], pid=p["id"]) for p in golden["passages"]]
+    passages = [BearerDocument(title=p["title"], text=p["text"], pid=p["id"]) for p in golden["passages"]]
     names = golden["disambiguation"]
     titles = frozenset(title for listed in names.values() for title in listed)
     usable = passages_by_title(passages, titles)
@@ -61,8 +61,8 @@ def test_the_longest_shared_ngram_is_the_longest(first: list[str], second: list[
 def test_every_passage_is_used_when_the_last_is_not_dropped() -> None:
     text = "one two three four {} and more words of its own {}"
     passages = [
-        Document(title="N (a)", text=text.format("x", "y z w v"), pid="1"),
-        Document(title="N (b)", text=text.format("p", "q r s t u"), pid="2"),
+        BearerDocument(title="N (a)", text=text.format("x", "y z w v"), pid="1"),
+        BearerDocument(title="N (b)", text=text.format("p", "q r s t u"), pid="2"),
     ]
     names = {"N": ["N (a)", "N (b)"]}
     titles = frozenset(names["N"])

@@ -29,8 +29,8 @@ from whichone.papers.entityquestions.entityquestions_files import (
 from whichone.papers.entityquestions.entityquestions_report import bucket_places, kinds
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.runs.retrieve import retrieve
-from whichone.training.trainer import Settings
-from whichone.training.training_data import Plan, training_data
+from whichone.training.trainer import TrainingSettings
+from whichone.training.training_data import LearningPlan, training_data
 
 OPTIONS = EntityQuestionsOptions(
     only=("P19",), least_facts=5, buckets=("P19",), sizes=Sizes(test=10, dev=5, bucket=2)
@@ -103,9 +103,9 @@ def test_buckets_count_every_triple() -> None:
 
 def test_own_splits_train_reworded_too(built: BuiltQuestions, tmp_path: Path) -> None:
     place = str(built.benchmark.folder.root)
-    settings = Settings(kinds=())
-    plain = training_data(Plan(sources=(place,)), settings, tmp_path)
-    similar = training_data(Plan(sources=(place,), similar=True), settings, tmp_path)
+    settings = TrainingSettings(kinds=())
+    plain = training_data(LearningPlan(sources=(place,)), settings, tmp_path)
+    similar = training_data(LearningPlan(sources=(place,), similar=True), settings, tmp_path)
     asked = {e.id: e.question for e in (*plain.learn, *plain.watch)}
     reworded = {e.id: e.question for e in (*similar.learn, *similar.watch)}
     assert asked.keys() == reworded.keys() and len(asked) == built.train
@@ -133,18 +133,18 @@ def two_relations(tmp_path: Path) -> str:
 
 
 def test_own_splits_are_trusted_within_a_relation_and_stricter_by_option(tmp_path: Path) -> None:
-    place, settings = two_relations(tmp_path), Settings(kinds=())
-    data = training_data(Plan(sources=(place,)), settings, tmp_path)
+    place, settings = two_relations(tmp_path), TrainingSettings(kinds=())
+    data = training_data(LearningPlan(sources=(place,)), settings, tmp_path)
     assert len(data.learn) + len(data.watch) == 4
     with pytest.raises(BadInput, match="1 names, 1 gold pages are in both"):
-        training_data(Plan(sources=(place,), disjoint="names"), settings, tmp_path)
+        training_data(LearningPlan(sources=(place,), disjoint="names"), settings, tmp_path)
     with pytest.raises(BadInput, match="4 names, "):
-        training_data(Plan(sources=(place,), test=(place,)), settings, tmp_path)
-    strict = Plan(sources=(place,), disjoint="names", drop_leaks=True)
+        training_data(LearningPlan(sources=(place,), test=(place,)), settings, tmp_path)
+    strict = LearningPlan(sources=(place,), disjoint="names", drop_leaks=True)
     data = training_data(strict, settings, tmp_path)
     assert len(data.learn) + len(data.watch) == 3
     with pytest.raises(UsageError, match="no reworded questions"):
-        training_data(Plan(sources=(place,), similar=True), settings, tmp_path)
+        training_data(LearningPlan(sources=(place,), similar=True), settings, tmp_path)
 
 
 def test_one_dpr_file_keeps_the_relations(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import whichone
-from whichone.retrieval.namesake.asking import Candidate, question_back, splitting
+from whichone.retrieval.namesake.asking import PossibleBearer, question_back, splitting
 from whichone.retrieval.namesake.questions_asked import periods
 from whichone.retrieval.namesake.spelling import has_form, places_in
 from whichone.retrieval.namesake.weights import FEATURES, EvidenceModel, Fit, calibrated, softmax
@@ -53,13 +53,13 @@ def test_names_of_one_bearer_or_none(staff: whichone.Namesake) -> None:
 
 def test_the_attribute_that_splits_best_is_asked_for() -> None:
     bearers = [
-        Candidate("a", "X", 0.5, attributes={"team": "red", "site": "A"}),
-        Candidate("b", "X", 0.3, attributes={"team": "red", "site": "B"}),
-        Candidate("c", "X", 0.2, attributes={"team": "blue", "site": "C"}),
+        PossibleBearer("a", "X", 0.5, attributes={"team": "red", "site": "A"}),
+        PossibleBearer("b", "X", 0.3, attributes={"team": "red", "site": "B"}),
+        PossibleBearer("c", "X", 0.2, attributes={"team": "blue", "site": "C"}),
     ]
     assert splitting(bearers) == ["site", "team"]
     assert question_back("X", bearers) == "Which X: A, B or C?"
-    alike = [Candidate("a", "X", 0.5), Candidate("b", "X", 0.5)]
+    alike = [PossibleBearer("a", "X", 0.5), PossibleBearer("b", "X", 0.5)]
     assert question_back("X", alike) == "Which X do you mean? 2 have this name."
 
 

@@ -13,7 +13,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question
 from whichone.retrieval.bm25.postings import RealPostings
-from whichone.retrieval.sparse import Block, OnnxSplade, Sparse, Splade, merge, strongest
+from whichone.retrieval.sparse import OnnxSplade, Sparse, Splade, WeightBlock, merge, strongest
 
 pytest.importorskip("onnxruntime")
 RED, GREEN, BLUE = 8, 9, 10
@@ -55,7 +55,7 @@ def test_postings_of_two_blocks(tmp_path: Path) -> None:
         words = np.array([numbers[w] for w in weights], np.int64)
         return words, np.array(list(weights.values()), np.float32)
 
-    first, second = Block(tmp_path, 0), Block(tmp_path, 1)
+    first, second = WeightBlock(tmp_path, 0), WeightBlock(tmp_path, 1)
     first.write([text(a=0.5, d=2.5), text(b=1.5)], 0)
     second.write([text(), text(a=0.25)], 2)
     merge([first, second], 4, 4, tmp_path)

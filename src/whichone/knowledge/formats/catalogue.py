@@ -43,7 +43,7 @@ from whichone.files.arrow_records import blocks
 from whichone.files.document_formats import document_files
 from whichone.files.lines import read_text, read_toml
 from whichone.files.manifest import BlockHashes, content_hash
-from whichone.files.parts import ByteRange, Chunk
+from whichone.files.parts import ByteRange, RecordChunk
 from whichone.knowledge.engines import MergeQueries
 from whichone.knowledge.formats.catalogue_files import (
     DocumentReader,
@@ -337,7 +337,7 @@ class CatalogueSource:
     def jobs(self, number: int) -> Iterator[PartJob]:
         first, ids = 0, set[str]()
         for part, (kind, batch) in enumerate(self._batches(ids)):
-            chunk = Chunk(first, msgspec.json.encode({kind: batch}))
+            chunk = RecordChunk(first, msgspec.json.encode({kind: batch}))
             yield PartJob(number, ByteRange(part, first, first), [chunk])
             first += len(batch)
 

@@ -15,7 +15,7 @@ from whichone.errors import BadInput
 from whichone.files.manifest import BlockHashes, content_hash
 from whichone.files.parts import (
     ByteRange,
-    Chunk,
+    RecordChunk,
     beginning,
     compression_of,
     passed_through,
@@ -55,7 +55,7 @@ class PartJob(msgspec.Struct, frozen=True):
 
     source: int
     range: ByteRange
-    chunks: Iterable[Chunk] | None = None
+    chunks: Iterable[RecordChunk] | None = None
     repack: Path | None = None  # where its records go as zstd
     spool: Path | None = None  # where its chunks are, pickled, for a worker on another machine
 
@@ -138,13 +138,13 @@ class DumpFile:
         kept = {name: value for name, value in vars(self).items() if not name.startswith("_")}
         return {**kept, "_stream": None, "_consumed": 0}
 
-    def chunks(self, job: PartJob) -> Iterable[Chunk]:
-        results: Iterable[Chunk] = job.chunks or ()
+    def chunks(self, job: PartJob) -> Iterable[RecordChunk]:
+        results: Iterable[RecordChunk] = job.chunks or ()
         if job.chunks is None:
             results = read_part(self.path, job.range, self.delimiter)
         return passed_through(results, job.repack) if job.repack else results
 
-    def refuse(self, chunk: Chunk, refused: Iterable[tuple[int, str]]) -> Iterator[RefusedRecord]:
+    def refuse(self, chunk: RecordChunk, refused: Iterable[tuple[int, str]]) -> Iterator[RefusedRecord]:
         """A chunk's refused records, with its place in the file."""
         exact = compression_of(self.path) != "bz2"
         for within, problem in refused:

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from whichone.errors import BadInput
 from whichone.files.lines import open_binary
-from whichone.files.parts import ByteRange, Chunk, beginning, whole_records
+from whichone.files.parts import ByteRange, RecordChunk, beginning, whole_records
 from whichone.files.tables import TableSchema, columns_sql
 from whichone.knowledge.engines import MergeQueries
 from whichone.knowledge.formats.sources import (
@@ -334,7 +334,7 @@ class WikipediaDump(DumpFile):
         everything = ByteRange(0, 0, 1 << 62)
         yield PartJob(number, whole, whole_records(self._recoded(), everything, self.delimiter))
 
-    def _recoded(self) -> Iterator[Chunk]:
+    def _recoded(self) -> Iterator[RecordChunk]:
         """A dump in UTF-16 as UTF-8, by a single reader."""
         position = 0
         decoder = codecs.getincrementaldecoder("utf-16")()
@@ -342,7 +342,7 @@ class WikipediaDump(DumpFile):
             try:
                 while block := stream.read(_BLOCK):
                     data = decoder.decode(block).encode()
-                    yield Chunk(position, data)
+                    yield RecordChunk(position, data)
                     position += len(data)
             except (EOFError, OSError, ValueError) as error:
                 raise BadInput(

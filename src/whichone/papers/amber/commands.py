@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import click
 from msgspec import to_builtins
 
-from whichone.cli.options import command, corpus_option, gold_outside_option
+from whichone.cli.click_options import command, corpus_option, gold_outside_option
 from whichone.cli.printing import emit, emit_json, emit_table, write_rows
 from whichone.errors import GateFailed, UsageError
 from whichone.options import (

@@ -15,7 +15,7 @@ from whichone.files.lines import open_binary, read_json_lines, write_atomic
 from whichone.papers.ambigdocs.ambigdocs_records import (
     TASK,
     AmbigQuestion,
-    Document,
+    BearerDocument,
     Prediction,
     gold_passage_ids,
     shown_document,
@@ -74,7 +74,7 @@ def question_of(record: Mapping[str, Any], path: str | Path, number: int) -> Amb
         ) from error
 
 
-def documents_of(raw: Any, *, shown: bool = False) -> tuple[Document, ...]:
+def documents_of(raw: Any, *, shown: bool = False) -> tuple[BearerDocument, ...]:
     """Documents of a file: pids and answers may be numbers, answers may be missing.
 
     What was only `shown` need not have a title.
@@ -92,7 +92,7 @@ def documents_of(raw: Any, *, shown: bool = False) -> tuple[Document, ...]:
                 fields[name] = str(fields[name])
         rows.append(fields)
     try:
-        return msgspec.convert(rows, tuple[Document, ...])
+        return msgspec.convert(rows, tuple[BearerDocument, ...])
     except UnicodeEncodeError as error:  # half of a surrogate pair, which Python's reader takes
         raise msgspec.ValidationError(f"not valid Unicode: {error}") from None
 
@@ -147,7 +147,7 @@ def question_object(question: AmbigQuestion) -> dict[str, Any]:
     }
 
 
-def document_object(document: Document) -> dict[str, Any]:
+def document_object(document: BearerDocument) -> dict[str, Any]:
     known = {
         "answer": document.answer,
         "aliases": list(document.aliases) or None,
@@ -241,7 +241,7 @@ UPLOAD = UploadFormat(
 class _Documents:
     def __init__(self, benchmark: Benchmark) -> None:
         self._own: dict[str, list[str]] = {}
-        self._passages: dict[str, Document] = {}
+        self._passages: dict[str, BearerDocument] = {}
         self._by_text: dict[tuple[str, str], str] = {}
         if not any(q.task == TASK for q in benchmark.queries):
             return
@@ -254,13 +254,13 @@ class _Documents:
             own = row["source_id"] or known.pid
             self._passages[row["id"]] = msgspec.structs.replace(known, pid=own)
 
-    def passages(self, question: str, documents: tuple[Document, ...]) -> tuple[str, ...]:
+    def passages(self, question: str, documents: tuple[BearerDocument, ...]) -> tuple[str, ...]:
         """Documents from elsewhere are about no bearer of the question and change no category."""
         own = self._own.get(question, [])
         places = (self._place(own, document) for document in documents)
         return tuple(dict.fromkeys(p for p in places if p is not None))
 
-    def _place(self, own: list[str], document: Document) -> str | None:
+    def _place(self, own: list[str], document: BearerDocument) -> str | None:
         for passage in own:
             if passage in self._passages and self._passages[passage].same_as(document):
                 return passage

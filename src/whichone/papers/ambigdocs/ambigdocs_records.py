@@ -11,7 +11,7 @@ from whichone.names import name_key
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, page_id, page_of, passage_id
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class BearerDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A passage about one bearer: `title` is the bearer, `answer` its own answer.
 
     Released files have no `aliases`; a question built from a knowledge base knows other answers.
@@ -30,7 +30,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def answers(self) -> tuple[str, ...]:
         return () if self.answer is None else (self.answer, *self.aliases)
 
-    def same_as(self, other: Document) -> bool:
+    def same_as(self, other: BearerDocument) -> bool:
         """One passage: the same pid where both have one, else the same title and text."""
         if self.pid is not None and other.pid is not None:
             return self.pid == other.pid
@@ -43,7 +43,7 @@ class AmbigQuestion(msgspec.Struct, frozen=True, kw_only=True):
     qid: str
     ambiguous_entity: str
     question: str
-    documents: tuple[Document, ...] = ()
+    documents: tuple[BearerDocument, ...] = ()
     language: str = "en"
     extra: dict[str, Any] = {}
 
@@ -56,7 +56,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     question: AmbigQuestion
     gen_answer: str
-    docs: tuple[Document, ...] | None = None
+    docs: tuple[BearerDocument, ...] | None = None
     wrong_answers: tuple[str, ...] = ()
 
 
@@ -76,7 +76,7 @@ class PassageBook:
         self._pages: dict[str, dict[int, Passage]] = {}
         self._known: dict[tuple[str, str, str | None], str] = {}
 
-    def add(self, document: Document) -> str:
+    def add(self, document: BearerDocument) -> str:
         key = (document.title, document.text, document.pid)
         if key in self._known:
             return self._known[key]
@@ -127,7 +127,7 @@ def query_of(
     )
 
 
-def _output(document: Document, book: PassageBook) -> Output:
+def _output(document: BearerDocument, book: PassageBook) -> Output:
     passage = book.add(document)
     attributes = {} if document.pid is None else {"pid": document.pid}
     source = Provenance(page=page_of(passage), passage=passage, title=document.title, attributes=attributes)
@@ -190,12 +190,14 @@ def question_of(
     )
 
 
-def _document(output: Output, passage: Callable[[str], Passage | None], shown: frozenset[str]) -> Document:
+def _document(
+    output: Output, passage: Callable[[str], Passage | None], shown: frozenset[str]
+) -> BearerDocument:
     sources = [p for group in output.provenance for p in group]
     chosen = next((p for p in sources if p.passage in shown), sources[0] if sources else None)
     document = passage(chosen.passage) if chosen and chosen.passage else None
     title = (chosen.title if chosen else None) or (document.title if document else None)
-    return Document(
+    return BearerDocument(
         title=title or output.entity or "",
         text=document.text if document else "",
         pid=_pid(chosen),
@@ -228,7 +230,7 @@ def gold_passage_ids(queries: Iterable[Query]) -> set[str]:
     }
 
 
-def shown_document(passage: Passage) -> Document:
+def shown_document(passage: Passage) -> BearerDocument:
     """A passage that a model was shown, under the pid that the gold documents use."""
     pid = passage.source_id if _from_file(passage.page) else passage.id
-    return Document(title=passage.title, text=passage.text, pid=pid)
+    return BearerDocument(title=passage.title, text=passage.text, pid=pid)

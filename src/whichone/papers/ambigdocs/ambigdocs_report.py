@@ -14,7 +14,13 @@ from whichone.errors import UsageError
 from whichone.measures.comparison import holm, permutation_p
 from whichone.measures.intervals import Estimate, cluster_sums, interval, interval_note
 from whichone.papers.ambigdocs.ambigdocs_records import TASK, Prediction
-from whichone.papers.ambigdocs.categories import DEFAULT, Category, Mention, ScoringRules, scored_documents
+from whichone.papers.ambigdocs.categories import (
+    DEFAULT,
+    AnswerMention,
+    Category,
+    ScoringRules,
+    scored_documents,
+)
 from whichone.papers.ambigdocs.score_answer import MEASURES, PredictionScore, matched_sentences
 from whichone.papers.ambigdocs.score_file import (
     category_values,
@@ -24,7 +30,7 @@ from whichone.papers.ambigdocs.score_file import (
     read_any,
     score_all,
 )
-from whichone.report.page import Cell, Figure, Page, Section, Table, drawing, finish, render
+from whichone.report.page import Cell, Figure, ReportPage, Section, Table, drawing, finish, render
 from whichone.runs.run import Answers
 
 INTERVALS = f"Percent with {interval_note('shared name')}."
@@ -177,7 +183,7 @@ def by_popularity(systems: Sequence[AmbigSystem]) -> Table | None:
          interval([float(m is kind) for _, m in mentions], [name for name, _ in mentions]))
         for system in systems
         for rank, mentions in sorted(ranked_mentions(system).items())
-        for kind in Mention
+        for kind in AnswerMention
     ]  # fmt: skip
     title = "Who gets answered, by popularity among the bearers of the question"
     note = f"{INTERVALS} Paired: answered beside its own name; unpaired: answered without it."
@@ -188,9 +194,9 @@ def rank_name(rank: int) -> str:
     return "most popular" if rank == 1 else f"number {rank}"
 
 
-def ranked_mentions(system: AmbigSystem) -> dict[int, list[tuple[str, Mention]]]:
+def ranked_mentions(system: AmbigSystem) -> dict[int, list[tuple[str, AnswerMention]]]:
     """For every popularity rank the bearers that have it: their name and how they are answered."""
-    ranked_by_place: dict[int, list[tuple[str, Mention]]] = {}
+    ranked_by_place: dict[int, list[tuple[str, AnswerMention]]] = {}
     for score, name in zip(system.scores, system.clusters, strict=True):
         known = [(b.popularity, b) for b in score.bearers if b.popularity is not None]
         if len(known) < 2:
@@ -233,7 +239,7 @@ def bearers_figure(system: AmbigSystem) -> Figure:
 
 def popularity_figure(system: AmbigSystem) -> Figure:
     bars = {
-        rank_name(rank): {kind.value: sum(m is kind for _, m in own) / len(own) for kind in Mention}
+        rank_name(rank): {kind.value: sum(m is kind for _, m in own) / len(own) for kind in AnswerMention}
         for rank, own in sorted(ranked_mentions(system).items())
     }
     title = f"Who gets answered: {system.name}"
@@ -269,7 +275,7 @@ MOST_ANSWERS = 50
 
 def answers_page(
     answers: Sequence[Answers], benchmark: Benchmark, place: str | Path | None = None, *, redact: bool = False
-) -> Page | None:
+) -> ReportPage | None:
     """The page of some folders of answers; None for a benchmark of other questions."""
     if any(query.task != TASK for query in benchmark.queries):
         return None
@@ -292,14 +298,14 @@ def places_page(
     benchmark: str | Path | None,
     *,
     answers: int = MOST_ANSWERS,
-) -> Page:
+) -> ReportPage:
     systems = [system_of(place, read_any(place, benchmark), rules) for place in places]
     return ambigdocs_page(distinctly_named(systems, places), rules=rules, answers=answers)
 
 
 def ambigdocs_page(
     systems: Sequence[AmbigSystem], *, rules: ScoringRules = DEFAULT, answers: int = MOST_ANSWERS
-) -> Page:
+) -> ReportPage:
     if not systems:
         raise UsageError("a report needs at least one system")
     drawn = importlib.util.find_spec("matplotlib") is not None
@@ -320,7 +326,7 @@ def ambigdocs_page(
         if left := len(system.predictions) - len(shown):
             html += Markup('<p class="note">and {} more</p>').format(left)
         sections.append(Section(f"Answers: {system.name}", html=html))
-    return Page(
+    return ReportPage(
         title="whichone: one question, several bearers",
         subtitle=", ".join(s.name for s in systems),
         sections=sections,

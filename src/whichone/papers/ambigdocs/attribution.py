@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, Document
-from whichone.papers.ambigdocs.categories import Mention, ScoringRules, distinguishing_tokens, mention
+from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument
+from whichone.papers.ambigdocs.categories import AnswerMention, ScoringRules, distinguishing_tokens, mention
 from whichone.text.language import base_code
 from whichone.text.normalisers import content_tokens, sentences, surface_name
 
@@ -47,8 +47,8 @@ class _Given(NamedTuple):
 
 
 def given_answers(
-    documents: Sequence[Document], asked: AmbigQuestion, generated: str, rules: ScoringRules
-) -> list[Mention]:
+    documents: Sequence[BearerDocument], asked: AmbigQuestion, generated: str, rules: ScoringRules
+) -> list[AnswerMention]:
     """For each document how its answer is given: to its bearer, to another, to nobody, or not at all."""
     return _Attribution(documents, asked, rules).of(generated)
 
@@ -61,7 +61,9 @@ def stems(words: Sequence[str]) -> set[str]:
 class _Attribution:
     """What tells the documents of one question apart."""
 
-    def __init__(self, documents: Sequence[Document], asked: AmbigQuestion, rules: ScoringRules) -> None:
+    def __init__(
+        self, documents: Sequence[BearerDocument], asked: AmbigQuestion, rules: ScoringRules
+    ) -> None:
         name, self.only = asked.ambiguous_entity, len(asked.documents) == 1
         self.rules, self.language = rules, rules.language
         words = _WORD.findall(surface_name(name))
@@ -95,8 +97,8 @@ class _Attribution:
     def _content(self, text: str) -> list[str]:
         return content_tokens(" ".join(_WORD.findall(text)), language=self.language)
 
-    def of(self, generated: str) -> list[Mention]:
-        given = [set[Mention]() for _ in self.forms]
+    def of(self, generated: str) -> list[AnswerMention]:
+        given = [set[AnswerMention]() for _ in self.forms]
         self.partly: dict[int, float] = {}
         before: frozenset[int] = frozenset()
         alone: list[tuple[int, str]] = []
@@ -107,20 +109,20 @@ class _Attribution:
             before = self._who(sentence, self.texts) or before
             for whose, bearers, said in self._subjects(sentence, places, subject):
                 if whose in bearers:
-                    given[whose].add(Mention.PAIRED)
+                    given[whose].add(AnswerMention.PAIRED)
                 elif self._surely(bearers, said):
-                    given[whose].add(Mention.WRONG)
+                    given[whose].add(AnswerMention.WRONG)
                 else:
                     alone.append((whose, said))
-        named = {n for n, mentions in enumerate(given) if Mention.PAIRED in mentions}
+        named = {n for n, mentions in enumerate(given) if AnswerMention.PAIRED in mentions}
         for whose, said in alone:
             rest = named | {whose}
             if self.only or (named and len(rest) == len(given) and self._one_of_them(said)):
-                given[whose].add(Mention.PAIRED)
+                given[whose].add(AnswerMention.PAIRED)
             elif self._enough(whose):
-                given[whose].add(Mention.UNPAIRED)
-        order = (Mention.WRONG, Mention.PAIRED, Mention.UNPAIRED)
-        return [next((m for m in order if m in own), Mention.ABSENT) for own in given]
+                given[whose].add(AnswerMention.UNPAIRED)
+        order = (AnswerMention.WRONG, AnswerMention.PAIRED, AnswerMention.UNPAIRED)
+        return [next((m for m in order if m in own), AnswerMention.ABSENT) for own in given]
 
     def _places(self, sentence: str) -> list[_Given]:
         """Where answers are asserted, longer ones before those inside them."""
@@ -159,7 +161,7 @@ class _Attribution:
         """Whether so many of an answer's words are said that it counts without its bearer."""
         recall = self.partly.get(n, 1.0)
         found = mention(recall, 0.0, self.lengths[n], 1, self.rules.threshold)
-        return found is not Mention.ABSENT
+        return found is not AnswerMention.ABSENT
 
     def _denied(self, sentence: str, place: int) -> bool:
         plain = self.titled.sub(lambda match: " " * len(match[0]), sentence)

@@ -35,8 +35,8 @@ from whichone.papers.ambigdocs.shared_names import (
     LEAST,
     MOST,
     BearerPage,
+    BearerStatement,
     BuiltQuestion,
-    Statement,
     SurfaceName,
     bearer_pages,
     bearer_table,
@@ -91,14 +91,14 @@ def surface_names(
 
 
 def distinct(
-    statements: Sequence[Statement], name: SurfaceName, question: str
-) -> tuple[list[Statement], list[str]]:
+    statements: Sequence[BearerStatement], name: SurfaceName, question: str
+) -> tuple[list[BearerStatement], list[str]]:
     """The statements that can appear in one question, best-known bearer first, and why others cannot.
 
     Every bearer needs an answer that is right of no other; of several that its page states the first such is
     taken. Every pair must pass the paper's filters, but one: an answer may be part of another.
     """
-    kept: list[Statement] = []
+    kept: list[BearerStatement] = []
     reasons: list[str] = []
     for statement in statements:
         together = _told_apart([*kept, statement])
@@ -118,7 +118,7 @@ def distinct(
     return kept, reasons
 
 
-def _told_apart(statements: Sequence[Statement]) -> list[Statement] | None:
+def _told_apart(statements: Sequence[BearerStatement]) -> list[BearerStatement] | None:
     """Each with an answer that no other accepts, whole or as a further name's words; None where one has none."""
     chosen = []
     for n, statement in enumerate(statements):
@@ -133,7 +133,7 @@ def _told_apart(statements: Sequence[Statement]) -> list[Statement] | None:
     return chosen
 
 
-def _accepts(statement: Statement, forms: Sequence[str]) -> bool:
+def _accepts(statement: BearerStatement, forms: Sequence[str]) -> bool:
     """Whether a statement takes one of these for right: "Harvard" is a name of one school and part of another's."""
     return not statement.accepted.isdisjoint(map(normalize, forms)) or any(
         part_of(alias, forms[0]) for alias in statement.aliases

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec import structs
 
-from whichone.papers.ambigdocs.ambigdocs_records import Document, Prediction
+from whichone.papers.ambigdocs.ambigdocs_records import BearerDocument, Prediction
 from whichone.protocols import Reader
 from whichone.records import Passage, Question, ReadingTask
 from whichone.text.normalisers import ambigdocs_tokens, content_tokens, surface_name
@@ -23,7 +23,7 @@ class Category(StrEnum):
     NO_ANSWER = "no answer"
 
 
-class Mention(StrEnum):
+class AnswerMention(StrEnum):
     PAIRED = "paired"
     WRONG = "given to another"
     """Only by our own rules: the released scorer does not look."""
@@ -56,7 +56,7 @@ def mention(
     answer_length: int,
     entity_length: int,
     threshold: Threshold = MOVING,
-) -> Mention:
+) -> AnswerMention:
     """Whether an answer is given beside its bearer, given alone, or not given.
 
     Lengths are numbers of target tokens. Beside a named bearer one token of the answer is enough;
@@ -64,20 +64,20 @@ def mention(
     """
     needed = threshold.of(answer_length)
     if entity_recall >= threshold.of(entity_length):
-        return Mention.PAIRED if answer_recall >= needed else Mention.ABSENT
+        return AnswerMention.PAIRED if answer_recall >= needed else AnswerMention.ABSENT
     if answer_length <= 2 and answer_recall >= 0.5:
-        return Mention.UNPAIRED
-    return Mention.UNPAIRED if answer_recall > needed else Mention.ABSENT
+        return AnswerMention.UNPAIRED
+    return AnswerMention.UNPAIRED if answer_recall > needed else AnswerMention.ABSENT
 
 
-def category(mentions: Sequence[Mention]) -> Category:
+def category(mentions: Sequence[AnswerMention]) -> Category:
     """The category of an answer from how it mentions each scored bearer.
 
     An answer that is given to another bearer, and two answers without their bearers (as released), are "merged".
     """
-    paired = mentions.count(Mention.PAIRED)
-    unpaired = mentions.count(Mention.UNPAIRED)
-    if Mention.WRONG in mentions:
+    paired = mentions.count(AnswerMention.PAIRED)
+    unpaired = mentions.count(AnswerMention.UNPAIRED)
+    if AnswerMention.WRONG in mentions:
         return Category.MERGED
     if paired == unpaired == 0:
         return Category.NO_ANSWER
@@ -149,7 +149,7 @@ def disambiguated_question(question: str, name: str, title: str, *, published: b
     return question if published else f"{title}: {question}"
 
 
-def disambig_f1(document: Document, language: str = "en") -> float | None:
+def disambig_f1(document: BearerDocument, language: str = "en") -> float | None:
     """F1 of the span read for a bearer against its answer or best alias, stop words left out."""
     if document.span is None:
         return None
@@ -255,7 +255,7 @@ def rules_for(prediction: Prediction, rules: ScoringRules) -> ScoringRules:
     return msgspec.structs.replace(rules, language=language)
 
 
-def chosen_documents(prediction: Prediction, choice: DocumentChoice) -> tuple[Document, ...]:
+def chosen_documents(prediction: Prediction, choice: DocumentChoice) -> tuple[BearerDocument, ...]:
     """The gold documents an answer is measured against, before any is left out.
 
     A file that does not say what was shown is taken to have shown everything.
@@ -278,18 +278,18 @@ def answer_tokens(answer: str, rules: ScoringRules) -> list[str]:
     return content if content or rules.published else ambigdocs_tokens(answer, rules.language)
 
 
-def has_answer(document: Document, rules: ScoringRules) -> bool:
+def has_answer(document: BearerDocument, rules: ScoringRules) -> bool:
     """Whether a document can be scored: it has an answer and, by default, one with words."""
     if document.answer is None:
         return False
     return rules.published or bool(answer_tokens(document.answer, rules))
 
 
-def scored_documents(prediction: Prediction, rules: ScoringRules) -> tuple[Document, ...]:
+def scored_documents(prediction: Prediction, rules: ScoringRules) -> tuple[BearerDocument, ...]:
     rules = rules_for(prediction, rules)
     return tuple(d for d in chosen_documents(prediction, rules.documents) if has_answer(d, rules))
 
 
-def without_answer(prediction: Prediction, rules: ScoringRules) -> Sequence[Document]:
+def without_answer(prediction: Prediction, rules: ScoringRules) -> Sequence[BearerDocument]:
     rules = rules_for(prediction, rules)
     return [d for d in chosen_documents(prediction, rules.documents) if not has_answer(d, rules)]

@@ -28,7 +28,7 @@ from whichone.web.annotation.campaign_kind import (
     people_of,
     version_path,
 )
-from whichone.web.annotation.task_queue import Given, Plan
+from whichone.web.annotation.task_queue import QueuePlan, TaskInHand
 from whichone.web.pages import Form, csv_text
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.web_site import Site, clean
@@ -276,7 +276,7 @@ def _shares(decided: Sequence[tuple[Labels, Category]]) -> dict[str, Any]:
 
 
 def new_answers(
-    folder: Folder, tasks: Sequence[Labels], path: Path, *, name: str, campaign: str, plan: Plan,
+    folder: Folder, tasks: Sequence[Labels], path: Path, *, name: str, campaign: str, plan: QueuePlan,
     results: Mapping[str, Any], without: frozenset[str] = frozenset(),
 ) -> Folder:  # fmt: skip
     """One system's answers with the majority's category in the notes of each that was decided.
@@ -360,16 +360,18 @@ class CategoryKind:
             served, seed=seed, most=form.number("questions", 100, 1, 100_000),
             controls=form.number("controls", 10, 0, 100) / 100,
         )  # fmt: skip
-        plan = Plan(
+        plan = QueuePlan(
             seed=seed, kind=self.name, runs=tuple(tasks.systems), counts=tasks.counts,
             systems=tasks.systems, consent=form.text("consent", longest=5000).strip(),
         )  # fmt: skip
         return MadeTasks(plan, tasks.tasks)
 
-    def shown(self, site: Site, benchmark: str, plan: Plan, given: Given, person: str) -> dict[str, Any]:
+    def shown(
+        self, site: Site, benchmark: str, plan: QueuePlan, given: TaskInHand, person: str
+    ) -> dict[str, Any]:
         return {"task": _kind_task(given), "meanings": MEANINGS}
 
-    def asked(self, site: Site, benchmark: str, given: Given) -> dict[str, Any]:
+    def asked(self, site: Site, benchmark: str, given: TaskInHand) -> dict[str, Any]:
         """Neither the system nor the automatic category is shown: people judge for themselves."""
         task = _kind_task(given)
         return {
@@ -383,17 +385,17 @@ class CategoryKind:
     def from_api(self, given: GivenAnnotation) -> Labelled:
         return Labelled(clean(given.category), clean(given.reason))
 
-    def check(self, site: Site, benchmark: str, given: Given, said: Labelled) -> None:
+    def check(self, site: Site, benchmark: str, given: TaskInHand, said: Labelled) -> None:
         known = [category.value for category in Category]
         if said.category not in known:
             raise BadInput("choose one of the five categories", hint=did_you_mean(said.category, known))
 
-    def again(self, site: Site, benchmark: str, plan: Plan, done: Labels) -> bool:
+    def again(self, site: Site, benchmark: str, plan: QueuePlan, done: Labels) -> bool:
         """Three people, three opinions: one more decides. Controls are not looked at again."""
         return not done.task.control and majority(done) is None
 
     def results(
-        self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Labels], without_flagged: bool
+        self, site: Site, served: ServedBenchmark, plan: QueuePlan, tasks: list[Labels], without_flagged: bool
     ) -> dict[str, Any]:
         results = category_results(tasks, without_flagged=without_flagged)
         return {**results, "categories": [c.value for c in Category]}
@@ -402,7 +404,7 @@ class CategoryKind:
         return label_table([d for d in tasks if not d.task.control and d.first])
 
     def new_version(
-        self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Labels], root: Path,
+        self, site: Site, served: ServedBenchmark, plan: QueuePlan, tasks: list[Labels], root: Path,
         campaign: str, results: dict[str, Any], without: frozenset[str],
     ) -> list[Path]:  # fmt: skip
         folders = {f"{f.manifest.name}-{f.content_hash[:12]}": f for f in served.answers}
@@ -419,5 +421,5 @@ class CategoryKind:
         return paths
 
 
-def _kind_task(given: Given) -> CategoryTask:
+def _kind_task(given: TaskInHand) -> CategoryTask:
     return msgspec.json.decode(given.content, type=CategoryTask)

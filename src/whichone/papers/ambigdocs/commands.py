@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from typing import Annotated, Any, Literal
 
 from whichone.chat.endpoint import EndpointOptions, open_endpoint
-from whichone.cli.options import command, corpus_option, gold_outside_option
+from whichone.cli.click_options import command, corpus_option, gold_outside_option
 from whichone.cli.printing import emit, emit_benchmark, emit_json, emit_table, write_rows
 from whichone.errors import UsageError
 from whichone.options import (

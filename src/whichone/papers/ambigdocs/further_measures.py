@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from whichone.measures.measure import Answered, Direction, Maker, Retrieved, as_measure
 from whichone.papers.ambigdocs.ambigdocs_records import TASK, Prediction, question_of, shown_document
-from whichone.papers.ambigdocs.categories import DEFAULT, Category, Mention, ScoringRules
+from whichone.papers.ambigdocs.categories import DEFAULT, AnswerMention, Category, ScoringRules
 from whichone.papers.ambigdocs.score_answer import PredictionScore, generated_text, score_prediction
 from whichone.records import Passage, page_of
 
@@ -78,7 +78,7 @@ def missed_paraphrases(
         answers = [bearer.answer for bearer in score.bearers]
         similarities = best_similarities(answers, generated_text(prediction), encode)
         for bearer, similarity in zip(score.bearers, similarities, strict=True):
-            by_tokens = bearer.mention is not Mention.ABSENT or bearer.answer_recall == 1.0
+            by_tokens = bearer.mention is not AnswerMention.ABSENT or bearer.answer_recall == 1.0
             by_meaning = similarity >= threshold
             kinds = ("both", "tokens_only") if by_tokens else ("semantic_only", "neither")
             counts[kinds[0 if by_meaning else 1]] += 1

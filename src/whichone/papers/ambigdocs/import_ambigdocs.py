@@ -30,7 +30,7 @@ from whichone.papers.ambigdocs.ambigdocs_files import read_questions
 from whichone.papers.ambigdocs.ambigdocs_records import (
     TASK,
     AmbigQuestion,
-    Document,
+    BearerDocument,
     PassageBook,
     name_sets,
     query_of,
@@ -211,7 +211,7 @@ def import_ramdocs(path: str | Path, out: str | Path | None) -> tuple[Benchmark 
 
 def read_passage_file(
     path: str | Path, rules: Literal["dpr", "entityquestions"] = "dpr"
-) -> Iterator[Document]:
+) -> Iterator[BearerDocument]:
     rows: Iterable[tuple[int, list[str]]] = read_rows(path, "\t")
     if rules == "entityquestions":
         rows = ((line, text.split("\t")) for line, text in read_text_lines(path))
@@ -227,13 +227,13 @@ def read_passage_file(
             )
         pid, text, title = row
         if rules == "dpr":
-            yield Document(pid=pid, text=text.strip('"'), title=title)
+            yield BearerDocument(pid=pid, text=text.strip('"'), title=title)
         else:
-            yield Document(pid=pid.lower(), text=text[1:-1], title=title.strip())
+            yield BearerDocument(pid=pid.lower(), text=text[1:-1], title=title.strip())
 
 
 def check_pids(
-    questions: Iterable[AmbigQuestion], passages: Iterable[Document]
+    questions: Iterable[AmbigQuestion], passages: Iterable[BearerDocument]
 ) -> tuple[list[AmbigQuestion], dict[str, Any]]:
     """The questions with missing texts filled in, and how their documents fit the passage file, counted.
 
@@ -241,7 +241,7 @@ def check_pids(
     """
     questions = list(questions)
     wanted = {d.pid for q in questions for d in q.documents if d.pid is not None}
-    rows: dict[str | None, Document] = {p.pid: p for p in passages if p.pid in wanted}
+    rows: dict[str | None, BearerDocument] = {p.pid: p for p in passages if p.pid in wanted}
     pids: dict[str, dict[str, None]] = {n: {} for n in ("missing", "other_title", "other_text", "filled")}
     checked, agree = [], 0
     for question in questions:

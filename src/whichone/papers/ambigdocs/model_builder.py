@@ -23,7 +23,7 @@ from whichone.files.folder import Folder, Journal
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.engines import open_tables
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, Document
+from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument
 from whichone.papers.ambigdocs.build_ambigdocs import (
     AmbigDocsOptions,
     in_language,
@@ -34,8 +34,8 @@ from whichone.papers.ambigdocs.build_ambigdocs import (
 from whichone.papers.ambigdocs.properties import Draft, Status, failed_rule, filter_limits, short_answer
 from whichone.papers.ambigdocs.shared_names import (
     BearerPage,
+    BearerStatement,
     BuiltQuestion,
-    Statement,
     SurfaceName,
     bearer_pages,
     bearer_table,
@@ -64,8 +64,8 @@ class SeedPair(NamedTuple):
     """Two passages of two bearers; `places` are their numbers among their titles' passages."""
 
     name: str
-    first: Document
-    second: Document
+    first: BearerDocument
+    second: BearerDocument
     places: tuple[int, int]
     shared_words: int
 
@@ -94,14 +94,14 @@ def longest_shared_ngram(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def passages_by_title(
-    passages: Iterable[Document], titles: frozenset[str], rules: SeedRules = SEED_RULES
-) -> dict[str, list[Document]]:
+    passages: Iterable[BearerDocument], titles: frozenset[str], rules: SeedRules = SEED_RULES
+) -> dict[str, list[BearerDocument]]:
     """The usable passages of each wanted title, in their order.
 
     The released program forgets the last passage of every title, so that titles of one passage
     have none; `drop_last_passage` keeps that.
     """
-    documents: dict[str, list[Document]] = {}
+    documents: dict[str, list[BearerDocument]] = {}
     for passage in passages:
         if passage.title in titles:
             documents.setdefault(passage.title, []).append(passage)
@@ -112,7 +112,7 @@ def passages_by_title(
 def seed_pair(
     name: str,
     titles: Sequence[str],
-    passages: Mapping[str, Sequence[Document]],
+    passages: Mapping[str, Sequence[BearerDocument]],
     rules: SeedRules = SEED_RULES,
 ) -> SeedPair | None:
     """The pair with the longest shared run of words within the limits; the first found wins ties."""
@@ -141,7 +141,7 @@ def shared_words(first: Sequence[str], second: Sequence[str], rules: SeedRules) 
 
 def seed_pairs(
     disambiguation: Mapping[str, Sequence[str]],
-    passages: Mapping[str, Sequence[Document]],
+    passages: Mapping[str, Sequence[BearerDocument]],
     rules: SeedRules = SEED_RULES,
 ) -> list[SeedPair]:
     few = {n: t for n, t in disambiguation.items() if rules.least_bearers <= len(t) <= rules.most_bearers}
@@ -229,7 +229,7 @@ def parse_draft(text: str) -> Mapping[str, str] | None:
 class PassageJudge(_Role):
     role = "judge"
 
-    def entails(self, document: Document, question: str, answer: str) -> bool:
+    def entails(self, document: BearerDocument, question: str, answer: str) -> bool:
         """Texts of more words than `most_judge_tokens` are not judged, and count as not entailed."""
         if len(f"{document.title} {document.text}".split()) > filter_limits().most_judge_tokens:
             return False
@@ -248,7 +248,7 @@ class Reply(msgspec.Struct, frozen=True):
 class Answerer(_Role):
     role = "answerer"
 
-    def answer(self, document: Document, question: str) -> Reply | None:
+    def answer(self, document: BearerDocument, question: str) -> Reply | None:
         messages = self.prompt.messages(title=document.title, text=document.text, question=question)
         reply = self.model.complete(messages, max_tokens=50, logprobs=True)
         first_line = reply.text.strip().split("\n")[0]
@@ -293,7 +293,7 @@ def about(question: str, name: str, title: str) -> str:
 
 
 def generate(
-    pair: SeedPair, titles: Sequence[str], passages: Mapping[str, Sequence[Document]], roles: Roles
+    pair: SeedPair, titles: Sequence[str], passages: Mapping[str, Sequence[BearerDocument]], roles: Roles
 ) -> Generated:
     try:
         draft = roles.writer.write(pair)
@@ -327,12 +327,12 @@ def generate(
         return Generated(name=pair.name, error=str(error))
 
 
-def expand(draft: Draft, passages: Sequence[Document], roles: Roles) -> Document | None:
+def expand(draft: Draft, passages: Sequence[BearerDocument], roles: Roles) -> BearerDocument | None:
     """The best entailed answer of one further bearer, with the passage it is from.
 
     Best is the highest mean log-probability; where the endpoint gives none, the first answer.
     """
-    best: tuple[float, Document] | None = None
+    best: tuple[float, BearerDocument] | None = None
     for document in passages:
         question = about(draft.question, draft.name, document.title)
         reply = roles.answerer.answer(document, question)
@@ -374,7 +374,7 @@ def build_with_models(
         about = bearer_pages(tables, bearer_table(tables, names))
     titles = {name.key: [about[page].title for page in name.pages] for name in names}
     documents = [
-        Document(title=p.title, text=p.text, pid=p.id) for p in page_passages(folder, options, about)
+        BearerDocument(title=p.title, text=p.text, pid=p.id) for p in page_passages(folder, options, about)
     ]
     everything = frozenset(title for listed in titles.values() for title in listed)
     usable = passages_by_title(documents, everything, rules)
@@ -448,7 +448,8 @@ def _built(
             funnel[f"  thrown out: {result.reason}"] += 1
         else:
             statements = tuple(
-                Statement(pages[d.title], d.answer or "", (), d.pid or "") for d in result.question.documents
+                BearerStatement(pages[d.title], d.answer or "", (), d.pid or "")
+                for d in result.question.documents
             )
             funnel["  answers of further bearers"] += result.expanded
             built.append(BuiltQuestion(by_name[result.name], None, result.question.question, statements))

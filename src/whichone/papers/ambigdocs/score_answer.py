@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from whichone.papers.ambigdocs.ambigdocs_records import Document, Prediction
+from whichone.papers.ambigdocs.ambigdocs_records import BearerDocument, Prediction
 from whichone.papers.ambigdocs.attribution import given_answers
 from whichone.papers.ambigdocs.categories import (
     DEFAULT,
+    AnswerMention,
     Category,
-    Mention,
     ScoringRules,
     answer_tokens,
     category,
@@ -68,7 +68,7 @@ _PROMPT_WORDS = ["answer", "answer", "given", "question", "question", "using", "
 
 
 def knowledge_precision(
-    question: str, shown: Sequence[Document], generated: str, language: str = "en"
+    question: str, shown: Sequence[BearerDocument], generated: str, language: str = "en"
 ) -> float:
     """Precision of the answer's content tokens against the prompt: question, titles, texts.
 
@@ -86,7 +86,7 @@ class BearerScore(msgspec.Struct, frozen=True, kw_only=True):
     answer_recall: float
     entity_recall: float
     entity_answer_recall: float
-    mention: Mention
+    mention: AnswerMention
     disambig_f1: float | None = None
     popularity: float | None = None
 
@@ -142,7 +142,7 @@ def answer_recall(answer: str, generated: str, rules: ScoringRules) -> float:
 
 
 def best_answer(
-    document: Document, generated: str, rules: ScoringRules, others: Sequence[str] = ()
+    document: BearerDocument, generated: str, rules: ScoringRules, others: Sequence[str] = ()
 ) -> tuple[str, float]:
     """The answer, or the alias of higher recall where there is one, and its recall.
 
@@ -162,13 +162,13 @@ def best_answer(
 
 
 def score_bearer(
-    document: Document,
+    document: BearerDocument,
     name: str,
     generated: str,
     rules: ScoringRules,
     *,
     others: Sequence[str] = (),
-    given: Mention | None = None,
+    given: AnswerMention | None = None,
 ) -> BearerScore:
     """`given` is how the text gives the bearer's answer, where its tokens are not to decide."""
     answer, a = best_answer(document, generated, rules, others)
@@ -203,7 +203,7 @@ def score_prediction(prediction: Prediction, rules: ScoringRules = DEFAULT) -> P
         [form for k, d in enumerate(documents) if k != n for form in d.answers()]
         for n in range(len(documents))
     ]
-    given: Sequence[Mention | None] = [None] * len(documents)
+    given: Sequence[AnswerMention | None] = [None] * len(documents)
     if not rules.published:
         given = given_answers(documents, question, generated, rules)
     bearers = tuple(
@@ -245,8 +245,8 @@ def score_prediction(prediction: Prediction, rules: ScoringRules = DEFAULT) -> P
         str_em=em,
         str_hit=None if em is None else float(em == 1.0),
         ramdocs_em=float(exact) if scorable else None,
-        paired=mentions.count(Mention.PAIRED),
-        unpaired=mentions.count(Mention.UNPAIRED),
+        paired=mentions.count(AnswerMention.PAIRED),
+        unpaired=mentions.count(AnswerMention.UNPAIRED),
         bearers=bearers,
     )
 
@@ -256,7 +256,7 @@ class MatchedSentence(msgspec.Struct, frozen=True):
 
     text: str
     bearer: int | None = None
-    mention: Mention = Mention.ABSENT
+    mention: AnswerMention = AnswerMention.ABSENT
 
 
 def matched_sentences(prediction: Prediction, rules: ScoringRules = DEFAULT) -> list[MatchedSentence]:
@@ -269,7 +269,7 @@ def matched_sentences(prediction: Prediction, rules: ScoringRules = DEFAULT) -> 
     documents = scored_documents(prediction, rules)
     matching = []
     for text in sentences(generated_text(prediction), rules.language):
-        given: list[Mention | None] = (
+        given: list[AnswerMention | None] = (
             [None] * len(documents)
             if rules.published
             else [*given_answers(documents, prediction.question, text, rules)]
@@ -279,7 +279,7 @@ def matched_sentences(prediction: Prediction, rules: ScoringRules = DEFAULT) -> 
             for document, how in zip(documents, given, strict=True)
         ]
         best = max(range(len(scores)), key=lambda n: (_rank(scores[n]), -n), default=None)
-        if best is None or scores[best].mention is Mention.ABSENT:
+        if best is None or scores[best].mention is AnswerMention.ABSENT:
             matching.append(MatchedSentence(text))
         else:
             matching.append(MatchedSentence(text, best, scores[best].mention))
@@ -287,5 +287,10 @@ def matched_sentences(prediction: Prediction, rules: ScoringRules = DEFAULT) -> 
 
 
 def _rank(score: BearerScore) -> tuple[int, float, float]:
-    order = {Mention.PAIRED: 2, Mention.WRONG: 1, Mention.UNPAIRED: 1, Mention.ABSENT: 0}
+    order = {
+        AnswerMention.PAIRED: 2,
+        AnswerMention.WRONG: 1,
+        AnswerMention.UNPAIRED: 1,
+        AnswerMention.ABSENT: 0,
+    }
     return order[score.mention], score.entity_answer_recall, score.answer_recall

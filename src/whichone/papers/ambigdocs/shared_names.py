@@ -282,7 +282,7 @@ class StatedValue(NamedTuple):
     passage: str
 
 
-class Statement(msgspec.Struct, frozen=True):
+class BearerStatement(msgspec.Struct, frozen=True):
     """One bearer's own answer, whatever else is right, and the passage that states it.
 
     `values` are all values of the fact that the page states, any of which can be the answer; `past` says
@@ -300,7 +300,7 @@ class Statement(msgspec.Struct, frozen=True):
     def accepted(self) -> frozenset[str]:
         return frozenset(map(normalize, (self.answer, *self.aliases)))
 
-    def answered_by(self, value: StatedValue) -> Statement:
+    def answered_by(self, value: StatedValue) -> BearerStatement:
         forms = dict.fromkeys([*value.forms, self.answer, *self.aliases])
         answer, *aliases = forms
         return msgspec.structs.replace(self, answer=answer, aliases=tuple(aliases), passage=value.passage)
@@ -312,7 +312,7 @@ class BuiltQuestion(msgspec.Struct, frozen=True):
     name: SurfaceName
     property: str | None
     question: str
-    statements: tuple[Statement, ...]
+    statements: tuple[BearerStatement, ...]
 
 
 def built_queries(built: Sequence[BuiltQuestion], seed: int, language: str = "en") -> list[Query]:

@@ -16,7 +16,7 @@ import msgspec
 from whichone.corpus.cut import Cut, cut_page
 from whichone.knowledge.engines import PageRow, look_on_pages
 from whichone.papers.ambigdocs.properties import property_rules
-from whichone.papers.ambigdocs.shared_names import BearerPage, StatedValue, Statement
+from whichone.papers.ambigdocs.shared_names import BearerPage, BearerStatement, StatedValue
 from whichone.records import Passage, Question, ReadingTask, passage_id
 from whichone.text.normalisers import sentences, stop_words
 
@@ -311,7 +311,7 @@ def _nearest(
 class Stated(NamedTuple):
     key: str
     property: str
-    statement: Statement
+    statement: BearerStatement
 
 
 Common = Mapping[str, Sequence[tuple[str, ...]]]  # By property the names of its most frequent values
@@ -405,7 +405,7 @@ def statement(
     language: str = "en",
     common: Sequence[tuple[str, ...]] = (),
     past: bool = False,
-) -> Statement | None:
+) -> BearerStatement | None:
     """A bearer's answer: its first value (preferred ones before others) that its page states.
 
     It is written as the page has it. The value's other names, the other values, and whatever of the property's
@@ -429,7 +429,7 @@ def statement(
     first = own[0]
     right = [*first.forms, *(f for forms in values for f in forms)]
     answer, *aliases = dict.fromkeys([*right, *(f for value in also for f in value.forms), *roles])
-    return Statement(bearer, answer, tuple(aliases), first.passage, tuple(own), past)
+    return BearerStatement(bearer, answer, tuple(aliases), first.passage, tuple(own), past)
 
 
 def page_statements(

@@ -46,7 +46,7 @@ from whichone.papers.entityquestions.facts import EntityFact, Frequency, named_f
 from whichone.progress import talk
 from whichone.records import Query
 from whichone.text.normalisers import decomposed, is_sublist, tokens
-from whichone.training.training_data import Corpus
+from whichone.training.training_data import TrainingCorpus
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -428,7 +428,7 @@ class EntityQuestionsFiles:
         return True
 
     def benchmark(
-        self, source: Path, files: Sequence[Path], corpus: Corpus, work: Path, place: Path
+        self, source: Path, files: Sequence[Path], corpus: TrainingCorpus, work: Path, place: Path
     ) -> Benchmark:
         return import_published(
             read_questions(source),

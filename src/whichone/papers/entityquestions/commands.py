@@ -6,7 +6,7 @@ import click
 from msgspec import Meta, to_builtins
 from msgspec.structs import replace
 
-from whichone.cli.options import corpus_option, gold_outside_option, own_options
+from whichone.cli.click_options import corpus_option, gold_outside_option, own_options
 from whichone.cli.printing import makes
 from whichone.options import EngineName, Json, Master, Memory, Option, PerQuery
 from whichone.papers.entityquestions.build_entityquestions import (

@@ -12,7 +12,7 @@ from typing import Any, cast
 import msgspec
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.files.json_records import Part, decode_whole, parts
+from whichone.files.json_records import FilePart, decode_whole, parts
 from whichone.files.lines import NOT_JSON
 from whichone.files.pools import workers_in_order
 from whichone.measures.matchers import (
@@ -297,7 +297,7 @@ class _Labelled(msgspec.Struct, frozen=True):
 
 
 class _Task(msgspec.Struct, frozen=True):
-    part: Part
+    part: FilePart
     matcher: str
     empty_answers: bool
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 import click
 from msgspec import Meta
 
-from whichone.cli.options import corpus_option, gold_outside_option, own_options
+from whichone.cli.click_options import corpus_option, gold_outside_option, own_options
 from whichone.cli.printing import emit, emit_json, emit_table, makes, write_rows
 from whichone.errors import GateFailed, UsageError, WhichoneError
 from whichone.options import Json, OnError, Option, PerQuery

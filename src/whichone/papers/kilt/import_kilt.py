@@ -29,7 +29,7 @@ from whichone.papers.kilt.snapshot_pages import GoldNamesakes, Snapshot
 from whichone.progress import talk
 from whichone.records import NameSet, Passage, Query
 from whichone.training.held_out import TRAIN, split_mark
-from whichone.training.training_data import Corpus as TrainingDataCorpus
+from whichone.training.training_data import TrainingCorpus as TrainingDataCorpus
 
 BLOCK = 4_096
 SKIPPED = "skipped.jsonl"

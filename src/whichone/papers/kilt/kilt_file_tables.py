@@ -25,7 +25,7 @@ from whichone.papers.kilt.kilt_record import (
 from whichone.papers.kilt.kilt_scoring import PARTS, KiltSettings, Part
 from whichone.papers.kilt.map_task import BINS, MappingAccount, MapPlan, map_original, map_task
 from whichone.progress import talk
-from whichone.report.page import PALETTE, Cell, Figure, Page, Section, Table, drawing, finish, render
+from whichone.report.page import PALETTE, Cell, Figure, ReportPage, Section, Table, drawing, finish, render
 
 DEPTHS = (1, 5)
 
@@ -283,7 +283,7 @@ def kilt_report(gold: str, systems: Sequence[str], out: str | Path) -> list[Path
     sections += [Section(d.title, [dataset_table(d, scored)]) for d in known]
     if mentions := mentions_section(scored):
         sections.append(mentions)
-    page = Page(
+    page = ReportPage(
         title="whichone: KILT",
         subtitle=f"{', '.join(s.name for s in opened)} on {len(known)} datasets",
         sections=sections,

@@ -16,15 +16,22 @@ from whichone.corpus.page_names import Named
 from whichone.errors import BadInput
 from whichone.files.lines import read_text_lines, write_json_lines
 from whichone.files.manifest import Manifest
-from whichone.files.output import Output, making
+from whichone.files.output import OutputPlace, making
 from whichone.knowledge.formats.catalogue import CatalogueSource
 from whichone.knowledge.ingest import ingest
-from whichone.knowledge.options import Options
+from whichone.knowledge.ingest_options import IngestOptions
 from whichone.names import name_key
 from whichone.options import Option, Seed
 from whichone.papers.people import inventors
 from whichone.papers.people.people import counted, kept_mentions, name_set, people_by_name, questions
-from whichone.papers.people.recipe import Gathered, Mention, OwnedDocument, Recipe, read_recipe, read_table
+from whichone.papers.people.recipe import (
+    DocumentMention,
+    Gathered,
+    OwnedDocument,
+    Recipe,
+    read_recipe,
+    read_table,
+)
 from whichone.progress import talk
 from whichone.records import Passage, Query, passage_id
 
@@ -128,7 +135,7 @@ def _counted(queries: Sequence[Query], attribute: str) -> str:
 
 def catalogue_rows(gathered: Gathered, recipe: Recipe) -> Iterator[dict[str, Any]]:
     """The people as an operator knows them, as rows of a catalogue; of names and values the most usual first."""
-    grouped: dict[str, list[Mention]] = {}
+    grouped: dict[str, list[DocumentMention]] = {}
     for mention in gathered.mentions:
         grouped.setdefault(mention.catalogued or mention.person, []).append(mention)
     for identity, own in sorted(grouped.items()):
@@ -145,7 +152,7 @@ def catalogue_rows(gathered: Gathered, recipe: Recipe) -> Iterator[dict[str, Any
 
 def catalogue_documents(gathered: Gathered) -> Iterator[dict[str, Any]]:
     """The documents of the corpus; each belongs to one person, the first on it."""
-    on_page: dict[str, list[Mention]] = {}
+    on_page: dict[str, list[DocumentMention]] = {}
     for mention in gathered.mentions:
         on_page.setdefault(mention.page, []).append(mention)
     for document in _inside(gathered):
@@ -184,13 +191,13 @@ def keep_knowledge(
         "documents": {"file": "documents.jsonl"},
     }
     talk(f"{out}: a knowledge base of the people")
-    with tempfile.TemporaryDirectory() as folder, making(Output(Path(out), overwrite=overwrite)):
+    with tempfile.TemporaryDirectory() as folder, making(OutputPlace(Path(out), overwrite=overwrite)):
         catalogue = Path(folder) / f"{read.name}.toml"
         lines = (f"{key} = {_toml(value)}" for key, value in described.items())
         catalogue.write_text("\n".join(lines), "utf-8")
         write_json_lines(catalogue.with_name("people.jsonl"), catalogue_rows(gathered, read))
         write_json_lines(catalogue.with_name("documents.jsonl"), catalogue_documents(gathered))
-        return ingest(out, [CatalogueSource(catalogue)], Options(workers=1))
+        return ingest(out, [CatalogueSource(catalogue)], IngestOptions(workers=1))
 
 
 def _usual(values: Counter[str]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import click
 
-from whichone.cli.options import command, corpus_option
+from whichone.cli.click_options import command, corpus_option
 from whichone.cli.printing import emit_benchmark
 from whichone.errors import UsageError
 from whichone.options import Json, Option, Place, Places

@@ -15,7 +15,7 @@ from whichone.errors import BadInput, Missing
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_toml
 from whichone.names import name_key
-from whichone.papers.people.recipe import Gathered, Mention, OwnedDocument
+from whichone.papers.people.recipe import DocumentMention, Gathered, OwnedDocument
 from whichone.progress import talk
 from whichone.records import page_id
 
@@ -179,7 +179,7 @@ def gathered(file: str | Path | None = None) -> Gathered:
         values = {"assignee": m.assignees, "field": (m.field,), "place": (m.city,)}
         values |= {"co-inventor": m.inventors, "patent": (m.title,)}
         listed.append(
-            Mention(
+            DocumentMention(
                 id=m.id,
                 page=page_id("patent", m.patent),
                 person=f"patentsview:hand-{by_hand}" if by_hand else f"patentsview:{m.predicted}",

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from whichone.names import name_key
-from whichone.papers.people.recipe import Mention, Recipe
+from whichone.papers.people.recipe import DocumentMention, Recipe
 from whichone.records import Bearer, NameSet, Output, Provenance, Query
 
 _LEGAL = re.compile(
@@ -25,7 +25,7 @@ class Person(msgspec.Struct, frozen=True):
 
     id: str
     name: str
-    mentions: tuple[Mention, ...]
+    mentions: tuple[DocumentMention, ...]
     values: Mapping[str, Counter[str]]
     """For each attribute, how many documents say each value."""
     values_under_name: Mapping[str, Counter[str]]
@@ -51,7 +51,7 @@ def same(how: str, value: str) -> str:
     return " ".join(text.split()) or value.casefold()
 
 
-def kept_mentions(mentions: Sequence[Mention], removed: Collection[str]) -> list[Mention]:
+def kept_mentions(mentions: Sequence[DocumentMention], removed: Collection[str]) -> list[DocumentMention]:
     """Without those of removed people: by the id of a person, a mention or a document, or by name."""
     left_out = {name_key(entry) for entry in removed} | set(removed)
     return [
@@ -62,10 +62,10 @@ def kept_mentions(mentions: Sequence[Mention], removed: Collection[str]) -> list
     ]
 
 
-def people_by_name(mentions: Iterable[Mention], recipe: Recipe) -> dict[str, list[Person]]:
+def people_by_name(mentions: Iterable[DocumentMention], recipe: Recipe) -> dict[str, list[Person]]:
     """Every name that two or more people have, most documents first."""
     bearers_of: dict[str, dict[str, None]] = defaultdict(dict)
-    whole: dict[str, list[Mention]] = defaultdict(list)
+    whole: dict[str, list[DocumentMention]] = defaultdict(list)
     for mention in mentions:
         bearers_of[name_key(mention.name)][mention.person] = None
         whole[mention.person].append(mention)
@@ -78,7 +78,7 @@ def people_by_name(mentions: Iterable[Mention], recipe: Recipe) -> dict[str, lis
     return shared
 
 
-def _person(identity: str, key: str, mentions: Sequence[Mention], recipe: Recipe) -> Person:
+def _person(identity: str, key: str, mentions: Sequence[DocumentMention], recipe: Recipe) -> Person:
     ordered = tuple(sorted(mentions, key=lambda m: (m.date, m.id)))
     under_name = [m for m in ordered if name_key(m.name) == key]
     names = Counter(m.name for m in under_name)
@@ -90,7 +90,9 @@ def _person(identity: str, key: str, mentions: Sequence[Mention], recipe: Recipe
     )
 
 
-def counted(mentions: Iterable[Mention], every: Iterable[Mention], recipe: Recipe) -> dict[str, Counter[str]]:
+def counted(
+    mentions: Iterable[DocumentMention], every: Iterable[DocumentMention], recipe: Recipe
+) -> dict[str, Counter[str]]:
     """How many of the mentions have each value; `every` has the names under which the person is known."""
     own, listed = {name_key(m.name) for m in every}, list(mentions)
     return {

@@ -69,7 +69,7 @@ class DocumentTable(_Strict, frozen=True):
     left_out: str = "left_out"
 
 
-class Statement(_Strict, frozen=True):
+class DataStatement(_Strict, frozen=True):
     """Who is in it, whether they agreed, what it may be used for, and how one asks to be removed."""
 
     people: str = ""
@@ -89,7 +89,7 @@ class Recipe(_Strict, frozen=True):
     licence: str = ""
     plain: tuple[str, ...] = ("{name}",)
     columns: DocumentTable = DocumentTable()
-    statement: Statement = Statement()
+    statement: DataStatement = DataStatement()
 
     @property
     def clues(self) -> list[str]:
@@ -122,7 +122,7 @@ def read_recipe(file: str | Path) -> Recipe:
     return recipe
 
 
-class Mention(msgspec.Struct, frozen=True, kw_only=True):
+class DocumentMention(msgspec.Struct, frozen=True, kw_only=True):
     """A person's name on a document, and what the document says of that person.
 
     `label` is whose word it is that it is this person, where there are several; `also` are further ids by which
@@ -155,7 +155,7 @@ class Gathered(msgspec.Struct, frozen=True):
     """What a recipe is made of: documents, mentions, where they are from, and words for the card."""
 
     documents: Sequence[OwnedDocument]
-    mentions: Sequence[Mention]
+    mentions: Sequence[DocumentMention]
     sources: Sequence[Mapping[str, Any]] = ()
     said: Mapping[str, Any] = {}
 
@@ -163,7 +163,7 @@ class Gathered(msgspec.Struct, frozen=True):
 def read_table(files: Iterable[str | Path], recipe: Recipe) -> Gathered:
     """The documents of one or more tables (JSON lines, CSV or Parquet) with the columns of the recipe."""
     documents: dict[str, OwnedDocument] = {}
-    mentions: list[Mention] = []
+    mentions: list[DocumentMention] = []
     for file in map(Path, files):
         for number, row in enumerate(rows_of(file, None, 10_000), 1):
             document, own = _document(row, recipe, file, number)
@@ -179,7 +179,7 @@ def read_table(files: Iterable[str | Path], recipe: Recipe) -> Gathered:
 
 def _document(
     row: Mapping[str, Any], recipe: Recipe, file: Path, number: int
-) -> tuple[OwnedDocument, list[Mention]]:
+) -> tuple[OwnedDocument, list[DocumentMention]]:
     columns = recipe.columns
     own = text_of(row.get(columns.id))
     title, text = (text_of(row.get(column)) or "" for column in (columns.title, columns.text))
@@ -209,7 +209,7 @@ def _document(
                 listed = listed[n : n + 1]
             values[kind] = tuple(dict.fromkeys(filter(None, listed)))
         mentions.append(
-            Mention(
+            DocumentMention(
                 id=f"{own}-{n}",
                 page=page,
                 person=owner,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import click
 
-from whichone.cli.options import corpus_option, gold_outside_option, own_options
+from whichone.cli.click_options import corpus_option, gold_outside_option, own_options
 from whichone.cli.printing import emit_benchmark, emit_json, emit_table, makes, write_rows
 from whichone.options import Json, Option, PerQuery, Seed
 

@@ -30,7 +30,7 @@ KINDS = ("passage", "page", "source", "title")
 METADATA = "metadata"
 
 
-class Hit(msgspec.Struct, frozen=True):
+class SystemHit(msgspec.Struct, frozen=True):
     """One document as a system returned it."""
 
     id: str
@@ -85,7 +85,7 @@ class IdRule:
         self._ids = CorpusIds(corpus)
         self._corpus = corpus
 
-    def apply(self, question: str, hits: Sequence[Hit]) -> list[tuple[str, float | None]]:
+    def apply(self, question: str, hits: Sequence[SystemHit]) -> list[tuple[str, float | None]]:
         """Our ids in the hits' order; an id that comes again counts where it came first."""
         best: dict[str, float | None] = {}
         for hit in hits:
@@ -95,11 +95,11 @@ class IdRule:
             best.setdefault(ours, hit.score)
         return list(best.items())
 
-    def _one(self, hit: Hit) -> str | None:
+    def _one(self, hit: SystemHit) -> str | None:
         text = value(hit, self.field)
         return None if text is None else self._ids.find(self.kind, text)
 
-    def _wrong(self, question: str, hits: Sequence[Hit], hit: Hit) -> BadInput:
+    def _wrong(self, question: str, hits: Sequence[SystemHit], hit: SystemHit) -> BadInput:
         """What came back, and which rules would have fitted all of it."""
         fitting = [rule for rule in self._other_rules(hits) if rule != self.text]
         example = self._corpus.ids([0])[0] if len(self._corpus) else "nothing"
@@ -122,7 +122,7 @@ class IdRule:
     def _noun(self) -> str:
         return "page or passage" if self.kind == "any" else f"{self.kind} id".replace("title id", "title")
 
-    def _other_rules(self, hits: Sequence[Hit]) -> list[str]:
+    def _other_rules(self, hits: Sequence[SystemHit]) -> list[str]:
         fields: list[str | None] = [None, *sorted({str(f) for hit in hits for f in hit.metadata})]
         rules = []
         for field in fields:
@@ -133,7 +133,7 @@ class IdRule:
         return rules
 
 
-def value(hit: Hit, field: str | None) -> str | None:
+def value(hit: SystemHit, field: str | None) -> str | None:
     """What the rule reads of a hit, as text."""
     if field is None:
         return hit.id
@@ -171,7 +171,7 @@ class Adapted:
         self.rule = IdRule(ids, corpus)
         self._tried = False
 
-    def hits(self, texts: list[str], k: int) -> Sequence[Sequence[Hit]]:
+    def hits(self, texts: list[str], k: int) -> Sequence[Sequence[SystemHit]]:
         """The documents found for each text, best first."""
         raise UsageError(f"{type(self).__name__} has no hits(texts, k)")
 
@@ -197,7 +197,7 @@ class Adapted:
         for question, hits in zip(questions, all_hits, strict=True):
             yield self._ranking(question, list(hits), k)
 
-    def _ranking(self, question: Question, hits: list[Hit], k: int) -> Ranking:
+    def _ranking(self, question: Question, hits: list[SystemHit], k: int) -> Ranking:
         kept = self.rule.apply(question.id, hits)
         repeated = len(hits) - len(kept)
         return Ranking(

@@ -9,7 +9,7 @@ from typing import Any
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.retrieval.adapters.adapted import Adapted, Hit, missing, user_object
+from whichone.retrieval.adapters.adapted import Adapted, SystemHit, missing, user_object
 
 _LANGUAGES = {"en": "eng-Latn", "de": "deu-Latn", "fr": "fra-Latn", "es": "spa-Latn"}
 
@@ -53,14 +53,15 @@ class Mteb(Adapted):
         description = {"model": meta.name, "revision": meta.revision} if meta else {}
         return {"retriever": "mteb", **description, "ids": self.rule.text}
 
-    def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
+    def hits(self, texts: list[str], k: int) -> list[list[SystemHit]]:
         from datasets import Dataset
 
         numbers = [str(n) for n in range(len(texts))]
         queries = Dataset.from_dict({"id": numbers, "text": texts})
         rankings = self._model.search(queries, top_k=k, top_ranked=None, **self._about)
         return [
-            [Hit(i, float(s)) for i, s in sorted(rankings.get(n, {}).items(), key=_best)[:k]] for n in numbers
+            [SystemHit(i, float(s)) for i, s in sorted(rankings.get(n, {}).items(), key=_best)[:k]]
+            for n in numbers
         ]
 
 
@@ -147,7 +148,7 @@ class Haystack(Adapted):
         kind = type(self._asked).__name__
         return {**super().describe(), "retriever": "haystack", "class": kind}
 
-    def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
+    def hits(self, texts: list[str], k: int) -> list[list[SystemHit]]:
         return [[_hit(d) for d in self._documents(text, k)] for text in texts]
 
     def _documents(self, text: str, k: int) -> list[Any]:
@@ -175,8 +176,8 @@ class Haystack(Adapted):
         return filled
 
 
-def _hit(document: Any) -> Hit:
-    return Hit(str(document.id), document.score, document.meta)
+def _hit(document: Any) -> SystemHit:
+    return SystemHit(str(document.id), document.score, document.meta)
 
 
 # `langchain`: any LangChain retriever or vector store.
@@ -209,15 +210,15 @@ class LangChain(Adapted):
     def describe(self) -> dict[str, Any]:
         return {**super().describe(), "retriever": "langchain", "class": type(self._asked).__name__}
 
-    def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
+    def hits(self, texts: list[str], k: int) -> list[list[SystemHit]]:
         if not self._scored:
             return [[_langchain_hit(d) for d in documents] for documents in self._asked.batch(texts)]
         pairs = [self._asked.similarity_search_with_score(text, k=k) for text in texts]
         return [[_langchain_hit(document, score) for document, score in documents] for documents in pairs]
 
 
-def _langchain_hit(document: Any, score: float | None = None) -> Hit:
-    return Hit(str(document.id or ""), None if score is None else float(score), document.metadata)
+def _langchain_hit(document: Any, score: float | None = None) -> SystemHit:
+    return SystemHit(str(document.id or ""), None if score is None else float(score), document.metadata)
 
 
 # `llama-index`: any LlamaIndex retriever, or an index as its own retriever.
@@ -250,12 +251,12 @@ class LlamaIndex(Adapted):
         kind = type(self._asked).__name__
         return {**super().describe(), "retriever": "llama-index", "class": kind}
 
-    def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
+    def hits(self, texts: list[str], k: int) -> list[list[SystemHit]]:
         asked = self._asked.as_retriever(similarity_top_k=k) if self._index else self._asked
         return [[_llama_index_hit(node) for node in asked.retrieve(text)] for text in texts]
 
 
-def _llama_index_hit(value: Any) -> Hit:
+def _llama_index_hit(value: Any) -> SystemHit:
     node = value.node
     metadata = {"ref_doc_id": node.ref_doc_id, **node.metadata}
-    return Hit(str(node.node_id), value.score, metadata)
+    return SystemHit(str(node.node_id), value.score, metadata)

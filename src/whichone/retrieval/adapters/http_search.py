@@ -25,14 +25,14 @@ from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.lines import NOT_JSON
 from whichone.records import Question, Ranking
-from whichone.retrieval.adapters.adapted import Adapted, Hit
+from whichone.retrieval.adapters.adapted import Adapted, SystemHit
 
 _AGAIN = frozenset([408, 425, 429, 500, 502, 503, 504])
 
 
 class _Found(msgspec.Struct):
     question: str
-    hits: list[Hit]
+    hits: list[SystemHit]
 
 
 class _Reply(msgspec.Struct):
@@ -90,7 +90,7 @@ class Http(Adapted):
             for question in part:
                 yield self._ranking(question, hits[question.id], k)
 
-    def _hits(self, questions: Sequence[Question], k: int) -> dict[str, list[Hit]]:
+    def _hits(self, questions: Sequence[Question], k: int) -> dict[str, list[SystemHit]]:
         asked = [
             {"id": q.id, "text": q.text} | ({"mention": q.mention} if q.mention else {}) for q in questions
         ]

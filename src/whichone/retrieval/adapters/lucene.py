@@ -10,7 +10,7 @@ from typing import Any
 from whichone.corpus.corpus import Corpus
 from whichone.errors import Missing, UsageError
 from whichone.files.pools import available_cores
-from whichone.retrieval.adapters.adapted import Adapted, Hit, missing, yes
+from whichone.retrieval.adapters.adapted import Adapted, SystemHit, missing, yes
 
 _SEARCHER = "io.anserini.search.SimpleSearcher"
 _JARS = "resources/jars/anserini-*-fatjar.jar"
@@ -96,7 +96,7 @@ class Lucene(Adapted):
     def close(self) -> None:
         self._searcher.close()
 
-    def hits(self, texts: list[str], k: int) -> list[list[Hit]]:
+    def hits(self, texts: list[str], k: int) -> list[list[SystemHit]]:
         array = self._java("java.util.ArrayList")
         asked, names = array(), array()
         for number, text in enumerate(texts):
@@ -104,7 +104,7 @@ class Lucene(Adapted):
             names.add(str(number))
         result = self._searcher.batch_search(asked, names, k, self._threads)
         return [
-            [Hit(str(hit.docid), float(hit.score)) for hit in result.get(str(number)) or ()]
+            [SystemHit(str(hit.docid), float(hit.score)) for hit in result.get(str(number)) or ()]
             for number in range(len(texts))
         ]
 

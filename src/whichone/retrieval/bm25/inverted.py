@@ -75,7 +75,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Block:
+class PostingBlock:
     """(key, passage, count) of some passages, sorted; `starts` has a place for every key, and the end."""
 
     keys: Keys
@@ -86,7 +86,7 @@ class Block:
     first: int
 
     @classmethod
-    def open(cls, folder: Path, number: int) -> Block:
+    def open(cls, folder: Path, number: int) -> PostingBlock:
         """Map a block's file; only what is touched is read."""
         raw = np.memmap(_path(folder, number), np.uint8, "r").view(np.ndarray)
         keys, postings, texts, first = raw[:32].view(np.int64).tolist()
@@ -141,7 +141,7 @@ class BlockMaker:
 
 def _block(
     numbers: npt.NDArray[np.signedinteger[Any]], counts: Numbers, keys: Keys | None, first: int
-) -> Block:
+) -> PostingBlock:
     texts = len(counts)
     owners = np.repeat(np.arange(texts, dtype=np.int32), counts)
     good = numbers >= 0
@@ -164,7 +164,7 @@ def _block(
     times = np.diff(new, append=len(pairs))
     pairs = pairs[new]
     many = np.bincount(pairs >> _SHIFT, minlength=len(distinct))
-    return Block(
+    return PostingBlock(
         distinct,
         np.concatenate([[0], np.cumsum(many)]).astype(np.int64),
         (pairs & (LARGEST - 1)).astype(np.uint16),
@@ -207,7 +207,7 @@ def ranges(folder: Path, count: int, key_bits: int) -> Iterator[Range]:
     shift = max(key_bits - _BINS, 0)
     postings = np.zeros(1 << _BINS, np.int64)
     for number in range(count):
-        block = Block.open(folder, number)
+        block = PostingBlock.open(folder, number)
         bins = (block.keys >> np.uint64(shift)).astype(np.int64)
         postings += np.bincount(bins, np.diff(block.starts), 1 << _BINS).astype(np.int64)
     group = np.maximum(np.cumsum(postings) - 1, 0) // POSTINGS
@@ -227,8 +227,8 @@ class Merger:
         self._norms_file = norms
 
     @functools.cached_property
-    def _blocks(self) -> list[Block]:
-        return [Block.open(self._folder, number) for number in range(self._count)]
+    def _blocks(self) -> list[PostingBlock]:
+        return [PostingBlock.open(self._folder, number) for number in range(self._count)]
 
     @functools.cached_property
     def _norms(self) -> Floats | None:
@@ -299,7 +299,7 @@ def remove_blocks(folder: Path, count: int) -> None:
         remove(folder, number)
 
 
-def _bounds(block: Block, wanted: Range) -> tuple[int, int]:
+def _bounds(block: PostingBlock, wanted: Range) -> tuple[int, int]:
     start = int(np.searchsorted(block.keys, np.uint64(wanted.low)))
     if wanted.high is None:
         return start, len(block.keys)
@@ -475,7 +475,7 @@ def _write_lengths(
     folder: Path, count: int, norm: Callable[[npt.NDArray[np.int32], float], Floats] | None
 ) -> Path | None:
     """Every passage's length, and its norm where there are norms; where the norms are."""
-    lengths = [Block.open(folder, number).lengths for number in range(count)]
+    lengths = [PostingBlock.open(folder, number).lengths for number in range(count)]
     together = np.concatenate(lengths) if lengths else np.zeros(0, np.int32)
     np.save(folder / "lengths.npy", together)
     if norm is None:

@@ -45,7 +45,7 @@ class DenseParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     vectors: str | None = None
 
 
-class Searcher(Protocol):
+class VectorSearcher(Protocol):
     def best(self, questions: Vectors, k: int) -> Found: ...
 
 
@@ -60,7 +60,7 @@ class Dense:
         encoder: Encoder,
         stored: StoredVectors,
         corpus: Corpus,
-        searcher: Searcher,
+        searcher: VectorSearcher,
         described: dict[str, Any],
     ) -> None:
         if encoder.size != stored.size:
@@ -124,7 +124,7 @@ class Dense:
         exact = NumpySearch(stored) if wanted.search == "numpy" else TorchSearch(stored, wanted.search)
         given = {k: v for k, v in msgspec.to_builtins(wanted).items() if v is not None}
         described = {**given, "encoder": encoder_name(named, model), "model": model.describe()}
-        searcher: Searcher = exact
+        searcher: VectorSearcher = exact
         if wanted.index != "exact":
             searcher, details = open_approximate(
                 wanted.index, stored, work, lambda: (model.questions(sampled(corpus)), exact)

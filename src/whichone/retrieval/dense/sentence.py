@@ -148,7 +148,7 @@ def first_states(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> torch.
     return model(input_ids=ids, attention_mask=mask).pooler_output
 
 
-class Fetched:
+class PendingVectors:
     """Vectors on their way from the device: it goes on with the next ones meanwhile."""
 
     def __init__(self, vectors: torch.Tensor) -> None:

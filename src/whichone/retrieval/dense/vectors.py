@@ -21,7 +21,7 @@ from whichone.files.lines import ODD_RECORD, read_bytes
 from whichone.files.tables import group_batches
 from whichone.progress import Advance, progress, talk
 from whichone.retrieval.dense.encoder import Encoder, Vectors, checked, each_batch
-from whichone.retrieval.dense.sentence import Fetched
+from whichone.retrieval.dense.sentence import PendingVectors
 from whichone.retrieval.indexes import check_corpus, index_folder, open_index
 
 KIND = "passage vectors"
@@ -159,11 +159,11 @@ def _from_tokens(corpus: Corpus, packed: Any, size: int, folder: Path) -> Iterat
     from whichone.retrieval.dense.sentence import corpus_shards
 
     start = 0
-    waiting: tuple[int, int, Fetched | None] | None = None
+    waiting: tuple[int, int, PendingVectors | None] | None = None
     for held in corpus_shards(corpus, packed.tokeniser):
         end = start + len(held)
         ready = waiting
-        waiting = start, end, None if _complete(folder, start, end) else Fetched(packed(held))
+        waiting = start, end, None if _complete(folder, start, end) else PendingVectors(packed(held))
         if ready is not None:  # fetched while the device has the next ones
             yield _fetched(ready, size)
         start = end
@@ -171,7 +171,7 @@ def _from_tokens(corpus: Corpus, packed: Any, size: int, folder: Path) -> Iterat
         yield _fetched(waiting, size)
 
 
-def _fetched(block: tuple[int, int, Fetched | None], size: int) -> Block:
+def _fetched(block: tuple[int, int, PendingVectors | None], size: int) -> Block:
     start, end, vectors = block
     if vectors is None:
         return start, end, None

@@ -18,7 +18,7 @@ _SHOWN = 4
 _LONGEST = 60
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class PossibleBearer(msgspec.Struct, frozen=True):
     """One bearer of the name."""
 
     id: str
@@ -35,7 +35,7 @@ class Resolution(msgspec.Struct, frozen=True):
 
     text: str
     name: str | None
-    bearers: tuple[Candidate, ...] = ()
+    bearers: tuple[PossibleBearer, ...] = ()
     resolvable: bool = True
     """Whether the question says enough to know who is meant."""
     confidence: float = 1.0
@@ -44,7 +44,7 @@ class Resolution(msgspec.Struct, frozen=True):
     """The shortest question back that would decide; none where nothing is to be asked."""
 
     @property
-    def best(self) -> Candidate | None:
+    def best(self) -> PossibleBearer | None:
         return self.bearers[0] if self.bearers else None
 
 
@@ -61,10 +61,10 @@ def resolution(
     return Resolution(text, name, bearers, enough >= 0.5, round(enough, 4), asked)
 
 
-def _candidate(evidence: Evidence, index: Index) -> Candidate:
+def _candidate(evidence: Evidence, index: Index) -> PossibleBearer:
     title = index.pages.title(evidence.page)
     known = index.attributes(evidence.page)
-    return Candidate(
+    return PossibleBearer(
         evidence.key,
         title,
         round(evidence.probability, 4),
@@ -88,7 +88,7 @@ def _described(title: str, opening: str) -> dict[str, str]:
     return described
 
 
-def question_back(name: str, bearers: Sequence[Candidate]) -> str:
+def question_back(name: str, bearers: Sequence[PossibleBearer]) -> str:
     """Made from the attributes that split the likely bearers best, the shortest of these."""
     likely = list(bearers[:_SHOWN])
     order = splitting(likely)
@@ -108,14 +108,14 @@ def question_back(name: str, bearers: Sequence[Candidate]) -> str:
     return f"Which {name}: {_or(list(dict.fromkeys(shown)))}{rest}?"
 
 
-def splitting(bearers: Sequence[Candidate]) -> list[str]:
+def splitting(bearers: Sequence[PossibleBearer]) -> list[str]:
     """Attributes by how many bearers they tell apart, then by how short their values are."""
     names = dict.fromkeys(name for bearer in bearers for name in bearer.attributes)
     ranked = sorted(names, key=lambda name: (-_worth(name, bearers)[0], _worth(name, bearers)[1]))
     return [name for name in ranked if _worth(name, bearers)[0] > 1]
 
 
-def _worth(name: str, bearers: Sequence[Candidate]) -> tuple[int, int]:
+def _worth(name: str, bearers: Sequence[PossibleBearer]) -> tuple[int, int]:
     values = [bearer.attributes[name] for bearer in bearers if name in bearer.attributes]
     return len({value.casefold() for value in values}), sum(map(len, values))
 

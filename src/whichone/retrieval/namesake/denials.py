@@ -39,7 +39,7 @@ class Denial:
     """Nothing where it is not understood what is denied."""
 
 
-class Named(Protocol):
+class NameInText(Protocol):
     """A name at its place in a text."""
 
     @property
@@ -271,7 +271,7 @@ def _tables() -> Mapping[str, Denials]:
     return {code: Denials(code, own) for code, own in raw.items()}
 
 
-def blanked(text: str, denials: Sequence[Denial], kept: Sequence[Named]) -> str:
+def blanked(text: str, denials: Sequence[Denial], kept: Sequence[NameInText]) -> str:
     """The text with blanks where it denies, so that places in it stay; what is kept is not denied."""
     left = text
     for denial in denials:

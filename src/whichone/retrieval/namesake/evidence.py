@@ -15,8 +15,8 @@ import numpy as np
 from whichone.names import token_key, without_parentheses
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.namesake.denials import Denials
-from whichone.retrieval.namesake.knowledge_evidence import Knowledge, Language, Relation, Stems, contains
-from whichone.retrieval.namesake.lexical import Selection
+from whichone.retrieval.namesake.knowledge_evidence import Knowledge, Language, RelationWords, Stems, contains
+from whichone.retrieval.namesake.lexical import RowSelection
 from whichone.retrieval.namesake.question_names import Mention, remainder
 from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge, split_sentences
 from whichone.retrieval.namesake.snapshot import Index
@@ -111,7 +111,7 @@ class Asked:
     plain: str
     """What it says besides names and asking, in words written small."""
     openers: frozenset[str]
-    relations: Sequence[Relation]
+    relations: Sequence[RelationWords]
     cue: frozenset[str]
     """The stems of the words that ask."""
     told: str
@@ -209,7 +209,7 @@ class Weigher:
         own = self._pages.entity(page)
         return self._knowledge.entity(page) if own is None and self._knowledge is not None else own
 
-    def weigh(self, pool: Pool, asked: Asked, selection: Selection) -> list[list[Evidence]]:
+    def weigh(self, pool: Pool, asked: Asked, selection: RowSelection) -> list[list[Evidence]]:
         """For each name of the pool its bearers, and at last the others, each best first, ties by page."""
         first = min((g.mention.start for g in pool.groups), default=0)
         several = len(pool.groups) > 1
@@ -297,7 +297,7 @@ class Weigher:
         pool: Pool,
         asked: Asked,
         around: Around,
-        selection: Selection,
+        selection: RowSelection,
         most: Mapping[str, float],
     ) -> list[Evidence]:
         """Pages of one entity together, the best first, with what their words are worth."""
@@ -435,7 +435,7 @@ class Weigher:
     def kinds(self, pages: Sequence[int]) -> frozenset[str]:
         return frozenset().union(*(self._pages.kinds(page) for page in pages[:4]))
 
-    def kind(self, pages: Sequence[int], relations: Sequence[Relation]) -> float:
+    def kind(self, pages: Sequence[int], relations: Sequence[RelationWords]) -> float:
         """How well a kind of thing can be asked so, -1 where it cannot; 0 where it is not known."""
         kinds = self.kinds(pages)
         if not kinds or not relations:
@@ -463,7 +463,7 @@ class Weigher:
             evidence.values["other_kind"] = 1.0
             evidence.speaks_against.append(f"is a {described}, not what one asks for {asks}")
 
-    def _add_says(self, evidence: Evidence, relations: Sequence[Relation]) -> None:
+    def _add_says(self, evidence: Evidence, relations: Sequence[RelationWords]) -> None:
         phrases = dict.fromkeys(phrase for relation in relations for phrase in relation.says)
         if not phrases:
             return

@@ -37,7 +37,7 @@ Stems = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Relation:
+class RelationWords:
     """One relation: the words that ask for it, the kinds that have it, the words that state it."""
 
     name: str
@@ -93,7 +93,7 @@ class Language:
 class RelationTable:
     """All relations and kinds, as stems."""
 
-    relations: tuple[Relation, ...]
+    relations: tuple[RelationWords, ...]
     kinds: Mapping[Stems, tuple[str, ...]]
     """From a word that names a kind to the kinds it may mean."""
     people: frozenset[str]
@@ -112,7 +112,7 @@ class RelationTable:
         own = Language.of(raw["language"])
         stems = own.stems
         relations = tuple(
-            Relation(
+            RelationWords(
                 name, tuple(map(stems, row["asks"])), tuple(row["kinds"]), tuple(map(stems, row["says"]))
             )
             for name, row in raw["relations"].items()
@@ -143,11 +143,11 @@ class RelationTable:
         phrases = [phrase for relation in self.relations for phrase in (*relation.asks, *relation.says)]
         return frozenset(stem for phrase in (*phrases, *self.kinds) for stem in phrase)
 
-    def asked(self, remainder: Sequence[str]) -> list[Relation]:
+    def asked(self, remainder: Sequence[str]) -> list[RelationWords]:
         """The relations that the pieces of a question around its names ask for, the longest cue wins."""
         return self.asked_with_cue(remainder)[0]
 
-    def asked_with_cue(self, remainder: Sequence[str]) -> tuple[list[Relation], frozenset[str]]:
+    def asked_with_cue(self, remainder: Sequence[str]) -> tuple[list[RelationWords], frozenset[str]]:
         """The same, and the stems of all words that may ask for these relations."""
         pieces = [self.language.stems(piece) for piece in remainder]
         cues: dict[int, int] = {}
@@ -204,7 +204,7 @@ _INSTANCE_OF = "P31"
 _YEAR = re.compile(r"\d{4}")
 
 
-class Fact(NamedTuple):
+class WordedFact(NamedTuple):
     """A fact as words that a question may have."""
 
     property: str
@@ -303,12 +303,12 @@ class Knowledge:
         value = pc.if_else(is_entity, entities["label"].take(places), table["value"])
         return table.set_column(table.column_names.index("value"), "value", value)
 
-    def _read_facts(self, entity: str) -> tuple[Fact, ...]:
+    def _read_facts(self, entity: str) -> tuple[WordedFact, ...]:
         first, end = self._places.get(entity, (0, 0))
         rows = self._facts.slice(first, end - first).to_pylist() if end > first else []
         return tuple(fact for row in rows if (fact := self._fact(row)) is not None)
 
-    def _fact(self, row: dict[str, Any]) -> Fact | None:
+    def _fact(self, row: dict[str, Any]) -> WordedFact | None:
         """Numbers without their sign, of times the year; a value without a label says nothing."""
         label, own = self._labels.get(row["property"], ("", ()))
         text = row["value"] or ""
@@ -319,7 +319,7 @@ class Knowledge:
             text = year.group() if year is not None else ""
         if row["property"] == _INSTANCE_OF:
             text = ""  # of which kind it is, the page says too
-        return Fact(label, text, own, stems(text)) if label else None
+        return WordedFact(label, text, own, stems(text)) if label else None
 
 
 def _runs(entities: pa.ChunkedArray) -> dict[str, tuple[int, int]]:

@@ -37,7 +37,7 @@ _NOTHING = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
-class Selection:
+class RowSelection:
     """Rows in ascending order; `allowed` is None where there is no filter."""
 
     removed: Rows = field(default_factory=lambda: _NOTHING)
@@ -234,7 +234,7 @@ class Lexical:
         frequencies = np.sum([part.frequencies(keys) for part in self._parts], axis=0)
         return float(lucene_idf(frequencies, len(self)).sum()) / (1 + self.parameters.k1)
 
-    def best(self, text: str, k: int, selection: Selection) -> Best:
+    def best(self, text: str, k: int, selection: RowSelection) -> Best:
         """Rows and scores of the k best passages among those that are selected."""
         weights = self.weights(text)
         if not weights:

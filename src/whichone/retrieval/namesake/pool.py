@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from whichone.retrieval.dense.dense import Dense
 from whichone.retrieval.dense.encoder import Vectors
-from whichone.retrieval.namesake.lexical import Selection
+from whichone.retrieval.namesake.lexical import RowSelection
 from whichone.retrieval.namesake.question_names import Mention, PageNames, remainder
 from whichone.retrieval.namesake.snapshot import Index
 from whichone.retrieval.namesake.weights import NamesakeParameters
@@ -78,7 +78,7 @@ class Pooler:
         self,
         text: str,
         mentions: Sequence[Mention],
-        selection: Selection,
+        selection: RowSelection,
         vector: Vectors | None = None,
         close: Sequence[int] = (),
         k: int = 0,
@@ -122,7 +122,7 @@ class Pooler:
         )
         return {page: int(rows[at]) for page, at in zip(pages, best, strict=True)}
 
-    def _groups(self, text: str, mentions: Sequence[Mention], selection: Selection) -> list[Group]:
+    def _groups(self, text: str, mentions: Sequence[Mention], selection: RowSelection) -> list[Group]:
         """Names with their bearers, the strongest first; a page belongs to the strongest name that it has."""
         groups: list[Group] = []
         taken: set[int] = set()

@@ -44,7 +44,7 @@ def subject(text: str) -> str:
     return text.partition(SEPARATOR)[0]
 
 
-class Lookup(Protocol):
+class NameLookup(Protocol):
     """Names of a corpus, or of several: for each `token_key` the pages it points at."""
 
     def look_up(self, keys: Sequence[str]) -> dict[str, list[Bearing]]: ...
@@ -61,7 +61,7 @@ class PageNames:
     def __init__(
         self,
         names: Iterable[tuple[str, int]] = (),
-        corpus: Lookup | None = None,
+        corpus: NameLookup | None = None,
         is_place: Callable[[int], bool] = bool,
         variants: Variants | None = None,
         openers: frozenset[str] | None = None,

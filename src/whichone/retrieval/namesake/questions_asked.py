@@ -20,7 +20,7 @@ from whichone.retrieval.namesake.asking import Resolution, resolution
 from whichone.retrieval.namesake.denials import Denial, Denials, blanked
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
 from whichone.retrieval.namesake.knowledge_evidence import Knowledge, RelationTable
-from whichone.retrieval.namesake.lexical import Filter, Selection
+from whichone.retrieval.namesake.lexical import Filter, RowSelection
 from whichone.retrieval.namesake.pool import MOST_PAGES, Pool, Pooler
 from whichone.retrieval.namesake.question_names import (
     SEPARATOR,
@@ -218,7 +218,7 @@ class Searcher:
         vectors = np.stack([self._closeness.question(plain_text(q.text)) for q in questions])
         return self._pooler.by_closeness(vectors), vectors
 
-    def _heard(self, question: Question, selection: Selection) -> Heard:
+    def _heard(self, question: Question, selection: RowSelection) -> Heard:
         """The names of a question, and what it denies apart from the rest of it."""
         mentions = self.mentions(question, selection)
         text = plain_signs(question.text)
@@ -252,7 +252,7 @@ class Searcher:
             return answer, ()
         return blanked(text, denials, ()), tuple(" ".join(d.words) for d in denials)
 
-    def mentions(self, question: Question, selection: Selection) -> list[Mention]:
+    def mentions(self, question: Question, selection: RowSelection) -> list[Mention]:
         """The names that are written as names; all that were found where none is."""
         listed = self._names.find(question.mention or question.text)
         if question.mention is not None:
@@ -271,7 +271,7 @@ class Searcher:
         pages = self._pooler.likeliest(text, mention.pages, MOST_PAGES)
         return dataclasses.replace(mention, pages=tuple(sorted(pages)))
 
-    def _read(self, heard: Heard, pool: Pool, k: int, selection: Selection, said: str = "") -> Reading:
+    def _read(self, heard: Heard, pool: Pool, k: int, selection: RowSelection, said: str = "") -> Reading:
         asked = self._asked(heard, pool, said)
         *named, others = self._weigher.weigh(pool, asked, selection)
         weighed = []

@@ -36,7 +36,7 @@ from whichone.retrieval.namesake.lexical import (
     MappedLexical,
     MemoryLexical,
     PartLexical,
-    Selection,
+    RowSelection,
     filtered,
 )
 from whichone.retrieval.namesake.sentences import SentenceTable, sentence_files
@@ -276,7 +276,7 @@ class Index:
         gone = removed or [np.zeros(0, np.int64) for _ in parts]
         starts = self.pages.row_starts
         self.removed = np.concatenate([r + s for r, s in zip(gone, starts, strict=True)])
-        self.whole = Selection(self.removed)
+        self.whole = RowSelection(self.removed)
 
     def __len__(self) -> int:
         return len(self.lexical) - len(self.removed)
@@ -285,14 +285,14 @@ class Index:
     def has_given_names(self) -> bool:
         return any(part.given is not None and len(part.given) for part in self.parts)
 
-    def select(self, wanted: Filter | None) -> Selection:
+    def select(self, wanted: Filter | None) -> RowSelection:
         """What a filter lets through; everything that was not removed without one."""
         if not wanted:
             return self.whole
         rows = filtered(wanted, [part.fields for part in self.parts], self.pages.row_starts)
-        return Selection(self.removed, rows)
+        return RowSelection(self.removed, rows)
 
-    def kept_pages(self, pages: Sequence[int], selection: Selection) -> list[int]:
+    def kept_pages(self, pages: Sequence[int], selection: RowSelection) -> list[int]:
         """Those pages of which a passage is selected."""
         if selection.everything:
             return list(pages)

@@ -35,7 +35,7 @@ _TRIES = 20
 Rows = npt.NDArray[np.int64]
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class UpdateEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of the journal."""
 
     add: tuple[Row, ...] = ()
@@ -135,15 +135,15 @@ class Updates:
             self.index = self._snapshot()
         return bool(entries)
 
-    def _new_entries(self) -> Iterator[Entry]:
+    def _new_entries(self) -> Iterator[UpdateEntry]:
         journal = self.folder / self._state.journal
         if self._state == UpdateState() and not journal.exists():
             return  # nothing was ever added
         records, self._read_to = sealed_records(journal, self._read_to)
         for record in records:
-            yield msgspec.json.decode(record, type=Entry)
+            yield msgspec.json.decode(record, type=UpdateEntry)
 
-    def _apply(self, entry: Entry) -> None:
+    def _apply(self, entry: UpdateEntry) -> None:
         for entity in entry.entities:
             self._drop(self._committed.rows_of_entity(entity))
             for own in [o for o, row in self._recent.items() if row["entity"] == entity]:
@@ -249,14 +249,14 @@ class Updates:
                 for row in self._rows_known_as(thing.id):
                     rows.setdefault(_own(row), row)
             kept = tuple(self._numbered(row) for row in rows.values())
-            self._write(Entry(add=kept, names=things))
+            self._write(UpdateEntry(add=kept, names=things))
             return len(kept)
 
     def remove(self, ids: Iterable[str] = (), entities: Iterable[str] = ()) -> int:
         """Remove passages or whole pages by id, or all passages of entities; how many passages."""
         with self._writing():
             before = len(self.index)
-            self._write(Entry(remove=tuple(ids), entities=tuple(entities)))
+            self._write(UpdateEntry(remove=tuple(ids), entities=tuple(entities)))
             return before - len(self.index)
 
     @contextlib.contextmanager
@@ -266,7 +266,7 @@ class Updates:
             self.refresh()
             yield
 
-    def _write(self, entry: Entry) -> None:
+    def _write(self, entry: UpdateEntry) -> None:
         try:
             line = sealed(msgspec.json.encode(entry)) + b"\n"
         except UnicodeEncodeError:

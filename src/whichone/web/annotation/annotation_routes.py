@@ -68,7 +68,7 @@ def _scope(key: str) -> str:
     return f"campaign:{key}"
 
 
-def _campaign(site: Site, t: Readable, key: str) -> tuple[Row, task_queue.Plan]:
+def _campaign(site: Site, t: Readable, key: str) -> tuple[Row, task_queue.QueuePlan]:
     """A campaign; but for its state it never changes, and is read once."""
     known = site.campaigns.get(key)
     if known is None:
@@ -77,7 +77,7 @@ def _campaign(site: Site, t: Readable, key: str) -> tuple[Row, task_queue.Plan]:
     return known
 
 
-def _agreed(t: Readable, key: str, plan: task_queue.Plan, person: str) -> None:
+def _agreed(t: Readable, key: str, plan: task_queue.QueuePlan, person: str) -> None:
     if plan.consent and not task_queue.has_agreed(t, key, person):
         raise HTTPException(409, "the campaign has not been agreed to")
 
@@ -163,7 +163,7 @@ def _here(
     )
 
 
-def _next(t: Transaction, site: Site, key: str, person: str) -> task_queue.Given | None:
+def _next(t: Transaction, site: Site, key: str, person: str) -> task_queue.TaskInHand | None:
     """A task for this person, looking once more after finished tasks have moved on."""
     row, plan = _campaign(site, t, key)
     given = task_queue.hand_out(t, key, person, plan.per_person)
@@ -239,7 +239,7 @@ def _keep(
 
 
 def settle(
-    t: Transaction, site: Site, key: str, row: Row, plan: task_queue.Plan, number: int | None = None
+    t: Transaction, site: Site, key: str, row: Row, plan: task_queue.QueuePlan, number: int | None = None
 ) -> None:
     for done in _done(t, key, kind_named(plan.kind), number):
         if (queue := _moved(site, row, plan, done).queue) != done.queue:
@@ -250,7 +250,7 @@ def _done(database: Readable, key: str, kind: Kind, number: int | None = None) -
     return done_tasks(task_queue.everything(database, key, number), kind.task, kind.annotation)
 
 
-def _moved(site: Site, row: Row, plan: task_queue.Plan, done: Done[Any, Any]) -> Done[Any, Any]:
+def _moved(site: Site, row: Row, plan: task_queue.QueuePlan, done: Done[Any, Any]) -> Done[Any, Any]:
     """A finished task of the first queue in the second where its kind says so, or away."""
     if done.queue != task_queue.FIRST or not done.full:
         return done
@@ -298,7 +298,7 @@ def results(request: Request, site: Here, key: Key, made: Made = (), everybody: 
 
 
 def _results(
-    site: Site, key: str, row: Row, plan: task_queue.Plan, without_flagged: bool = True
+    site: Site, key: str, row: Row, plan: task_queue.QueuePlan, without_flagged: bool = True
 ) -> dict[str, Any]:
     """Flagged people are left out unless they are asked for, and the results say so."""
     served = benchmark_named(site.folder, row["benchmark"])
@@ -404,5 +404,5 @@ def get_results(site: Here, key: Key) -> dict[str, Any]:
     return _document(site, key, row, plan)
 
 
-def _document(site: Site, key: str, row: Row, plan: task_queue.Plan) -> dict[str, Any]:
+def _document(site: Site, key: str, row: Row, plan: task_queue.QueuePlan) -> dict[str, Any]:
     return {"plan": msgspec.to_builtins(plan), **_results(site, key, row, plan)}

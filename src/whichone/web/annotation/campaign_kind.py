@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 from pydantic import BaseModel, Field
 
-from whichone.web.annotation.task_queue import FIRST, PEOPLE, SECOND, Given, Plan
+from whichone.web.annotation.task_queue import FIRST, PEOPLE, SECOND, QueuePlan, TaskInHand
 from whichone.web.pages import Form
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.storage import Row
@@ -142,7 +142,7 @@ class GivenAnnotation(BaseModel):
 
 
 class MadeTasks(msgspec.Struct, frozen=True):
-    plan: Plan
+    plan: QueuePlan
     tasks: tuple[Any, ...]
 
 
@@ -163,24 +163,26 @@ class Kind(Protocol):
 
     def make(self, site: Site, served: ServedBenchmark, form: Form) -> MadeTasks: ...
 
-    def shown(self, site: Site, benchmark: str, plan: Plan, given: Given, person: str) -> dict[str, Any]:
+    def shown(
+        self, site: Site, benchmark: str, plan: QueuePlan, given: TaskInHand, person: str
+    ) -> dict[str, Any]:
         """What the page shows of a task; nothing in it tells a control from the others."""
 
-    def asked(self, site: Site, benchmark: str, given: Given) -> dict[str, Any]:
+    def asked(self, site: Site, benchmark: str, given: TaskInHand) -> dict[str, Any]:
         """The same for the API."""
 
     def from_form(self, form: Form) -> Any: ...
 
     def from_api(self, given: GivenAnnotation) -> Any: ...
 
-    def check(self, site: Site, benchmark: str, given: Given, said: Any) -> None:
+    def check(self, site: Site, benchmark: str, given: TaskInHand, said: Any) -> None:
         """Raises for what cannot be kept."""
 
-    def again(self, site: Site, benchmark: str, plan: Plan, done: Done[Any, Any]) -> bool:
+    def again(self, site: Site, benchmark: str, plan: QueuePlan, done: Done[Any, Any]) -> bool:
         """Whether a finished task goes to the second queue."""
 
     def results(
-        self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Done[Any, Any]],
+        self, site: Site, served: ServedBenchmark, plan: QueuePlan, tasks: list[Done[Any, Any]],
         without_flagged: bool,
     ) -> dict[str, Any]: ...  # fmt: skip
 
@@ -188,6 +190,6 @@ class Kind(Protocol):
         """A table (CSV) of what people decided."""
 
     def new_version(
-        self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Done[Any, Any]], root: Path,
+        self, site: Site, served: ServedBenchmark, plan: QueuePlan, tasks: list[Done[Any, Any]], root: Path,
         campaign: str, results: dict[str, Any], without: frozenset[str],
     ) -> list[Path]: ...  # fmt: skip

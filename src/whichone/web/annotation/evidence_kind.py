@@ -25,7 +25,7 @@ from whichone.web.annotation.campaign_kind import (
 )
 from whichone.web.annotation.evidence_tasks import (
     Annotation,
-    Judged,
+    EvidenceJudgement,
     Resolved,
     Task,
     agreed,
@@ -37,7 +37,7 @@ from whichone.web.annotation.evidence_tasks import (
     place_of,
     resolve,
 )
-from whichone.web.annotation.task_queue import PEOPLE, Given, Plan
+from whichone.web.annotation.task_queue import PEOPLE, QueuePlan, TaskInHand
 from whichone.web.pages import Form, csv_text
 from whichone.web.served_folder import ServedBenchmark
 from whichone.web.web_site import Site, clean
@@ -177,7 +177,7 @@ _COUNTS = ("finished", "dropped", "dropped_without_evidence", "passages_added", 
 
 
 def new_benchmark(
-    benchmark: Benchmark, tasks: Sequence[Judgements], path: Path, *, campaign: str, plan: Plan,
+    benchmark: Benchmark, tasks: Sequence[Judgements], path: Path, *, campaign: str, plan: QueuePlan,
     results: Mapping[str, Any], resolved: Mapping[str, Resolved], without: frozenset[str] = NOBODY,
 ) -> Benchmark:  # fmt: skip
     settled = {d.task.query: d for d in tasks if d.settled}
@@ -286,20 +286,22 @@ class EvidenceKind:
         limit = form.fraction("low_overlap", LOW_OVERLAP)
         runs = list(served.runs.values())
         tasks, counts = make_tasks(served, runs, site.tables, seed=seed, most=most)
-        plan = Plan(
+        plan = QueuePlan(
             seed=seed, kind=self.name, runs=tuple(run.name for run in runs), low_overlap=limit,
             counts=counts, consent=form.text("consent", longest=5000).strip(),
         )  # fmt: skip
         return MadeTasks(plan, tasks)
 
-    def shown(self, site: Site, benchmark: str, plan: Plan, given: Given, person: str) -> dict[str, Any]:
+    def shown(
+        self, site: Site, benchmark: str, plan: QueuePlan, given: TaskInHand, person: str
+    ) -> dict[str, Any]:
         task = _task(given)
         ids = [p.id for p in task.passages]
         texts = site.passages.texts(benchmark, ids)
         random.Random(f"{plan.seed}:{person}:{given.number}").shuffle(ids)
         return {"task": task, "passages": [(i, *texts.get(i, (i, ""))) for i in ids]}
 
-    def asked(self, site: Site, benchmark: str, given: Given) -> dict[str, Any]:
+    def asked(self, site: Site, benchmark: str, given: TaskInHand) -> dict[str, Any]:
         task = _task(given)
         texts = site.passages.texts(benchmark, [p.id for p in task.passages])
         listed = [{"id": i, "title": t, "text": x} for i, (t, x) in sorted(texts.items())]
@@ -308,23 +310,25 @@ class EvidenceKind:
     def from_form(self, form: Form) -> Annotation:
         spans = form.with_prefix("span:")
         judged = {
-            passage: Judged(value == "yes", spans.get(passage, "")[:5000].strip())
+            passage: EvidenceJudgement(value == "yes", spans.get(passage, "")[:5000].strip())
             for passage, value in form.with_prefix("enough:").items()
         }
         return Annotation(judged, form.text("other", longest=10_000), form.text("reason", longest=2000))
 
     def from_api(self, given: GivenAnnotation) -> Annotation:
-        judged = {clean(i, 500): Judged(p.enough, clean(p.span)) for i, p in given.passages.items()}
+        judged = {
+            clean(i, 500): EvidenceJudgement(p.enough, clean(p.span)) for i, p in given.passages.items()
+        }
         return Annotation(judged, clean(given.other), clean(given.reason))
 
-    def check(self, site: Site, benchmark: str, given: Given, said: Annotation) -> None:
+    def check(self, site: Site, benchmark: str, given: TaskInHand, said: Annotation) -> None:
         check_annotation(_task(given), said, _texts(site, benchmark, _task(given)))
 
-    def again(self, site: Site, benchmark: str, plan: Plan, done: Judgements) -> bool:
+    def again(self, site: Site, benchmark: str, plan: QueuePlan, done: Judgements) -> bool:
         return low_overlap(done, _texts(site, benchmark, done.task), plan.low_overlap)
 
     def results(
-        self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Judgements],
+        self, site: Site, served: ServedBenchmark, plan: QueuePlan, tasks: list[Judgements],
         without_flagged: bool,
     ) -> dict[str, Any]:  # fmt: skip
         gold = {q.id: q.gold_pages() for q in served.open().queries}
@@ -342,7 +346,7 @@ class EvidenceKind:
         )  # fmt: skip
 
     def new_version(
-        self, site: Site, served: ServedBenchmark, plan: Plan, tasks: list[Judgements], root: Path,
+        self, site: Site, served: ServedBenchmark, plan: QueuePlan, tasks: list[Judgements], root: Path,
         campaign: str, results: dict[str, Any], without: frozenset[str],
     ) -> list[Path]:  # fmt: skip
         path = version_path(root, campaign)
@@ -353,7 +357,7 @@ class EvidenceKind:
         return [path]
 
 
-def _task(given: Given) -> Task:
+def _task(given: TaskInHand) -> Task:
     return msgspec.json.decode(given.content, type=Task)
 
 

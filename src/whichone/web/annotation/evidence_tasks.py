@@ -125,13 +125,13 @@ def _passages(
 # What a person says of a question's passages: enough evidence or not, and the words that contain it.
 
 
-class Judged(msgspec.Struct, frozen=True):
+class EvidenceJudgement(msgspec.Struct, frozen=True):
     enough: bool
     span: str = ""
 
 
 class Annotation(msgspec.Struct, frozen=True):
-    passages: dict[str, Judged]
+    passages: dict[str, EvidenceJudgement]
     other: str = ""
     """Other evidence, pasted, where no passage has enough."""
     reason: str = ""

@@ -19,7 +19,7 @@ FIRST, SECOND, SETTLED = 1, 2, 3
 _STALE = 2 * 3600.0  # Seconds after which a task that was taken and not answered is given to someone else
 
 
-class Plan(msgspec.Struct, frozen=True):
+class QueuePlan(msgspec.Struct, frozen=True):
     seed: int
     kind: str = "evidence"
     runs: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class Plan(msgspec.Struct, frozen=True):
     return_url: str = ""
 
 
-class Given(msgspec.Struct, frozen=True):
+class TaskInHand(msgspec.Struct, frozen=True):
     """A task that a person has in hand; `content` is as its kind wrote it."""
 
     number: int
@@ -48,7 +48,7 @@ class Given(msgspec.Struct, frozen=True):
 
 
 def make_campaign(
-    database: Database, campaign: str, benchmark: str, title: str, plan: Plan, tasks: Sequence[Any]
+    database: Database, campaign: str, benchmark: str, title: str, plan: QueuePlan, tasks: Sequence[Any]
 ) -> None:
     """Keeps a campaign; each task has the id of its `query`."""
     if not tasks:
@@ -77,13 +77,13 @@ def campaigns(database: Database) -> list[Row]:
     rows = database.read(
         "select campaign, benchmark, title, plan, made, state from campaigns order by made, campaign"
     )
-    kinds = [msgspec.json.decode(row.pop("plan"), type=Plan).kind for row in rows]
+    kinds = [msgspec.json.decode(row.pop("plan"), type=QueuePlan).kind for row in rows]
     return [{**row, "kind": kind} for row, kind in zip(rows, kinds, strict=True)]
 
 
-def one_campaign(database: Readable, campaign: str) -> tuple[Row, Plan] | None:
+def one_campaign(database: Readable, campaign: str) -> tuple[Row, QueuePlan] | None:
     rows = database.read("select * from campaigns where campaign = ?", (campaign,))
-    return (rows[0], msgspec.json.decode(rows[0]["plan"], type=Plan)) if rows else None
+    return (rows[0], msgspec.json.decode(rows[0]["plan"], type=QueuePlan)) if rows else None
 
 
 def state_of(t: Readable, campaign: str) -> str:
@@ -107,7 +107,7 @@ def has_agreed(t: Readable, campaign: str, person: str) -> bool:
     return bool(t.read("select 1 from campaign_people where campaign = ? and person = ?", (campaign, person)))
 
 
-def hand_out(t: Transaction, campaign: str, person: str, most: int = 0) -> Given | None:
+def hand_out(t: Transaction, campaign: str, person: str, most: int = 0) -> TaskInHand | None:
     """The task this person has in hand, else a new one; whoever has kept `most` gets no more."""
     held = in_hand(t, campaign, person)
     if held is not None or (most and kept_by(t, campaign, person) >= most):
@@ -115,7 +115,7 @@ def hand_out(t: Transaction, campaign: str, person: str, most: int = 0) -> Given
     return _take(t, campaign, person)
 
 
-def in_hand(t: Readable, campaign: str, person: str) -> Given | None:
+def in_hand(t: Readable, campaign: str, person: str) -> TaskInHand | None:
     held = t.read(
         "select tasks.task, annotations.queue, tasks.content from annotations "
         "join tasks on tasks.campaign = annotations.campaign and tasks.task = annotations.task "
@@ -126,11 +126,11 @@ def in_hand(t: Readable, campaign: str, person: str) -> Given | None:
     return _given(held[0]) if held else None
 
 
-def _given(row: Row) -> Given:
-    return Given(row["task"], row["queue"], row["content"])
+def _given(row: Row) -> TaskInHand:
+    return TaskInHand(row["task"], row["queue"], row["content"])
 
 
-def _take(t: Transaction, campaign: str, person: str) -> Given | None:
+def _take(t: Transaction, campaign: str, person: str) -> TaskInHand | None:
     """A task of the first queue, else of the second, else one that was left lying."""
     for attempt in range(2):
         for queue, people in ((FIRST, PEOPLE), (SECOND, 1)):
@@ -250,7 +250,9 @@ def skipped_by(database: Readable, campaign: str) -> dict[str, int]:
     return {row["person"]: int(row["n"]) for row in rows}
 
 
-def keep(t: Transaction, campaign: str, number: int, person: str, said: Any) -> tuple[Given, bool] | None:
+def keep(
+    t: Transaction, campaign: str, number: int, person: str, said: Any
+) -> tuple[TaskInHand, bool] | None:
     """Keeps what a person said of the task in hand; the task, and whether all asked first have answered it.
 
     None when they do not have it in hand; what was kept before stays as it was. One statement: with

@@ -21,7 +21,7 @@ from whichone.web.served_folder import ServedBenchmark
 from whichone.web.storage import Database, Readable, Row, Transaction, set_value
 
 if TYPE_CHECKING:
-    from whichone.web.web_site import Site, Tokens
+    from whichone.web.web_site import SignedTokens, Site
 
 
 # Boards that hide gold: which benchmarks nobody but an admin is shown, and how figures are rounded.
@@ -121,7 +121,11 @@ def golds_of(site: Site, board: Row) -> dict[str, str]:
 
 
 def withhold(
-    t: Transaction, golds: Mapping[str, str], person: str, parts: Sequence[dict[str, Any]], tokens: Tokens
+    t: Transaction,
+    golds: Mapping[str, str],
+    person: str,
+    parts: Sequence[dict[str, Any]],
+    tokens: SignedTokens,
 ) -> None:
     """Marks what of a submission to a hidden board is shown: what climbs by more than noise.
 

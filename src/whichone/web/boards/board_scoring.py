@@ -57,7 +57,7 @@ OUT_OF_MEMORY = 77  # The exit code of a process that asked for more memory than
 DEEPEST = 1000  # Results to a query that are taken
 
 
-class Job(msgspec.Struct, frozen=True):
+class ScoringJob(msgspec.Struct, frozen=True):
     """What is to be scored: a file in one of the formats, a run in the served folder, or nothing new."""
 
     benchmarks: dict[str, str]
@@ -93,7 +93,7 @@ class Outcome(msgspec.Struct, frozen=True):
 Report = Callable[[float, str], None]
 
 
-def main(job: Job, environment: Mapping[str, str], reports: Connection) -> None:
+def main(job: ScoringJob, environment: Mapping[str, str], reports: Connection) -> None:
     """What the child process does; errors that are none of the file's go to `errors` in the job's folder."""
     os.chdir(job.work)
     with Path("errors").open("wb") as errors:
@@ -112,7 +112,7 @@ def main(job: Job, environment: Mapping[str, str], reports: Connection) -> None:
     (Path(job.work) / "outcome.json").write_bytes(msgspec.json.encode(outcome))
 
 
-def _limit(job: Job) -> None:
+def _limit(job: ScoringJob) -> None:
     """The operating system's own limits; where it has none, the server's clock is left."""
     try:
         import resource
@@ -124,7 +124,7 @@ def _limit(job: Job) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def score(job: Job, report: Report = lambda progress, message: None) -> Outcome:
+def score(job: ScoringJob, report: Report = lambda progress, message: None) -> Outcome:
     if len(job.benchmarks) > 1:
         return _score_family(job, report)
     benchmark = Benchmark.open(Path(next(iter(job.benchmarks.values()))))
@@ -152,7 +152,7 @@ def score(job: Job, report: Report = lambda progress, message: None) -> Outcome:
     return Outcome("", format, without_details(message) if job.hidden else message, parts, marks, better)
 
 
-def _score_family(job: Job, report: Report) -> Outcome:
+def _score_family(job: ScoringJob, report: Report) -> Outcome:
     work = Path(job.work)
     formats: dict[str, None] = {}
     parts: list[dict[str, Any]] = []
@@ -193,7 +193,7 @@ def own_measures(read: Run | Answers, benchmark: Benchmark) -> list[str]:
     return [name for m in own for name in (m, *KILT_LIKE.get(m, ()))]
 
 
-def _read(job: Job, benchmark: Benchmark, file: Path, work: Path) -> tuple[str, list[Run | Answers]]:
+def _read(job: ScoringJob, benchmark: Benchmark, file: Path, work: Path) -> tuple[str, list[Run | Answers]]:
     format = detected_format(file) if job.format == DETECT else job.format
     try:
         check_size(file, format, len(benchmark.queries), DEEPEST)
@@ -212,7 +212,7 @@ def _read(job: Job, benchmark: Benchmark, file: Path, work: Path) -> tuple[str, 
     return format, read
 
 
-def _check_coverage(job: Job, read: list[Run | Answers], queries: int) -> None:
+def _check_coverage(job: ScoringJob, read: list[Run | Answers], queries: int) -> None:
     """Where gold is hidden, a score over a few queries would give their gold away."""
     if not job.hidden:
         return

@@ -17,7 +17,7 @@ import msgspec
 from whichone.files.pools import forked_context, own_main
 from whichone.progress import talk
 from whichone.web.boards.board import WITHHELD, boards, golds_of, one_board, parts_of, set_marks, withhold
-from whichone.web.boards.board_scoring import OUT_OF_MEMORY, Job, Outcome, main
+from whichone.web.boards.board_scoring import OUT_OF_MEMORY, Outcome, ScoringJob, main
 from whichone.web.boards.submissions import (
     FOLDER,
     ON_DISK,
@@ -37,7 +37,7 @@ _IMPORTED = ("whichone.web.boards.board_scoring", "pandas")
 _TOO_MUCH = "scoring this file took more memory or time than a submission may use"
 
 
-class Scorer:
+class ScoringThread:
     """One thread that scores what waits and puts runs of the served folder on boards."""
 
     def __init__(self, site: Site) -> None:
@@ -163,7 +163,7 @@ class Scorer:
             job["file"] = str(work / "packed")
             write_upload(self._site.database, row["submission"], work / "packed")
         return self._in_child(
-            Job(
+            ScoringJob(
                 benchmarks={s.id: str(s.folder.root) for s in served}, work=str(work), key=row["submission"],
                 name=row["name"], hidden=bool(board["hidden"]) and format != ON_DISK,
                 unpacked_bytes=settings.unpacked_bytes, memory_bytes=settings.scoring_bytes,
@@ -172,7 +172,7 @@ class Scorer:
             row,
         )  # fmt: skip
 
-    def _in_child(self, job: Job, row: Row | None) -> Outcome | None:
+    def _in_child(self, job: ScoringJob, row: Row | None) -> Outcome | None:
         work = Path(job.work)
         processes = forked_context(_IMPORTED)
         reports, theirs = processes.Pipe(duplex=False)
@@ -229,7 +229,7 @@ class Scorer:
             return
         served = benchmark_named(self._site.folder, board["benchmark"])
         with tempfile.TemporaryDirectory() as work:
-            job = Job(
+            job = ScoringJob(
                 benchmarks={served.id: str(served.folder.root)}, work=work, key="",
                 values=self._values(board),
             )  # fmt: skip

@@ -36,7 +36,7 @@ _MOST_WAITING = 3  # Submissions of one person that may wait at a time
 _REFUSED_WEIGH = 5  # How many refused submissions weigh as much as an accepted one in the limits
 
 
-class Said(msgspec.Struct, frozen=True):
+class SystemField(msgspec.Struct, frozen=True):
     """One thing that is said about a system: what its column is called, and how a form asks for it."""
 
     column: str
@@ -48,16 +48,16 @@ class Said(msgspec.Struct, frozen=True):
 class About(msgspec.Struct, frozen=True, omit_defaults=True):
     """What whoever submitted a system says about it; `SAID` has the words for each."""
 
-    team: Annotated[str, Said("team", "Team")] = ""
-    system_kind: Annotated[str, Said("kind of system", "Kind of system", choices=SYSTEMS)] = ""
-    sees: Annotated[str, Said("sees", "What the system saw beside the corpus")] = ""
-    cost: Annotated[str, Said("cost", "Cost (hardware, time, money)")] = ""
-    link: Annotated[str, Said("description", "Link to a description (https://…)", address=True)] = ""
-    code: Annotated[str, Said("code", "Link to the code (https://…)", address=True)] = ""
+    team: Annotated[str, SystemField("team", "Team")] = ""
+    system_kind: Annotated[str, SystemField("kind of system", "Kind of system", choices=SYSTEMS)] = ""
+    sees: Annotated[str, SystemField("sees", "What the system saw beside the corpus")] = ""
+    cost: Annotated[str, SystemField("cost", "Cost (hardware, time, money)")] = ""
+    link: Annotated[str, SystemField("description", "Link to a description (https://…)", address=True)] = ""
+    code: Annotated[str, SystemField("code", "Link to the code (https://…)", address=True)] = ""
 
 
 # The columns of a leaderboard that are no figures: forms, tables, filters, panels and exports follow it.
-SAID: dict[str, Said] = {
+SAID: dict[str, SystemField] = {
     name: hint.__metadata__[0] for name, hint in get_type_hints(About, include_extras=True).items()
 }
 

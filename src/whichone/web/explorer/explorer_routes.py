@@ -53,7 +53,7 @@ class List(BaseModel):
     form: str = Field("", pattern="^(|csv|json)$")
 
 
-def _wanted(request: Request, q: str, outcome: str, after: int, *, queries: bool) -> listing.Wanted:
+def _wanted(request: Request, q: str, outcome: str, after: int, *, queries: bool) -> listing.WantedRows:
     kinds = listing.QUERY_FACETS if queries else listing.FACETS
     outcomes = listing.QUERY_OUTCOMES if queries else listing.OUTCOMES
     facets = tuple(
@@ -64,7 +64,7 @@ def _wanted(request: Request, q: str, outcome: str, after: int, *, queries: bool
     )
     if outcome and outcome not in outcomes:
         raise HTTPException(422, f"outcome must be one of {', '.join(outcomes)}")
-    return listing.Wanted(clean(q, 200), facets, outcome, after)
+    return listing.WantedRows(clean(q, 200), facets, outcome, after)
 
 
 def _pair(site: Site, served: ServedBenchmark, run: str, other: str) -> list[ServedRun]:

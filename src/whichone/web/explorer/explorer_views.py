@@ -215,8 +215,8 @@ def chosen_runs(served: ServedBenchmark, keys: Sequence[str], most: int = _AT_ON
 
 
 def search(
-    site: Site, served: ServedBenchmark, wanted: listing.Wanted, runs: Sequence[ServedRun],
-    find: Callable[[sqlite3.Connection, listing.Wanted, int], listing.Listing] = listing.find_sets,
+    site: Site, served: ServedBenchmark, wanted: listing.WantedRows, runs: Sequence[ServedRun],
+    find: Callable[[sqlite3.Connection, listing.WantedRows, int], listing.Listing] = listing.find_sets,
 ) -> listing.Listing:  # fmt: skip
     """Name sets, or queries by `listing.find_queries`, with the runs that an outcome is about."""
     index = site.folder.benchmark_index(served)
@@ -287,7 +287,7 @@ def _clearest_query(benchmark: Path, runs: tuple[Path, ...]) -> int | None:
 
 
 def counted(
-    site: Site, served: ServedBenchmark, wanted: listing.Wanted, runs: Sequence[ServedRun],
+    site: Site, served: ServedBenchmark, wanted: listing.WantedRows, runs: Sequence[ServedRun],
     *, queries: bool,
 ) -> dict[str, dict[str, int]]:  # fmt: skip
     """The counts of every facet among what is listed, for lists short enough to be counted."""
@@ -301,8 +301,8 @@ def counted(
 
 
 def everything(
-    site: Site, served: ServedBenchmark, wanted: listing.Wanted, runs: Sequence[ServedRun],
-    find: Callable[[sqlite3.Connection, listing.Wanted, int], listing.Listing],
+    site: Site, served: ServedBenchmark, wanted: listing.WantedRows, runs: Sequence[ServedRun],
+    find: Callable[[sqlite3.Connection, listing.WantedRows, int], listing.Listing],
     most: int = MOST_EXPORTED,
 ) -> list[dict[str, Any]] | None:  # fmt: skip
     """All rows of a list; None when there are more than `most`, which are counted before one is read."""

@@ -30,7 +30,7 @@ OUTCOMES = ("confused", "right-wrong", "all-correct", "not-all-correct")
 QUERY_OUTCOMES = ("right", "wrong", "confused", "failed", "right-wrong")
 
 
-class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
+class WantedRows(msgspec.Struct, frozen=True, omit_defaults=True):
     """What someone looks for; every field is part of the view's URL."""
 
     text: str = ""
@@ -52,7 +52,7 @@ class Listing(msgspec.Struct, frozen=True):
     """False when searching was cut short before the page was full."""
 
 
-def find_sets(database: sqlite3.Connection, wanted: Wanted, systems: int = 0) -> Listing:
+def find_sets(database: sqlite3.Connection, wanted: WantedRows, systems: int = 0) -> Listing:
     """One page of the name sets, the names with the most popular head first."""
     ways = _text(database, SETS, wanted) + [
         _facet(database, place, kind, value) for place, (kind, value) in enumerate(wanted.facets)
@@ -65,7 +65,7 @@ def find_sets(database: sqlite3.Connection, wanted: Wanted, systems: int = 0) ->
     return _search(database, SETS, columns, ways, wanted)
 
 
-def find_queries(database: sqlite3.Connection, wanted: Wanted, systems: int = 0) -> Listing:
+def find_queries(database: sqlite3.Connection, wanted: WantedRows, systems: int = 0) -> Listing:
     """One page of the queries in their order, with what became of each in the attached runs."""
     ways = _text(database, QUERIES, wanted) + [
         Way("", "", f"queries.{kind} = ?", (value,), _query_count(database, kind, value))
@@ -83,7 +83,7 @@ def find_queries(database: sqlite3.Connection, wanted: Wanted, systems: int = 0)
     return _search(database, QUERIES, columns, ways, wanted)
 
 
-def _text(database: sqlite3.Connection, searched: Searched, wanted: Wanted) -> list[Way]:
+def _text(database: sqlite3.Connection, searched: Searched, wanted: WantedRows) -> list[Way]:
     key = fold(wanted.text)
     if not key:
         return []
@@ -159,7 +159,7 @@ def summary(database: sqlite3.Connection, number: int) -> dict[str, int]:
 
 def _search(
     database: sqlite3.Connection, searched: Searched, columns: str, ways: Sequence[Way],
-    wanted: Wanted,
+    wanted: WantedRows,
 ) -> Listing:  # fmt: skip
     table, number = searched.table, f"{searched.table}.{searched.number}"
     listed = [way for way in ways if way.source]

@@ -36,7 +36,7 @@ CONSENT = (
 )
 
 
-class Plan(msgspec.Struct, frozen=True):
+class StudyPlan(msgspec.Struct, frozen=True):
     """What a study asks; the first `pilot` items are practice and do not count."""
 
     seed: int
@@ -61,7 +61,7 @@ class Plan(msgspec.Struct, frozen=True):
         return max(0, self.wanted - (len(self.items) - self.pilot - self.checks))
 
 
-class Place(msgspec.Struct, frozen=True):
+class StudyPlace(msgspec.Struct, frozen=True):
     step: Step
     item: int | None
     done: int
@@ -88,7 +88,7 @@ def with_checks(
     return (*items, *added)
 
 
-def make_study(database: Database, study: str, benchmark: str, title: str, plan: Plan) -> None:
+def make_study(database: Database, study: str, benchmark: str, title: str, plan: StudyPlan) -> None:
     if len(plan.items) - plan.checks <= plan.pilot:
         raise UsageError(
             "there are not enough items for the pilot and the study",
@@ -107,38 +107,38 @@ def studies(database: Database) -> list[Row]:
     return database.read("select study, benchmark, title, made, state from studies order by made, study")
 
 
-def one_study(database: Readable, study: str) -> tuple[Row, Plan] | None:
+def one_study(database: Readable, study: str) -> tuple[Row, StudyPlan] | None:
     rows = database.read("select * from studies where study = ?", (study,))
     if not rows:
         return None
-    return rows[0], msgspec.json.decode(rows[0]["plan"], type=Plan)
+    return rows[0], msgspec.json.decode(rows[0]["plan"], type=StudyPlan)
 
 
 def set_state(database: Database, study: str, state: States) -> None:
     database.write(lambda t: t.execute("update studies set state = ? where study = ?", (state, study)))
 
 
-def order_for(plan: Plan, person: str) -> list[int]:
+def order_for(plan: StudyPlan, person: str) -> list[int]:
     """The order of items for one person: practice first, then the others in an order of their own."""
     rest = list(range(plan.pilot, len(plan.items)))
     random.Random(f"{plan.seed}:{person}").shuffle(rest)
     return [*range(plan.pilot), *rest]
 
 
-def pages_for(plan: Plan, person: str, item: int) -> list[str]:
+def pages_for(plan: StudyPlan, person: str, item: int) -> list[str]:
     pages = list(plan.items[item].pages)
     random.Random(f"{plan.seed}:{person}:{item}").shuffle(pages)
     return pages
 
 
-def place_of(database: Readable, study: str, plan: Plan, person: str) -> Place:
+def place_of(database: Readable, study: str, plan: StudyPlan, person: str) -> StudyPlace:
     """The next step of a person, from what they answered so far."""
     total = len(plan.items) - plan.pilot
     people = database.read(
         "select rested, paused from study_people where study = ? and person = ?", (study, person)
     )
     if not people:
-        return Place("consent", None, 0, total, plan.pilot > 0)
+        return StudyPlace("consent", None, 0, total, plan.pilot > 0)
     rows = database.read(
         "select item, page, answered from study_answers where study = ? and person = ?", (study, person)
     )
@@ -147,21 +147,21 @@ def place_of(database: Readable, study: str, plan: Plan, person: str) -> Place:
     done = sum(item >= plan.pilot for item in answered)
     item = next((i for i in order_for(plan, person) if i not in answered), None)
     if item is None:
-        return Place("done", None, done, total, False)
+        return StudyPlace("done", None, done, total, False)
     practice = item < plan.pilot
     if people[0]["paused"] is not None:
-        return Place("paused", item, done, total, practice)
+        return StudyPlace("paused", item, done, total, practice)
     due = bool(plan.break_after and done and done % plan.break_after == 0)
     if not practice and due and people[0]["rested"] < done:
-        return Place("break", item, done, total, False)
+        return StudyPlace("break", item, done, total, False)
     practice_right: tuple[bool, ...] = ()
     if plan.pilot and not practice and not done:
         practice_right = tuple(answered[i]["page"] == plan.items[i].gold for i in range(plan.pilot))
     step: Step = "mark" if item in picked else "pick"
-    return Place(step, item, done, total, practice, picked.get(item), practice_right)
+    return StudyPlace(step, item, done, total, practice, picked.get(item), practice_right)
 
 
-def consent(t: Transaction, study: str, plan: Plan, person: str) -> None:
+def consent(t: Transaction, study: str, plan: StudyPlan, person: str) -> None:
     t.execute(
         "insert into study_people (study, person, consented, rested) values (?, ?, ?, 0) "
         "on conflict do nothing",
@@ -170,7 +170,7 @@ def consent(t: Transaction, study: str, plan: Plan, person: str) -> None:
     start_clock(t, study, plan, person)
 
 
-def start_clock(t: Transaction, study: str, plan: Plan, person: str) -> None:
+def start_clock(t: Transaction, study: str, plan: StudyPlan, person: str) -> None:
     """The clock of the item that comes next starts, unless it runs already."""
     place = place_of(t, study, plan, person)
     if place.step in ("pick", "mark") and place.item is not None:
@@ -181,7 +181,7 @@ def start_clock(t: Transaction, study: str, plan: Plan, person: str) -> None:
         )
 
 
-def pick(t: Transaction, study: str, plan: Plan, person: str, item: int, page: str) -> bool:
+def pick(t: Transaction, study: str, plan: StudyPlan, person: str, item: int, page: str) -> bool:
     """The page a person picked; a second pick of one item changes nothing.
 
     A check is answered by its pick, and so is an item that a person skips.
@@ -198,7 +198,7 @@ def pick(t: Transaction, study: str, plan: Plan, person: str, item: int, page: s
     return bool(picked)
 
 
-def mark(t: Transaction, study: str, plan: Plan, person: str, item: int, span: str) -> bool:
+def mark(t: Transaction, study: str, plan: StudyPlan, person: str, item: int, span: str) -> bool:
     now = time.time()
     marked = t.execute(
         "update study_answers set span = ?, seconds = seconds + ? - shown, answered = ? "
@@ -209,7 +209,7 @@ def mark(t: Transaction, study: str, plan: Plan, person: str, item: int, span: s
     return bool(marked)
 
 
-def back(t: Transaction, study: str, plan: Plan, person: str) -> None:
+def back(t: Transaction, study: str, plan: StudyPlan, person: str) -> None:
     """From marking back to picking; before a pick, back to the item answered last."""
     place = place_of(t, study, plan, person)
     if place.step == "mark":
@@ -231,7 +231,7 @@ def back(t: Transaction, study: str, plan: Plan, person: str) -> None:
             )
 
 
-def pause(t: Transaction, study: str, plan: Plan, person: str) -> None:
+def pause(t: Transaction, study: str, plan: StudyPlan, person: str) -> None:
     """Stops the clock until `resume`."""
     now, place = time.time(), place_of(t, study, plan, person)
     if place.step in ("pick", "mark"):
@@ -243,7 +243,7 @@ def pause(t: Transaction, study: str, plan: Plan, person: str) -> None:
         t.execute("update study_people set paused = ? where study = ? and person = ?", (now, study, person))
 
 
-def resume(t: Transaction, study: str, plan: Plan, person: str) -> None:
+def resume(t: Transaction, study: str, plan: StudyPlan, person: str) -> None:
     t.execute("update study_people set paused = null where study = ? and person = ?", (study, person))
     t.execute(
         "update study_answers set shown = ? where study = ? and person = ? and answered is null",
@@ -251,7 +251,7 @@ def resume(t: Transaction, study: str, plan: Plan, person: str) -> None:
     )
 
 
-def rest(t: Transaction, study: str, plan: Plan, person: str) -> None:
+def rest(t: Transaction, study: str, plan: StudyPlan, person: str) -> None:
     done = place_of(t, study, plan, person).done
     t.execute("update study_people set rested = ? where study = ? and person = ?", (done, study, person))
     start_clock(t, study, plan, person)
@@ -276,7 +276,7 @@ def exact_match(span: str | None, accepted: Sequence[str]) -> bool:
 
 
 def study_results(
-    site: Site, study: str, plan: Plan, served: ServedBenchmark | None, *, everybody: bool = False
+    site: Site, study: str, plan: StudyPlan, served: ServedBenchmark | None, *, everybody: bool = False
 ) -> dict[str, Any]:
     """People one by one and together, their agreement, items, and systems; practice does not count.
 
@@ -315,7 +315,7 @@ def study_results(
     }  # fmt: skip
 
 
-def scored_answers(site: Site, study: str, plan: Plan) -> list[dict[str, Any]]:
+def scored_answers(site: Site, study: str, plan: StudyPlan) -> list[dict[str, Any]]:
     return [
         {**r, "query": plan.items[r["item"]].query, "question": plan.items[r["item"]].question,
          "gold": plan.items[r["item"]].gold, "right": r["page"] == plan.items[r["item"]].gold,
@@ -326,11 +326,11 @@ def scored_answers(site: Site, study: str, plan: Plan) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _is_check(plan: Plan, item: int) -> bool:
+def _is_check(plan: StudyPlan, item: int) -> bool:
     return plan.items[item].query.startswith(CHECK)
 
 
-def _item(plan: Plan, item: int, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _item(plan: StudyPlan, item: int, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "item": item,
         "query": plan.items[item].query,
@@ -358,7 +358,7 @@ def _person(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
 
 
 def system_scores(
-    site: Site, plan: Plan, served: ServedBenchmark, numbers: Sequence[int] | range
+    site: Site, plan: StudyPlan, served: ServedBenchmark, numbers: Sequence[int] | range
 ) -> list[dict[str, Any]]:
     """Each run on the items: the gold page first of all, and first among the three."""
     items = [plan.items[n] for n in numbers]

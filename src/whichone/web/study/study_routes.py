@@ -44,7 +44,7 @@ class GivenAnswer(BaseModel):
     span: Annotated[str, Field(max_length=2000)]
 
 
-def _study(site: Site, key: str) -> tuple[Row, room.Plan]:
+def _study(site: Site, key: str) -> tuple[Row, room.StudyPlan]:
     return or_not_found(room.one_study(site.database, key), "study")
 
 
@@ -92,7 +92,7 @@ async def create(request: Request, site: Here) -> Response:
     pages = [page for item in chosen.items for page in item.pages]
     texts = await run_in_threadpool(page_text, site, new.served.id, pages)
     titles = {page: title for page, (title, _) in texts.items()}
-    plan = room.Plan(
+    plan = room.StudyPlan(
         seed=seed,
         consent=form.text("consent") or room.CONSENT,
         pilot=pilot,
@@ -173,7 +173,7 @@ async def step(request: Request, site: Here, key: Key, step: str) -> Response:
     return go(f"/study/{key}")
 
 
-def _given(form: Form, plan: room.Plan, step: str) -> tuple[int, str]:
+def _given(form: Form, plan: room.StudyPlan, step: str) -> tuple[int, str]:
     item = form.number("item", -1, 0, len(plan.items) - 1)
     if step == "pick" and form.yes("skip"):
         return item, room.SKIPPED
@@ -181,7 +181,7 @@ def _given(form: Form, plan: room.Plan, step: str) -> tuple[int, str]:
 
 
 def _check(
-    site: Site, key: str, row: Row, plan: room.Plan, person: str, item: int, step: str, value: str
+    site: Site, key: str, row: Row, plan: room.StudyPlan, person: str, item: int, step: str, value: str
 ) -> None:
     """Refuses what cannot be kept; what was sent twice, or from an old tab, passes and changes nothing."""
     place = room.place_of(site.database, key, plan, person)
@@ -197,7 +197,9 @@ def _check(
             raise BadInput("these words are not in the page; mark them in it, or copy them")
 
 
-def _keep(t: Transaction, key: str, plan: room.Plan, person: str, item: int, step: str, value: str) -> None:
+def _keep(
+    t: Transaction, key: str, plan: room.StudyPlan, person: str, item: int, step: str, value: str
+) -> None:
     place = room.place_of(t, key, plan, person)
     if place.item != item or place.step != step:
         return
@@ -214,7 +216,7 @@ def results(request: Request, site: Here, key: Key, everybody: bool = False) -> 
     return show(request, "study_results.html", study=row, plan=plan, results=shown, everybody=everybody)
 
 
-def _results(site: Site, key: str, row: Row, plan: room.Plan, everybody: bool = False) -> dict[str, Any]:
+def _results(site: Site, key: str, row: Row, plan: room.StudyPlan, everybody: bool = False) -> dict[str, Any]:
     every = site.folder.benchmarks().values()
     served = next((s for s in every if s.id == row["benchmark"]), None)
     return study_results(site, key, plan, served, everybody=everybody)

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.cli import whichone
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, Document, Prediction
+from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument, Prediction
 from whichone.papers.ambigdocs.categories import DEFAULT, PUBLISHED
 from whichone.papers.ambigdocs.score_answer import score_prediction
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
@@ -19,11 +19,11 @@ from whichone.runs.read import as_reader, run_reader
 from whichone.runs.shown import setting_for
 
 
-def document(title: str, answer: str, text: str = "", pid: str = "1") -> Document:
-    return Document(title=title, text=text, pid=pid, answer=answer)
+def document(title: str, answer: str, text: str = "", pid: str = "1") -> BearerDocument:
+    return BearerDocument(title=title, text=text, pid=pid, answer=answer)
 
 
-def score(said: str, *documents: Document, name: str = "Ada Park", rules=DEFAULT):
+def score(said: str, *documents: BearerDocument, name: str = "Ada Park", rules=DEFAULT):
     question = AmbigQuestion(
         qid="q", ambiguous_entity=name, question=f"Where is {name}?", documents=documents
     )

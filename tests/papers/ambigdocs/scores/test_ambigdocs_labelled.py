@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from whichone.measures.comparison import cohen_kappa
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, Document, Prediction
+from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument, Prediction
 from whichone.papers.ambigdocs.categories import DEFAULT, PUBLISHED, Category, ScoringRules
 from whichone.papers.ambigdocs.score_answer import score_prediction
 
@@ -31,7 +31,7 @@ def labelled() -> list[tuple[Prediction, str, str]]:
             qid=row["id"],
             ambiguous_entity=row["name"],
             question=row["question"],
-            documents=msgspec.convert(row["documents"], tuple[Document, ...]),
+            documents=msgspec.convert(row["documents"], tuple[BearerDocument, ...]),
         )
         for row in rows
         if "id" in row
@@ -77,24 +77,24 @@ def test_agreement(labelled, source: str, ours: float, published: float) -> None
 
 
 BUTLER = (
-    Document(title="Samuel Butler (novelist)", text="He wrote Erewhon.", answer="novelist"),
-    Document(title="Samuel Butler (poet)", text="He wrote Hudibras.", answer="poet"),
+    BearerDocument(title="Samuel Butler (novelist)", text="He wrote Erewhon.", answer="novelist"),
+    BearerDocument(title="Samuel Butler (poet)", text="He wrote Hudibras.", answer="poet"),
 )
 CAMPBELL = (
-    Document(title="Roy Campbell (poet)", text="A South African.", answer="poet"),
-    Document(title="Roy Campbell (trumpeter)", text="From the Bronx.", answer="jazz musician"),
+    BearerDocument(title="Roy Campbell (poet)", text="A South African.", answer="poet"),
+    BearerDocument(title="Roy Campbell (trumpeter)", text="From the Bronx.", answer="jazz musician"),
 )
 WRIGHT = (
-    Document(title="Billy Wright (footballer)", text="An England captain.", answer="Ironbridge"),
-    Document(title="Billy Wright (loyalist)", text="A gunman.", answer="Wolverhampton"),
+    BearerDocument(title="Billy Wright (footballer)", text="An England captain.", answer="Ironbridge"),
+    BearerDocument(title="Billy Wright (loyalist)", text="A gunman.", answer="Wolverhampton"),
 )
 COLLEGE = (
-    Document(title="Ann Roe (judge)", text="A judge.", answer="State College of Ohio"),
-    Document(title="Ann Roe (pilot)", text="A pilot.", answer="State College of Utah"),
+    BearerDocument(title="Ann Roe (judge)", text="A judge.", answer="State College of Ohio"),
+    BearerDocument(title="Ann Roe (pilot)", text="A pilot.", answer="State College of Utah"),
 )
 WORKS = (
-    Document(title="Samuel Butler (novelist)", text="He wrote Erewhon.", answer="Erewhon"),
-    Document(title="Samuel Butler (poet)", text="He wrote Hudibras.", answer="Hudibras"),
+    BearerDocument(title="Samuel Butler (novelist)", text="He wrote Erewhon.", answer="Erewhon"),
+    BearerDocument(title="Samuel Butler (poet)", text="He wrote Hudibras.", answer="Hudibras"),
 )
 
 
@@ -114,7 +114,7 @@ WORKS = (
         (CAMPBELL, "He was a poet.", "ambiguous"),
     ],
 )  # fmt: skip
-def test_whose_answer_is_whose(documents: tuple[Document, ...], answer: str, kind: str) -> None:
+def test_whose_answer_is_whose(documents: tuple[BearerDocument, ...], answer: str, kind: str) -> None:
     question = AmbigQuestion(
         qid="q",
         ambiguous_entity=documents[0].title.partition(" (")[0],

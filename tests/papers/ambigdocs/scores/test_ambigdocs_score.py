@@ -2,11 +2,11 @@
 
 import pytest
 
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, Document, Prediction
+from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument, Prediction
 from whichone.papers.ambigdocs.categories import (
     PUBLISHED,
+    AnswerMention,
     Category,
-    Mention,
     ScoringRules,
     Threshold,
     category,
@@ -20,7 +20,7 @@ from whichone.papers.ambigdocs.categories import (
 from whichone.papers.ambigdocs.score_answer import score_prediction
 from whichone.records import Answer, ReadingTask
 
-P, U, N = Mention.PAIRED, Mention.UNPAIRED, Mention.ABSENT
+P, U, N = AnswerMention.PAIRED, AnswerMention.UNPAIRED, AnswerMention.ABSENT
 
 
 def prediction(
@@ -33,7 +33,7 @@ def prediction(
     wrong: tuple[str, ...] = (),
 ) -> Prediction:
     gold = tuple(
-        Document(title=title, text=f"about {title}", pid=str(n), answer=answer)
+        BearerDocument(title=title, text=f"about {title}", pid=str(n), answer=answer)
         for n, (title, answer) in enumerate(documents)
     )
     return Prediction(
@@ -56,7 +56,7 @@ def prediction(
         ([], Category.NO_ANSWER),
     ],
 )
-def test_category(mentions: list[Mention], expected: Category) -> None:
+def test_category(mentions: list[AnswerMention], expected: Category) -> None:
     assert category(mentions) is expected
 
 
@@ -86,10 +86,10 @@ def test_scores_what_was_shown_and_the_published_rules_the_first_five() -> None:
 
 
 def test_shown_documents_are_told_by_pid_or_else_by_title_and_text() -> None:
-    gold = Document(title="T", text="x", pid="7", answer="a")
-    assert gold.same_as(Document(title="other", text="other", pid="7"))
-    assert not gold.same_as(Document(title="T", text="x", pid="8"))
-    assert gold.same_as(Document(title="T", text="x"))
+    gold = BearerDocument(title="T", text="x", pid="7", answer="a")
+    assert gold.same_as(BearerDocument(title="other", text="other", pid="7"))
+    assert not gold.same_as(BearerDocument(title="T", text="x", pid="8"))
+    assert gold.same_as(BearerDocument(title="T", text="x"))
 
 
 def test_title_equal_to_the_name_is_named_in_contrast_to_others() -> None:
@@ -202,7 +202,7 @@ def test_wrong_answers_count_in_the_prediction() -> None:
 
 
 def test_an_alias_is_as_good_as_the_answer_but_not_published() -> None:
-    gold = Document(title="Foo Bar (film)", pid="1", answer="United States", aliases=("US", "the"))
+    gold = BearerDocument(title="Foo Bar (film)", pid="1", answer="United States", aliases=("US", "the"))
     asked = prediction("x", ("Foo Bar (film)", "y")).question
     question = AmbigQuestion(qid="q", ambiguous_entity="Foo Bar", question=asked.question, documents=(gold,))
     p = Prediction(question=question, gen_answer="A film from the U.S.", docs=(gold,))

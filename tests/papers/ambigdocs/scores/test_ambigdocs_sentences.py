@@ -1,7 +1,7 @@
 import pytest
 from test_ambigdocs_score import prediction
 
-from whichone.papers.ambigdocs.categories import Mention
+from whichone.papers.ambigdocs.categories import AnswerMention
 from whichone.papers.ambigdocs.score_answer import matched_sentences
 from whichone.text.normalisers import sentences
 
@@ -26,7 +26,7 @@ def test_every_sentence_is_marked_with_its_bearer() -> None:
         ("Foo Bar (novel)", "Bob Ray"),
     )
     found = [(s.bearer, s.mention) for s in matched_sentences(p)]
-    assert found == [(None, Mention.ABSENT), (1, Mention.PAIRED), (0, Mention.UNPAIRED)]
+    assert found == [(None, AnswerMention.ABSENT), (1, AnswerMention.PAIRED), (0, AnswerMention.UNPAIRED)]
 
 
 def test_without_bearers_no_sentence_is_marked() -> None:

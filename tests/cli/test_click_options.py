@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec import Meta
 
-from whichone.cli.options import own_options
+from whichone.cli.click_options import own_options
 from whichone.options import Json, Option, takes
 
 

@@ -68,7 +68,7 @@ class SourceOptions(Struct, frozen=True, kw_only=True):
     ] = "summed"
 
 
-class Options(Struct, frozen=True, kw_only=True):
+class IngestOptions(Struct, frozen=True, kw_only=True):
     """How to work; none of it changes the tables. Without a number of workers there is one."""
 
     workers: Annotated[
