@@ -1,9 +1,12 @@
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.cut import Cut
 from whichone.errors import BadInput, UsageError
+from whichone.knowledge.engines import PageRow
 from whichone.papers.ambigdocs.ambigdocs_files import export_ambigdocs, read_questions
 from whichone.papers.ambigdocs.build_ambigdocs import AmbigDocsOptions, build_ambigdocs
 from whichone.papers.ambigdocs.shared_names import (
@@ -15,9 +18,10 @@ from whichone.papers.ambigdocs.shared_names import (
 )
 from whichone.papers.ambigdocs.statements import (
     Contained,
+    Look,
     PagePassages,
+    Stated,
     answer_forms,
-    page_statements,
     quantity_forms,
     statement,
     time_forms,
@@ -119,10 +123,12 @@ def test_what_a_page_states_of_its_facts() -> None:
         {"key": key, "property": prop, "kind": "string", "value": value, "rank": ""}
         for key, prop, value in (("a", "P1", "y"), ("a", "P1", "x"), ("a", "P2", "z"), ("b", "P1", "x"))
     ]
-    passages = [
-        Passage(id=f"w:2#{n}", page="w:2", title="", text=text) for n, text in enumerate(("a", "an x"))
-    ]
-    found = page_statements(bearer, facts, {}, PagePassages(passages, Contained()))
+    asked = msgspec.msgpack.encode({"bearer": bearer, "facts": facts, "labels": {}, "properties": {}})
+    paragraphs = ["Ada Field", "a b", "an x"]
+    row = PageRow(page="w:2", title="", entity="Q10", position=0, paragraphs=paragraphs, asked=asked)
+    seen = Look(Cut(way="words", size=2), "none", "en")(row)
+    assert seen is not None
+    found = msgspec.msgpack.decode(seen, type=list[Stated])
     assert [(s.key, s.property, s.statement.passage) for s in found] == [
         ("a", "P1", "w:2#1"),
         ("b", "P1", "w:2#1"),

@@ -43,12 +43,10 @@ from whichone.papers.ambigdocs.shared_names import (
     built_queries,
     built_sets,
     common_values,
-    count_groups,
     ended,
     in_rows,
     joined,
     listed_names,
-    property_labels,
     shared_facts,
     shared_names,
     usable_name,
@@ -101,8 +99,7 @@ def distinct(
     kept: list[BearerStatement] = []
     reasons: list[str] = []
     for statement in statements:
-        together = _told_apart([*kept, statement])
-        if together is None:
+        if (together := _told_apart([*kept, statement])) is None:
             reasons.append("the same answer")
             continue
         last = together[-1]
@@ -110,11 +107,10 @@ def distinct(
             Draft(name.name, (o.bearer.title, last.bearer.title), question, (o.answer, last.answer))
             for o in together[:-1]
         )
-        failed = next(filter(None, (failed_rule(draft, contained=True) for draft in drafts)), None)
-        if failed is None:
-            kept = together
-        else:
+        if failed := next(filter(None, (failed_rule(draft, contained=True) for draft in drafts)), None):
             reasons.append(failed)
+        else:
+            kept = together
     return kept, reasons
 
 
@@ -143,9 +139,8 @@ def _accepts(statement: BearerStatement, forms: Sequence[str]) -> bool:
 def general_templates(language: str = "en") -> dict[str, Relation]:
     """The questions of EntityQuestions that fit any bearer; in English also those of other properties."""
     general = {key: r for key, r in spoken_relations(language).items() if key not in TOO_NARROW}
-    if language != "en":
-        return general
-    return general | {k: Relation(k, k, r.question) for k, r in property_rules().items() if r.question}
+    own = property_rules() if language == "en" else {}
+    return general | {k: Relation(k, k, r.question) for k, r in own.items() if r.question}
 
 
 def ask(
@@ -185,7 +180,6 @@ def questions(
     templates = general_templates(language) if templates is None else templates
     by_key = {name.key: name for name in names}
     ordered = sorted(values, key=lambda s: (s.key, s.property))
-    kept_questions = 0
     for (key, prop), group in itertools.groupby(ordered, lambda s: (s.key, s.property)):
         statements = [asked.statement for asked in group]
         if len(statements) < LEAST:
@@ -205,10 +199,8 @@ def questions(
         if len(kept) < LEAST:
             funnel["    fewer than two bearers left"] += 1
             continue
-        kept_questions += 1
         text = wording(past=[s.past for s in kept]) or question
         yield BuiltQuestion(by_key[key], prop, text, tuple(kept))
-    funnel["questions"] += kept_questions
 
 
 class AmbigDocsOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -264,6 +256,7 @@ def build_ambigdocs(
         bearers = bearer_table(tables, names)
         about = bearer_pages(tables, bearers)
         built = list(_questions(tables, bearers, names, about, options, funnel))
+        funnel["questions"] += len(built)
         if not built:
             hint = f"the funnel: {dict(funnel)}"
             raise BadInput("no question could be made", file=kb, hint=hint)
@@ -332,7 +325,8 @@ def _questions(
     funnel: Counter[str],
 ) -> Iterator[BuiltQuestion]:
     facts = shared_facts(tables, bearers, options.properties)
-    funnel["properties that two bearers have"] += count_groups(facts)
+    groups = facts.group_by(["key", "property"]).aggregate([])
+    funnel["properties that two bearers have"] += groups.num_rows
     own_values = facts.filter(pc.equal(facts["kind"], "entity"))["value"].unique().to_pylist()
     common = common_values(tables, facts["property"].unique().to_pylist())
     entities = [*own_values, *itertools.chain.from_iterable(common.values())]
@@ -342,7 +336,8 @@ def _questions(
     templates = (
         own if own and options.language not in LANGUAGES else general_templates(options.language) | own
     )
-    properties = property_labels(tables)
+    labelled = tables.rows(tables.properties.select("property", "label"))
+    properties = {row["property"]: row["label"] for row in labelled if row["label"]}
     looking = Look(
         _cut(options),
         options.entailment,

@@ -1,6 +1,7 @@
 """How properties are asked for and stated: `properties.toml`, and labels that make a grammatical question."""
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from enum import IntEnum
 from functools import cache
@@ -12,50 +13,13 @@ from whichone.files.lines import read_toml
 from whichone.text.normalisers import normalize
 
 _NOUNS = re.compile(r"[a-z]+(?: [a-z]+){0,3}")
-_ENDS = frozenset(
-    [
-        "about",
-        "after",
-        "against",
-        "and",
-        "as",
-        "at",
-        "before",
-        "by",
-        "for",
-        "from",
-        "in",
-        "into",
-        "of",
-        "on",
-        "or",
-        "over",
-        "than",
-        "to",
-        "under",
-        "via",
-        "with",
-    ]
-)
-_BEGINNINGS = frozenset(
-    [
-        "has",
-        "have",
-        "is",
-        "was",
-        "were",
-        "are",
-        "of",
-        "in",
-        "on",
-        "at",
-        "by",
-        "for",
-        "follows",
-        "employs",
-        "part",
-    ]
-)
+_ENDS = {
+    "about", "after", "against", "and", "as", "at", "before", "by", "for", "from", "in", "into", "of", "on",
+    "or", "over", "than", "to", "under", "via", "with",
+}  # fmt: skip
+_BEGINNINGS = {
+    "has", "have", "is", "was", "were", "are", "of", "in", "on", "at", "by", "for", "follows", "employs", "part",
+}  # fmt: skip
 _PLURAL = re.compile(r".*[^siu]s")
 
 
@@ -115,11 +79,10 @@ def people_properties(
     values: Collection[tuple[str, str]], types: dict[str, frozenset[str]]
 ) -> frozenset[str]:
     """Of (property, value): the properties most of whose values are people."""
-    counts: dict[str, list[int]] = {}
+    people: Counter[str] = Counter()
     for prop, value in values:
-        counted = counts.setdefault(prop, [0, 0])
-        counted["Q5" in types.get(value, ())] += 1
-    return frozenset(prop for prop, (others, people) in counts.items() if people > others)
+        people[prop] += 1 if "Q5" in types.get(value, ()) else -1
+    return frozenset(prop for prop, more in people.items() if more > 0)
 
 
 class Status(IntEnum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,8 +46,7 @@ def line_starts(paragraphs: Sequence[str]) -> dict[int, int]:
     starts: dict[int, int] = {}
     for number, line in enumerate(paragraphs):
         if line.startswith(SECTION):
-            heading = line.removeprefix(SECTION).strip().rstrip(".").casefold()
-            if heading == "see also":
+            if line.removeprefix(SECTION).strip().rstrip(".").casefold() == "see also":
                 break
             continue
         mark = len(line) - len(line.removeprefix(BULLET).lstrip("-*# \t"))
@@ -93,21 +93,15 @@ def listed_names(tables: Tables) -> Iterator[SurfaceName]:
         yield SurfaceName(name_key(name), name, tuple(dict.fromkeys(bearers)))
 
 
-_LINES = pa.schema(
-    [
-        ("page", pa.string()),
-        ("title", pa.string()),
-        ("lines", pa.list_(pa.int32())),
-        ("starts", pa.list_(pa.int32())),
-    ]
-)
+_NUMBERS = pa.list_(pa.int32())
+_LINES = pa.schema([("page", pa.string()), ("title", pa.string()), ("lines", _NUMBERS), ("starts", _NUMBERS)])
 
 
 def _find_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         found = [line_starts(paragraphs or ()) for paragraphs in batch["paragraphs"].to_pylist()]
-        lines = pa.array([list(starts) for starts in found], pa.list_(pa.int32()))
-        starts = pa.array([list(starts.values()) for starts in found], pa.list_(pa.int32()))
+        lines = pa.array([list(starts) for starts in found], _NUMBERS)
+        starts = pa.array([list(starts.values()) for starts in found], _NUMBERS)
         yield pa.RecordBatch.from_arrays([batch["page"], batch["title"], lines, starts], schema=_LINES)
 
 
@@ -133,12 +127,9 @@ def joined(names: Iterable[SurfaceName]) -> list[SurfaceName]:
     """Names with the same key made one, pages in order of appearance."""
     surface_names: dict[str, SurfaceName] = {}
     for name in names:
-        if name.key in surface_names:
-            old = surface_names[name.key]
-            pages = tuple(dict.fromkeys((*old.pages, *name.pages)))
-            surface_names[name.key] = old._replace(pages=pages)
-        else:
-            surface_names[name.key] = name
+        first = surface_names.get(name.key, name)
+        pages = tuple(dict.fromkeys((*first.pages, *name.pages)))
+        surface_names[name.key] = first._replace(pages=pages)
     return [surface_names[key] for key in sorted(surface_names)]
 
 
@@ -167,16 +158,11 @@ class BearerPage(msgspec.Struct, frozen=True):
 
 
 def bearer_table(tables: Tables, names: Sequence[SurfaceName]) -> Table:
-    pairs = [(n.key, page, place) for n in names for place, page in enumerate(n.pages)]
-    columns = list(zip(*pairs, strict=True)) if pairs else [(), (), ()]
-    table = pa.table(
-        {
-            "key": pa.array(columns[0], pa.string()),
-            "page": pa.array(columns[1], pa.string()),
-            "listed": pa.array(columns[2], pa.int32()),
-        }
-    )
-    return tables.engine.table(table)
+    rows = [
+        {"key": n.key, "page": page, "listed": place} for n in names for place, page in enumerate(n.pages)
+    ]
+    schema = pa.schema([("key", pa.string()), ("page", pa.string()), ("listed", pa.int32())])
+    return tables.engine.table(pa.Table.from_pylist(rows, schema))
 
 
 def bearer_pages(tables: Tables, bearers: Table) -> dict[str, BearerPage]:
@@ -187,32 +173,27 @@ def bearer_pages(tables: Tables, bearers: Table) -> dict[str, BearerPage]:
     known = pages.left_join(views, "title").select("page", "title", "entity", "views")
     known = known.left_join(links, "entity")
     known = known.select("page", "title", "entity", "views", "sitelinks", "types")
-    knowns = list(tables.rows(known))
-    by_views = any(row["views"] is not None for row in knowns)
+    rows = list(tables.rows(known))
+    by_views = any(row["views"] is not None for row in rows)
     return {
         row["page"]: BearerPage(
             row["page"],
             row["title"],
             row["entity"],
-            _number(row["views"] or 0 if by_views else row["sitelinks"]),
+            None if popularity is None else float(popularity),
             "Q5" in (row["types"] or ()),
         )
-        for row in knowns
+        for row in rows
+        for popularity in [row["views"] or 0 if by_views else row["sitelinks"]]
     }
-
-
-def _number(value: int | None) -> float | None:
-    return None if value is None else float(value)
 
 
 def shared_facts(tables: Tables, bearers: Table, properties: Sequence[str] = ()) -> pa.Table:
     """Facts of a name's bearers whose property at least two of them have, ordered by page."""
     facts = tables.facts
-    facts = facts.filter(facts["rank"] != "deprecated", facts.kind.isin(KINDS))
-    if properties:
-        facts = facts.filter(facts["property"].isin(list(properties)))
-    else:
-        facts = facts.filter(facts["property"].notin(NOT_ASKED))
+    prop = facts["property"]
+    asked = prop.isin(list(properties)) if properties else prop.notin(NOT_ASKED)
+    facts = facts.filter(facts["rank"] != "deprecated", facts.kind.isin(KINDS), asked)
     pages = tables.pages.select("page", "entity")
     borne = bearers.inner_join(pages, "page").inner_join(facts, "entity")
     counted = borne.group_by(["key", "property"]).agg(having=borne.entity.nunique())
@@ -241,8 +222,9 @@ def common_values(tables: Tables, properties: Sequence[str]) -> dict[str, list[s
 
     They are looked for on pages, besides the bearer's own.
     """
-    facts = tables.facts
-    facts = facts.filter(facts["property"].isin(list(properties)), facts.kind == "entity")
+    facts = tables.facts.filter(
+        tables.facts["property"].isin(list(properties)), tables.facts.kind == "entity"
+    )
     frequent = frequent_values(facts).order_by("property", "frequency_rank")
     values: dict[str, list[str]] = {}
     for row in tables.rows(frequent.select("property", "value")):
@@ -260,19 +242,7 @@ def ended(tables: Tables, bearers: Table) -> frozenset[str]:
     return frozenset(row["page"] for row in tables.rows(pages))
 
 
-def count_groups(facts: pa.Table) -> int:
-    return int(facts.group_by(["key", "property"]).aggregate([]).num_rows)
-
-
-def property_labels(tables: Tables) -> Mapping[str, str]:
-    return {
-        row["property"]: row["label"]
-        for row in tables.rows(tables.properties.select("property", "label"))
-        if row["label"]
-    }
-
-
-SHARES = (("train", 0.7), ("dev", 0.1), ("test", 0.2))  # All questions about one name are in one split
+UNTIL = {"train": 0.7, "dev": 0.8, "test": 1.0}  # All questions about one name are in one split
 
 
 class StatedValue(NamedTuple):
@@ -301,8 +271,7 @@ class BearerStatement(msgspec.Struct, frozen=True):
         return frozenset(map(normalize, (self.answer, *self.aliases)))
 
     def answered_by(self, value: StatedValue) -> BearerStatement:
-        forms = dict.fromkeys([*value.forms, self.answer, *self.aliases])
-        answer, *aliases = forms
+        answer, *aliases = dict.fromkeys([*value.forms, self.answer, *self.aliases])
         return msgspec.structs.replace(self, answer=answer, aliases=tuple(aliases), passage=value.passage)
 
 
@@ -317,9 +286,8 @@ class BuiltQuestion(msgspec.Struct, frozen=True):
 
 def built_queries(built: Sequence[BuiltQuestion], seed: int, language: str = "en") -> list[Query]:
     splits = split_names((question.name.key for question in built), seed)
-    order = {"train": 0, "dev": 1, "test": 2}
     queries = [_query(question, splits[question.name.key], language) for question in built]
-    return sorted(queries, key=lambda q: (order[q.attributes["split"]], q.id))
+    return sorted(queries, key=lambda q: ([*UNTIL].index(q.attributes["split"]), q.id))
 
 
 def _query(question: BuiltQuestion, split: str, language: str) -> Query:
@@ -385,11 +353,5 @@ def _ranked(pages: Sequence[BearerPage]) -> tuple[Bearer, ...]:
 def split_names(names: Iterable[str], seed: int = 0) -> dict[str, str]:
     """The split of every name: 70 % train, 10 % dev, 20 % test, by a hash of seed and name."""
     order = sorted(set(names), key=lambda name: (hashlib.sha256(f"{seed}\0{name}".encode()).digest(), name))
-    splits: dict[str, str] = {}
-    start, share = 0, 0.0
-    for split, part in SHARES:
-        share += part
-        end = round(share * len(order))
-        splits.update((name, split) for name in order[start:end])
-        start = end
-    return splits
+    ends = [round(until * len(order)) for until in UNTIL.values()]
+    return {name: [*UNTIL][bisect(ends, place)] for place, name in enumerate(order)}

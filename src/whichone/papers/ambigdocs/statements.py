@@ -8,14 +8,13 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from whichone.corpus.cut import Cut, cut_page
 from whichone.knowledge.engines import PageRow, look_on_pages
-from whichone.papers.ambigdocs.properties import property_rules
+from whichone.papers.ambigdocs.properties import PropertyRule, property_rules
 from whichone.papers.ambigdocs.shared_names import BearerPage, BearerStatement, StatedValue
 from whichone.records import Passage, Question, ReadingTask, passage_id
 from whichone.text.normalisers import sentences, stop_words
@@ -35,26 +34,9 @@ _BEFORE_CHRIST = {"en": " BC", "de": " v. Chr.", "es": " a. C.", "fr": " av. J.-
 _GROUPS = {"en": ",", "de": ".", "es": ".", "fr": "\u202f"}
 _DECIMAL = {"en": "."}
 _WORDS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
-_IRREGULAR = {
-    "foot": "feet",
-    "inch": "inches",
-    "person": "people",
-    "kilometre per hour": "kilometres per hour",
-}
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+]  # fmt: skip
+_IRREGULAR = {"foot": "feet", "inch": "inches", "person": "people"}
 DAY, MONTH, YEAR = 11, 10, 9
 
 
@@ -83,36 +65,27 @@ def quantity_forms(amount: str, unit: Sequence[str] = (), language: str = "en") 
         number = Decimal(amount)
     except InvalidOperation:
         return (amount,) if amount.strip() else ()
-    numbers = _number_forms(number, language)
+    whole, _, part = format(abs(number), "f").partition(".")
+    part = part.rstrip("0")
+    sign = "-" if number < 0 else ""
+    fraction = f"{_DECIMAL.get(language, ',')}{part}" if part else ""
+    grouped = f"{int(whole):,}".replace(",", _GROUPS.get(language, ",")) if len(whole) > 3 else whole
+    forms = [f"{sign}{grouped}{fraction}", f"{sign}{whole}{fraction}"]
+    if language == "fr":
+        forms += [form.replace("\u202f", blank) for form in forms[:1] for blank in ("\u00a0", " ")]
+    if language == "en" and not part and not sign and int(whole) < len(_WORDS):
+        forms.append(_WORDS[int(whole)])
+    numbers = tuple(dict.fromkeys(forms))
     if not unit:
         return numbers
     named = unit[0] if abs(number) == 1 or language != "en" else plural(unit[0])
     return (*(f"{n} {named}" for n in numbers), *numbers)
 
 
-def _number_forms(number: Decimal, language: str) -> tuple[str, ...]:
-    plain = format(number, "f")
-    if "." in plain:
-        plain = plain.rstrip("0").rstrip(".")
-    whole, point, part = plain.lstrip("-").partition(".")
-    sign = "-" if plain.startswith("-") else ""
-    fraction = f"{_DECIMAL.get(language, ',')}{part}" if point else ""
-    grouped = f"{int(whole):,}".replace(",", _GROUPS.get(language, ",")) if len(whole) > 3 else whole
-    forms = [f"{sign}{grouped}{fraction}", f"{sign}{whole}{fraction}"]
-    if language == "fr":
-        forms += [form.replace("\u202f", blank) for form in forms[:1] for blank in ("\u00a0", " ")]
-    if language == "en" and not point and not sign and int(whole) < len(_WORDS):
-        forms.append(_WORDS[int(whole)])
-    return tuple(dict.fromkeys(forms))
-
-
 def plural(unit: str) -> str:
-    if unit in _IRREGULAR:
-        return _IRREGULAR[unit]
-    first, of, rest = unit.partition(" per ")
-    if of:
-        return f"{plural(first)} per {rest}"
-    return unit if unit.endswith(("s", "hertz")) or not unit.isascii() or len(unit) < 3 else f"{unit}s"
+    first, per, rest = unit.partition(" per ")
+    same = first.endswith(("s", "hertz")) or not unit.isascii() or len(unit) < 3
+    return _IRREGULAR.get(first, first if same else f"{first}s") + per + rest
 
 
 def time_forms(value: str, precision: int, language: str = "en") -> tuple[str, ...]:
@@ -120,8 +93,7 @@ def time_forms(value: str, precision: int, language: str = "en") -> tuple[str, .
 
     A language without months here has the year alone.
     """
-    match = _TIME.match(value)
-    if match is None or precision < YEAR:
+    if (match := _TIME.match(value)) is None or precision < YEAR:
         return ()
     sign, year, month, day = match[1], int(match[2]), int(match[3]), int(match[4])
     written = f"{year}{_BEFORE_CHRIST.get(language, ' BC') if sign == '-' else ''}"
@@ -180,10 +152,8 @@ def answer_pattern(answer: str) -> re.Pattern[str] | None:
     """An answer as whole words, whatever signs are between them; a number not as part of another."""
     if re.fullmatch(r"[-+]?\d[\d.,\s\u202f\u00a0]*", answer):
         return re.compile(rf"(?<![\d.,]){re.escape(answer)}(?!\d|[.,]\d)")
-    words = _WORD.findall(answer)
-    if not words:
-        return None
-    return re.compile(r"(?<!\w)" + r"\W+".join(map(re.escape, words)) + r"(?!\w)", re.I)
+    words = r"\W+".join(map(re.escape, _WORD.findall(answer)))
+    return re.compile(rf"(?<!\w){words}(?!\w)", re.I) if words else None
 
 
 class Contained:
@@ -226,11 +196,9 @@ class ByModel:
     def states(self, passage: Passage, fact: Claimed) -> bool:
         if not Contained().states(passage, fact):
             return False
-        label = fact.label or "answer"
-        claim = f"The {label} of {fact.title} is {fact.answer}."
+        claim = f"The {fact.label or 'answer'} of {fact.title} is {fact.answer}."
         task = ReadingTask(question=Question(id="claim", text=claim, task="fc"), passages=(passage,))
-        (said,) = self._checker.read([task])
-        return said.text == "SUPPORTS"
+        return next(iter(self._checker.read([task]))).text == "SUPPORTS"
 
     def describe(self) -> str:
         return f"the passage entails the fact by the NLI model {Path(self.model).name}"
@@ -246,13 +214,12 @@ def entailment_by(method: str, language: str = "en") -> Entailment:
 
 @lru_cache(maxsize=1024)
 def _patterns(prop: str, label: str | None) -> tuple[tuple[re.Pattern[str], ...], ...]:
-    rule = property_rules().get(prop)
-    if rule is not None:
-        return _compiled(rule.cues), _compiled(rule.defining), _compiled(rule.rivals)
-    words = [w for w in _WORD.findall((label or "").lower()) if w not in stop_words() and len(w) > 2]
-    # the first letters of a word stand for its forms: "manufactur" for manufacturer and manufactured
-    stems = [rf"\b{re.escape(word[: max(4, len(word) - 3)])}\w*" for word in words]
-    return _compiled(stems), (), ()
+    if (rule := property_rules().get(prop)) is None:
+        words = [w for w in _WORD.findall((label or "").lower()) if w not in stop_words() and len(w) > 2]
+        # the first letters of a word stand for its forms: "manufactur" for manufacturer and manufactured
+        rule = PropertyRule(tuple(rf"\b{re.escape(w[: max(4, len(w) - 3)])}\w*" for w in words))
+    groups = (rule.cues, rule.defining, rule.rivals)
+    return tuple(tuple(re.compile(text, re.I) for text in texts) for texts in groups)
 
 
 def _defines(sentence: str, title: str) -> re.Match[str] | None:
@@ -261,10 +228,6 @@ def _defines(sentence: str, title: str) -> re.Match[str] | None:
     being = re.search(r"\b(is|was|are|were)\b", sentence)
     before = _WORD.findall(sentence[: being.start()].casefold()) if being else []
     return being if len(before) <= 14 and (not own or not own.isdisjoint(before)) else None
-
-
-def _compiled(texts: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(text, re.I) for text in texts)
 
 
 def _stated(
@@ -284,9 +247,8 @@ def _stated(
         start = min(near[1], result.start())
         before = " ".join(sentence[:start].split()[-6:])
         clause = f"{before} {sentence[start : result.end()]}"
-        if _NEGATION.search(clause) or (prop not in _FAMILY and _RELATIVE.search(clause)):
-            continue
-        return True
+        if not _NEGATION.search(clause) and (prop in _FAMILY or not _RELATIVE.search(clause)):
+            return True
     return False
 
 
@@ -294,18 +256,14 @@ def _nearest(
     sentence: str, answer: tuple[int, int], patterns: Sequence[re.Pattern[str]]
 ) -> tuple[int, int] | None:
     """How many words the nearest match is away from the answer, and where it begins; None without one."""
-    best: tuple[int, int] | None = None
-    for pattern in patterns:
-        for match in pattern.finditer(sentence):
-            if match.end() <= answer[0]:
-                distance = len(_WORD.findall(sentence[match.end() : answer[0]]))
-            elif match.start() >= answer[1]:
-                distance = AFTER + len(_WORD.findall(sentence[answer[1] : match.start()]))
-            else:
-                continue
-            if best is None or distance < best[0]:
-                best = (distance, match.start())
-    return best
+    start, end = answer
+    places = []
+    for match in itertools.chain.from_iterable(pattern.finditer(sentence) for pattern in patterns):
+        if match.end() <= start:
+            places.append((len(_WORD.findall(sentence[match.end() : start])), match.start()))
+        elif match.start() >= end:
+            places.append((AFTER + len(_WORD.findall(sentence[end : match.start()])), match.start()))
+    return min(places, key=lambda place: place[0], default=None)
 
 
 class Stated(NamedTuple):
@@ -331,10 +289,9 @@ class PagePassages:
 
     def definition(self, title: str) -> tuple[str, str]:
         """The verb of the first sentence that says what the page's entity is, and what follows it."""
-        for text in itertools.chain.from_iterable(sentences(p.text) for p in self._passages):
-            if being := _defines(text, title):
-                return being[0], text[being.end() :]
-        return "", ""
+        said = (text for passage in self._passages for text in sentences(passage.text))
+        defined = ((being[0], text[being.end() :]) for text in said if (being := _defines(text, title)))
+        return next(defined, ("", ""))
 
     def tells_an_end(self, bearer: BearerPage) -> bool:
         """Whether the page says that something was, or that its person died or was born too long ago to live."""
@@ -377,10 +334,8 @@ def stated_value(
 ) -> StatedValue | None:
     """A value that the page states, in the form that it is stated in first."""
     for form in forms:
-        if not page.mentions(form) and not _PUNCTUATED.search(form):
-            continue
-        passage = page.stating(Claimed(bearer.title, prop, label, form))
-        if passage is not None:
+        likely = page.mentions(form) or _PUNCTUATED.search(form)
+        if likely and (passage := page.stating(Claimed(bearer.title, prop, label, form))) is not None:
             return StatedValue(tuple(dict.fromkeys((form, *forms))), passage)
     return None
 
@@ -413,8 +368,7 @@ def statement(
     """
     ranked = sorted(facts, key=lambda fact: fact["rank"] != "preferred")
     values = [forms for fact in ranked if (forms := answer_forms(fact, labels, language))]
-    seen = [stated_value(bearer, prop, label, forms, page) for forms in values]
-    own = [value for value in seen if value is not None]
+    own = [v for forms in values if (v := stated_value(bearer, prop, label, forms, page)) is not None]
     if not own:
         return None
     written = [form for value in own for form in value.forms]
@@ -426,37 +380,9 @@ def statement(
         and (value := stated_value(bearer, prop, label, forms, page)) is not None
     ]
     roles = listed_roles(page.definition(bearer.title)[1]) if common and prop == _OCCUPATION else []
-    first = own[0]
-    right = [*first.forms, *(f for forms in values for f in forms)]
-    answer, *aliases = dict.fromkeys([*right, *(f for value in also for f in value.forms), *roles])
-    return BearerStatement(bearer, answer, tuple(aliases), first.passage, tuple(own), past)
-
-
-def page_statements(
-    bearer: BearerPage,
-    facts: Iterable[Mapping[str, Any]],
-    labels: Mapping[str, Sequence[str]],
-    page: PagePassages,
-    *,
-    properties: Mapping[str, str] = MappingProxyType({}),
-    language: str = "en",
-    common: Common = MappingProxyType({}),
-    past: bool = False,
-) -> Iterator[Stated]:
-    for (key, prop), values in itertools.groupby(facts, lambda f: (f["key"], f["property"])):
-        stated = statement(
-            bearer,
-            prop,
-            values,
-            labels,
-            page,
-            label=properties.get(prop),
-            language=language,
-            common=common.get(prop, ()),
-            past=past,
-        )
-        if stated is not None:
-            yield Stated(key, prop, stated)
+    right = itertools.chain(own[0].forms, *values, *(value.forms for value in also), roles)
+    answer, *aliases = dict.fromkeys(right)
+    return BearerStatement(bearer, answer, tuple(aliases), own[0].passage, tuple(own), past)
 
 
 class _Asked(msgspec.Struct, frozen=True):
@@ -522,14 +448,20 @@ class Look(msgspec.Struct, frozen=True):
             return None
         text = PagePassages(passages, entailment_by(self.entailment, self.language))
         judged = not isinstance(text.entailment, Contained)
-        found = page_statements(
-            asked.bearer,
-            asked.facts,
-            asked.labels,
-            text,
-            properties=asked.properties,
-            language=self.language,
-            common=self.common if judged else {},
-            past=page.page in self.ended or (judged and text.tells_an_end(asked.bearer)),
-        )
-        return msgspec.msgpack.encode(list(found))
+        past = page.page in self.ended or (judged and text.tells_an_end(asked.bearer))
+        found = []
+        for (key, prop), values in itertools.groupby(asked.facts, lambda f: (f["key"], f["property"])):
+            own = statement(
+                asked.bearer,
+                prop,
+                values,
+                asked.labels,
+                text,
+                label=asked.properties.get(prop),
+                language=self.language,
+                common=self.common.get(prop, ()) if judged else (),
+                past=past,
+            )
+            if own is not None:
+                found.append(Stated(key, prop, own))
+        return msgspec.msgpack.encode(found)
