@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from whichone.measures.intervals import Estimate
+from whichone.papers.ambigdocs.ambigdocs_files import prediction_object, write_objects
 from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument, Prediction
 from whichone.papers.ambigdocs.ambigdocs_report import (
     AmbigSystem,
@@ -20,10 +21,9 @@ from whichone.papers.ambigdocs.ambigdocs_report import (
     measures_table,
     mode_differences,
     paired_difference,
-    report_files,
+    places_page,
     system_of,
 )
-from whichone.papers.ambigdocs.score_file import write_predictions
 
 BEARERS = (("film", "Ann Lee", 900.0), ("novel", "Bob Ray", 20.0), ("song", "Cy Dow", 3.0))
 
@@ -108,8 +108,8 @@ def test_the_page(tmp_path: Path) -> None:
     files = []
     for s in (ZERO, FEW):
         files.append(tmp_path / f"{s.model}--{s.mode}.json")
-        write_predictions(files[-1], s.predictions)
-    written = report_files(files, tmp_path / "page.html")
+        write_objects(files[-1], map(prediction_object, s.predictions))
+    written = places_page(files).write(tmp_path / "page.html")
     names = {path.name for path in written}
     assert {"ambigdocs-modes.csv", "ambigdocs-categories.svg", "ambigdocs-popularity.tex"} <= names
     page = (tmp_path / "page.html").read_text()

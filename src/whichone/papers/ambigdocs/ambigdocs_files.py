@@ -1,6 +1,7 @@
 """AmbigDocs' own files: questions of a split, and predictions for them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,9 @@ _LANGUAGE = "language"
 def read_objects(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSON list or of JSON lines, with their number (from 1)."""
     with open_binary(path) as file:
-        start = file.read(256).lstrip()
-    if start.startswith(b"["):
-        records: Iterable[tuple[int, Any]] = enumerate(decode_whole(path, list[Any]), 1)
-    else:
-        records = read_json_lines(path)
+        is_list = file.read(256).lstrip().startswith(b"[")
+    records: Iterable[tuple[int, Any]]
+    records = enumerate(decode_whole(path, list[Any]), 1) if is_list else read_json_lines(path)
     for number, record in records:
         if not isinstance(record, dict):
             raise BadInput("an object is expected here", file=path, line=number)
@@ -49,15 +48,14 @@ def read_questions(path: str | Path) -> Iterator[AmbigQuestion]:
 
 
 def question_of(record: Mapping[str, Any], path: str | Path, number: int) -> AmbigQuestion:
-    for field in _QUESTION_FIELDS:
-        if field not in record:
-            raise BadInput(
-                f"the question has no {field!r}",
-                file=path,
-                line=number,
-                ids=[record["qid"]] if "qid" in record else (),
-                hint="AmbigDocs names its fields " + ", ".join(_QUESTION_FIELDS),
-            )
+    if missing := [field for field in _QUESTION_FIELDS if field not in record]:
+        raise BadInput(
+            f"the question has no {missing[0]!r}",
+            file=path,
+            line=number,
+            ids=[record["qid"]] if "qid" in record else (),
+            hint="AmbigDocs names its fields " + ", ".join(_QUESTION_FIELDS),
+        )
     known = {*_QUESTION_FIELDS, *_PREDICTION_FIELDS, _LANGUAGE}
     try:
         return AmbigQuestion(
@@ -85,12 +83,15 @@ def documents_of(raw: Any, *, shown: bool = False) -> tuple[BearerDocument, ...]
     for row in raw:
         if not isinstance(row, dict):
             raise msgspec.ValidationError("a document is an object")
-        fields: dict[str, Any] = {"title": ""} | row if shown else dict(row)
-        fields["pid"] = row.get("pid", row.get("id"))
-        for name in ("title", "text", "pid", "answer"):
-            if isinstance(fields.get(name), int | float):
-                fields[name] = str(fields[name])
-        rows.append(fields)
+        fields: dict[str, Any] = {
+            **({"title": ""} if shown else {}),
+            **row,
+            "pid": row.get("pid", row.get("id")),
+        }
+        as_text = ("title", "text", "pid", "answer")
+        rows.append(
+            {k: str(v) if k in as_text and isinstance(v, int | float) else v for k, v in fields.items()}
+        )
     try:
         return msgspec.convert(rows, tuple[BearerDocument, ...])
     except UnicodeEncodeError as error:  # half of a surrogate pair, which Python's reader takes
@@ -128,12 +129,9 @@ def with_span_list(question: AmbigQuestion, spans: Sequence[str]) -> AmbigQuesti
     """The question with the i-th span at its i-th document; documents beyond the list have none."""
     if len(spans) > len(question.documents):
         raise BadInput(f"{len(spans)} spans for {len(question.documents)} documents", ids=[question.qid])
-    filled = [*spans, *[None] * (len(question.documents) - len(spans))]
-    documents = tuple(
-        msgspec.structs.replace(document, span=span)
-        for document, span in zip(question.documents, filled, strict=True)
-    )
-    return msgspec.structs.replace(question, documents=documents)
+    replace = msgspec.structs.replace
+    documents = (replace(d, span=span) for d, span in zip_longest(question.documents, spans))
+    return replace(question, documents=tuple(documents))
 
 
 def question_object(question: AmbigQuestion) -> dict[str, Any]:
@@ -178,15 +176,9 @@ def export_ambigdocs(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
 
     Every output becomes a document, so a benchmark whose outputs name no bearer cannot go out.
     """
-    unnamed = [q.id for q in benchmark.queries if q.name is None]
-    if unnamed:
-        raise BadInput(
-            f"{len(unnamed)} queries ask about no shared name",
-            ids=unnamed,
-            hint="AmbigDocs files hold questions about a name and its bearers",
-        )
+    check_named(benchmark.queries, "AmbigDocs files hold questions about a name and its bearers")
     out = Path(out)
-    passages = gold_passages(benchmark)
+    passages = passages_by_id(benchmark, gold_passage_ids(benchmark.queries))
     splits: dict[str, list[Query]] = {}
     for query in benchmark.queries:
         splits.setdefault(str(query.attributes.get("split", "test")), []).append(query)
@@ -204,8 +196,9 @@ def _write(path: Path, queries: Iterable[Query], passages: Mapping[str, Passage]
     )
 
 
-def gold_passages(benchmark: Benchmark) -> dict[str, Passage]:
-    return passages_by_id(benchmark, gold_passage_ids(benchmark.queries))
+def check_named(queries: Iterable[Query], hint: str) -> None:
+    if unnamed := [query.id for query in queries if query.name is None]:
+        raise BadInput(f"{len(unnamed)} queries ask about no shared name", ids=unnamed, hint=hint)
 
 
 def passages_by_id(benchmark: Benchmark, ids: Iterable[str]) -> dict[str, Passage]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -80,9 +80,9 @@ class PassageBook:
         key = (document.title, document.text, document.pid)
         if key in self._known:
             return self._known[key]
-        page = page_id(self.source, document.title)
+        page, pid = page_id(self.source, document.title), document.pid or ""
         numbers = self._pages.setdefault(page, {})
-        n = _number(document.pid)
+        n = int(pid) if pid.isascii() and pid.isdigit() and int(pid) <= _MOST else None
         if n is None or n in numbers:
             if n is not None:
                 self.conflicts.append(f"{document.title}: pid {document.pid} has two texts")
@@ -97,12 +97,6 @@ class PassageBook:
         return [passage for numbers in self._pages.values() for passage in numbers.values()]
 
 
-def _number(pid: str | None) -> int | None:
-    if pid is None or not pid.isascii() or not pid.isdigit():
-        return None
-    return int(pid) if int(pid) <= _MOST else None
-
-
 TASK = "ambigdocs"
 
 
@@ -110,11 +104,7 @@ def query_of(
     question: AmbigQuestion, book: PassageBook, *, split: str | None = None, id: str | None = None
 ) -> Query:
     """A question of a file as a query; documents without an answer keep their place as outputs."""
-    attributes: dict[str, Any] = {"qid": question.qid, "bearers": len(question.documents)}
-    if split is not None:
-        attributes["split"] = split
-    if question.extra:
-        attributes["extra"] = question.extra
+    known = {"split": split, "extra": question.extra or None}
     return Query(
         id=id or question.qid,
         task=TASK,
@@ -123,7 +113,11 @@ def query_of(
         language=question.language,
         name=question.ambiguous_entity,
         name_set=set_id(question.ambiguous_entity),
-        attributes=attributes,
+        attributes={
+            "qid": question.qid,
+            "bearers": len(question.documents),
+            **{name: value for name, value in known.items() if value is not None},
+        },
     )
 
 
@@ -179,14 +173,13 @@ def question_of(
     Of an output's passages the first that was `shown` represents it, else its first.
     """
     was_shown = frozenset(shown)
-    extra: Mapping[str, Any] = query.attributes.get("extra", {})
     return AmbigQuestion(
         qid=str(query.attributes.get("qid", query.id)),
         ambiguous_entity=query.name or "",
         question=query.input,
         documents=tuple(_document(output, passage, was_shown) for output in query.outputs),
         language=query.language,
-        extra=dict(extra),
+        extra=dict(query.attributes.get("extra", {})),
     )
 
 
@@ -197,22 +190,18 @@ def _document(
     chosen = next((p for p in sources if p.passage in shown), sources[0] if sources else None)
     document = passage(chosen.passage) if chosen and chosen.passage else None
     title = (chosen.title if chosen else None) or (document.title if document else None)
+    # The pid that a file gave; a passage of another origin has its own id for one.
+    pid = (
+        chosen.attributes.get("pid", None if _from_file(chosen.page) else chosen.passage) if chosen else None
+    )
     return BearerDocument(
         title=title or output.entity or "",
         text=document.text if document else "",
-        pid=_pid(chosen),
+        pid=None if pid is None else str(pid),
         answer=output.answer,
         aliases=output.aliases,
         popularity=output.attributes.get("popularity"),
     )
-
-
-def _pid(source: Provenance | None) -> str | None:
-    """The pid that a file gave; a passage of another origin has its own id for one."""
-    if source is None:
-        return None
-    pid = source.attributes.get("pid")
-    return str(pid) if pid is not None else None if _from_file(source.page) else source.passage
 
 
 def _from_file(page: str) -> bool:

@@ -112,19 +112,21 @@ def mode_differences(systems: Sequence[AmbigSystem], *, seed: int = 0) -> Table 
     With the files in the order zero-shot, few-shot this is what the examples gain.
     """
     pairs = [(a, b) for a, b in itertools.combinations(systems, 2) if a.model == b.model and a.mode != b.mode]
-    rows: list[list[Cell]] = []
-    ps: list[float] = []
-    for a, b in pairs:
-        recalls = ("answer_recall", "entity_recall", "entity_answer_recall", "disambig_f1")
-        for what in (*recalls, *(c.value for c in Category)):
-            difference, p = paired_difference(a, b, what, seed=seed)
-            if difference.n:
-                rows.append([a.model, f"{b.mode} − {a.mode}", what.replace("_", " "), difference])
-                ps.append(p)
-    if not rows:
+    recalls = ("answer_recall", "entity_recall", "entity_answer_recall", "disambig_f1")
+    compared = [
+        (a, b, what, difference, p)
+        for (a, b), what in itertools.product(pairs, (*recalls, *(c.value for c in Category)))
+        for difference, p in [paired_difference(a, b, what, seed=seed)]
+        if difference.n
+    ]
+    if not compared:
         return None
-    for row, p, corrected in zip(rows, ps, holm(ps), strict=True):
-        row += [f"{p:.4f}", f"{corrected:.4f}{'*' if corrected < 0.05 else ''}"]
+    corrected = holm([p for *_, p in compared])
+    rows: list[list[Cell]] = [
+        [a.model, f"{b.mode} − {a.mode}", what.replace("_", " "), difference,
+         f"{p:.4f}", f"{holms:.4f}{'*' if holms < 0.05 else ''}"]
+        for (a, b, what, difference, p), holms in zip(compared, corrected, strict=True)
+    ]  # fmt: skip
     return Table(
         key="ambigdocs-modes",
         title="Paired differences between modes",
@@ -148,10 +150,8 @@ def paired_difference(a: AmbigSystem, b: AmbigSystem, what: str, *, seed: int = 
 
 
 def _values(system: AmbigSystem, what: str) -> dict[str, float]:
-    if what in MEASURES:
-        values = measure_values(system.scores, what)
-    else:
-        values = category_values(system.scores, Category(what))
+    is_measure, scores = what in MEASURES, system.scores
+    values = measure_values(scores, what) if is_measure else category_values(scores, Category(what))
     return {score.qid: value for score, value in zip(system.scores, values, strict=True)}
 
 
@@ -198,11 +198,9 @@ def ranked_mentions(system: AmbigSystem) -> dict[int, list[tuple[str, AnswerMent
     """For every popularity rank the bearers that have it: their name and how they are answered."""
     ranked_by_place: dict[int, list[tuple[str, AnswerMention]]] = {}
     for score, name in zip(system.scores, system.clusters, strict=True):
-        known = [(b.popularity, b) for b in score.bearers if b.popularity is not None]
-        if len(known) < 2:
-            continue
-        known.sort(key=lambda pair: -pair[0])
-        for rank, (_, bearer) in enumerate(known, 1):
+        known = [b for b in score.bearers if b.popularity is not None]
+        known.sort(key=lambda bearer: -(bearer.popularity or 0.0))
+        for rank, bearer in enumerate(known if len(known) > 1 else (), 1):
             ranked_by_place.setdefault(rank, []).append((name, bearer.mention))
     return ranked_by_place
 
@@ -282,23 +280,14 @@ def answers_page(
     return places_page([a.path for a in answers], DEFAULT, place, answers=0 if redact else MOST_ANSWERS)
 
 
-def report_files(
-    places: Sequence[str | Path],
-    out: str | Path,
-    rules: ScoringRules = DEFAULT,
-    benchmark: str | Path | None = None,
-) -> list[Path]:
-    """The page about predictions files named `MODEL--MODE.json`, or answers folders; what was written."""
-    return places_page(places, rules, benchmark).write(Path(out))
-
-
 def places_page(
     places: Sequence[str | Path],
-    rules: ScoringRules,
-    benchmark: str | Path | None,
+    rules: ScoringRules = DEFAULT,
+    benchmark: str | Path | None = None,
     *,
     answers: int = MOST_ANSWERS,
 ) -> ReportPage:
+    """The page about predictions files named `MODEL--MODE.json`, or answers folders."""
     systems = [system_of(place, read_any(place, benchmark), rules) for place in places]
     return ambigdocs_page(distinctly_named(systems, places), rules=rules, answers=answers)
 

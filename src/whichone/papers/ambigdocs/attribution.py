@@ -1,7 +1,6 @@
 """Whose answer is whose: every answer in a text, and the bearer that the text gives it to."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -148,7 +147,8 @@ class _Attribution:
 
     def _found(self, n: int, forms: Sequence[str], sentence: str) -> Iterator[re.Match[str]]:
         """As a phrase, else by enough of the answer's own words."""
-        phrases = [m for form in forms for m in _phrase(form, sentence)]
+        patterns = filter(None, map(_phrase_pattern, forms))
+        phrases = [m for pattern in patterns for m in pattern.finditer(sentence)]
         yield from phrases
         if not phrases:
             said = [m for m in _WORD.finditer(sentence) if m[0].casefold() in self.answer_words[n]]
@@ -159,9 +159,8 @@ class _Attribution:
 
     def _enough(self, n: int) -> bool:
         """Whether so many of an answer's words are said that it counts without its bearer."""
-        recall = self.partly.get(n, 1.0)
-        found = mention(recall, 0.0, self.lengths[n], 1, self.rules.threshold)
-        return found is not AnswerMention.ABSENT
+        recall, length = self.partly.get(n, 1.0), self.lengths[n]
+        return mention(recall, 0.0, length, 1, self.rules.threshold) is not AnswerMention.ABSENT
 
     def _denied(self, sentence: str, place: int) -> bool:
         plain = self.titled.sub(lambda match: " " * len(match[0]), sentence)
@@ -170,9 +169,9 @@ class _Attribution:
 
     def _names(self, sentence: str, places: Sequence[_Given], n: int) -> bool:
         """Whether an answer's words name somebody of whom another answer follows: "The novelist X was a poet"."""
-        place = places[n]
         if n + 1 == len(places):
             return False
+        place = places[n]
         between = sentence[place.end : places[n + 1].start]
         front = sentence[places[n - 1].end if n else 0 : place.start]
         if _VERBS.search(between) is None or _VERBS.search(front):
@@ -228,9 +227,9 @@ class _Attribution:
     def _who(self, text: str, clues: Sequence[set[str]]) -> frozenset[int]:
         """The documents whose own words are in a text; where several are, those with most of them."""
         said = stems(self._content(text))
-        counts = Counter({n: len(own & said) for n, own in enumerate(clues)})
-        most = max(counts.values(), default=0)
-        return frozenset(n for n, count in counts.items() if count == most) if most else frozenset()
+        counts = [len(own & said) for own in clues]
+        most = max(counts, default=0)
+        return frozenset(n for n, count in enumerate(counts) if count == most > 0)
 
     def _surely(self, bearers: frozenset[int], said: str) -> bool:
         """Whether words name other bearers beyond doubt: by title or answer, or by two words of a document."""
@@ -264,16 +263,7 @@ def _phrase_pattern(words: str) -> re.Pattern[str] | None:
     return re.compile(pattern, re.IGNORECASE) if wanted else None
 
 
-def _phrase(words: str, text: str) -> Iterator[re.Match[str]]:
-    pattern = _phrase_pattern(words)
-    if pattern is not None:
-        yield from pattern.finditer(text)
-
-
 def _subject_of(front: str, first: str) -> str:
     """What precedes the verb of an answer; without a verb all but the adjectives before a common noun."""
-    verbs = list(_VERBS.finditer(front))
-    if verbs:
-        return front[: verbs[-1].start()]
-    articles = list(_DETERMINER.finditer(front))
-    return front[: articles[-1].start()] if articles and first.islower() else front
+    cuts = list(_VERBS.finditer(front)) or (list(_DETERMINER.finditer(front)) if first.islower() else [])
+    return front[: cuts[-1].start()] if cuts else front

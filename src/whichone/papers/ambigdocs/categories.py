@@ -65,9 +65,8 @@ def mention(
     needed = threshold.of(answer_length)
     if entity_recall >= threshold.of(entity_length):
         return AnswerMention.PAIRED if answer_recall >= needed else AnswerMention.ABSENT
-    if answer_length <= 2 and answer_recall >= 0.5:
-        return AnswerMention.UNPAIRED
-    return AnswerMention.UNPAIRED if answer_recall > needed else AnswerMention.ABSENT
+    alone = answer_recall > needed or (answer_length <= 2 and answer_recall >= 0.5)
+    return AnswerMention.UNPAIRED if alone else AnswerMention.ABSENT
 
 
 def category(mentions: Sequence[AnswerMention]) -> Category:
@@ -111,10 +110,6 @@ def overlap(gold: Sequence[str], predicted: Sequence[str]) -> Overlap:
     return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
 
 
-def text_overlap(gold: str, predicted: str, language: str = "en") -> Overlap:
-    return overlap(content_tokens(gold, language=language), content_tokens(predicted, language=language))
-
-
 def distinguishing_tokens(title: str, name: str, language: str = "en") -> list[str]:
     """What tells this bearer from the others: its title's tokens without any of the name's."""
     return content_tokens(title, content_tokens(name, language=language), language)
@@ -143,26 +138,24 @@ def disambiguated_question(question: str, name: str, title: str, *, published: b
     A question that does not hold the name is left as it is by the published rules, so that every
     bearer is asked for in the same words; by default the title is put in front of it.
     """
-    match = re.search(re.escape(name), question, re.IGNORECASE) if name else None
-    if match:
+    if name and (match := re.search(re.escape(name), question, re.IGNORECASE)):
         return question[: match.start()] + title + question[match.end() :]
     return question if published else f"{title}: {question}"
 
 
 def disambig_f1(document: BearerDocument, language: str = "en") -> float | None:
     """F1 of the span read for a bearer against its answer or best alias, stop words left out."""
-    if document.span is None:
+    if (span := document.span) is None:
         return None
-    span = document.span
-    overlaps = (text_overlap(form, span, language).f1 for form in document.answers())
-    return max(overlaps, default=0.0)
+    predicted = content_tokens(span, language=language)
+    golds = (content_tokens(form, language=language) for form in document.answers())
+    return max((overlap(gold, predicted).f1 for gold in golds), default=0.0)
 
 
 def reading_tasks(prediction: Prediction, *, published: bool = False) -> list[ReadingTask]:
     """One task a document: its question, with the model's answer as the only passage."""
     asked = prediction.question
-    name = surface_name(asked.ambiguous_entity)
-    page = f"answer:{asked.qid}"
+    name, page = surface_name(asked.ambiguous_entity), f"answer:{asked.qid}"
     passage = Passage(id=f"{page}#0", page=page, title="", text=prediction.gen_answer)
     return [
         ReadingTask(
@@ -288,8 +281,3 @@ def has_answer(document: BearerDocument, rules: ScoringRules) -> bool:
 def scored_documents(prediction: Prediction, rules: ScoringRules) -> tuple[BearerDocument, ...]:
     rules = rules_for(prediction, rules)
     return tuple(d for d in chosen_documents(prediction, rules.documents) if has_answer(d, rules))
-
-
-def without_answer(prediction: Prediction, rules: ScoringRules) -> Sequence[BearerDocument]:
-    rules = rules_for(prediction, rules)
-    return [d for d in chosen_documents(prediction, rules.documents) if not has_answer(d, rules)]

@@ -1,6 +1,7 @@
 """The commands of AmbigDocs."""
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from whichone.chat.endpoint import EndpointOptions, open_endpoint
@@ -55,9 +56,9 @@ def score_ambigdocs_command(
     if per_query is not None:
         write_rows(per_query, lines)
     if report is not None:
-        from whichone.papers.ambigdocs.ambigdocs_report import report_files
+        from whichone.papers.ambigdocs.ambigdocs_report import places_page
 
-        report_files(predictions, report, plan.scoring_rules(), plan.benchmark)
+        places_page(predictions, plan.scoring_rules(), plan.benchmark).write(Path(report))
     if as_json:
         emit_json(results if len(results) > 1 else results[predictions[0]])
     for place, result in results.items() if not as_json else ():

@@ -31,8 +31,7 @@ def character_trigrams(texts: Sequence[str], dimensions: int = 4096) -> npt.NDAr
     for row, text in enumerate(texts):
         bare = unicodedata.normalize("NFKD", text.casefold())
         bare = "".join(c for c in bare if not unicodedata.combining(c))
-        for word in re.findall(r"\w+", bare):
-            padded = f" {word} "
+        for padded in (f" {word} " for word in re.findall(r"\w+", bare)):
             for i in range(len(padded) - 2):
                 vectors[row, zlib.crc32(padded[i : i + 3].encode()) % dimensions] += 1
     return vectors
@@ -137,10 +136,6 @@ def _of_score(
     )
 
 
-def _recall(name: str, label: str) -> Maker:
-    return _of_score(name, label, attrgetter(name))
-
-
 def _category(category: Category, label: str, direction: Direction) -> Maker:
     def value(score: PredictionScore) -> float | None:
         return None if score.category is None else float(score.category is category)
@@ -148,14 +143,28 @@ def _category(category: Category, label: str, direction: Direction) -> Maker:
     return _of_score(category.name.lower(), label, value, direction=direction)
 
 
-answer_recall = _recall("answer_recall", "how much of each bearer's answer the text contains")
-entity_recall = _recall("entity_recall", "how much of what tells each bearer apart the text contains")
-entity_answer_recall = _recall("entity_answer_recall", "answer recall times entity recall, bearer by bearer")
-knowledge_precision = _recall(
-    "knowledge_precision", "the share of the text's words that appear in what was shown"
+answer_recall = _of_score(
+    "answer_recall", "how much of each bearer's answer the text contains", attrgetter("answer_recall")
 )
-str_em = _recall("str_em", "the share of the bearers' answers that appear in the text")
-ramdocs_em = _recall("ramdocs_em", "all gold answers and no wrong one appear in the text")
+entity_recall = _of_score(
+    "entity_recall", "how much of what tells each bearer apart the text contains", attrgetter("entity_recall")
+)
+entity_answer_recall = _of_score(
+    "entity_answer_recall",
+    "answer recall times entity recall, bearer by bearer",
+    attrgetter("entity_answer_recall"),
+)
+knowledge_precision = _of_score(
+    "knowledge_precision",
+    "the share of the text's words that appear in what was shown",
+    attrgetter("knowledge_precision"),
+)
+str_em = _of_score(
+    "str_em", "the share of the bearers' answers that appear in the text", attrgetter("str_em")
+)
+ramdocs_em = _of_score(
+    "ramdocs_em", "all gold answers and no wrong one appear in the text", attrgetter("ramdocs_em")
+)
 complete = _category(Category.COMPLETE, "every bearer is answered and named", "higher")
 partial = _category(
     Category.PARTIAL, "some bearers are answered and named, and no answer lacks its bearer", "neither"

@@ -26,7 +26,7 @@ from whichone.papers.ambigdocs.categories import (
     scored_documents,
 )
 from whichone.text.language import ENGLISH
-from whichone.text.normalisers import ambigdocs_tokens, content_tokens, sentences, surface_name
+from whichone.text.normalisers import ambigdocs_tokens, content_tokens, is_sublist, sentences, surface_name
 
 # Whose answer is whose, where a count of tokens cannot say: answers inside others, titles that equal the name.
 # None of this is in the released scorer (`--rules published` leaves it out).
@@ -34,8 +34,7 @@ from whichone.text.normalisers import ambigdocs_tokens, content_tokens, sentence
 
 def inside(short: str, long: str, language: str = ENGLISH) -> bool:
     small, large = ambigdocs_tokens(short, language), ambigdocs_tokens(long, language)
-    n = len(small)
-    return 0 < n < len(large) and any(large[i : i + n] == small for i in range(len(large) - n + 1))
+    return 0 < len(small) < len(large) and is_sublist(small, large)
 
 
 def own_text(form: str, own: Sequence[str], others: Iterable[str], text: str, language: str = ENGLISH) -> str:
@@ -150,15 +149,15 @@ def best_answer(
     """
     forms = document.answers()[:1] if rules.published else document.answers()
     usable = [form for form in forms if rules.published or answer_tokens(form, rules)] or [""]
-    recalls = []
-    for form in usable:
-        text, more = generated, True
-        if not rules.published:
-            text = own_text(form, forms, others, generated, rules.language)
-            more = says_more(form, forms, others, text, rules.language)
-        recalls.append(answer_recall(form, text, rules) if more else 0.0)
-    best = max(range(len(usable)), key=lambda n: (recalls[n], -n))
-    return usable[best], recalls[best]
+
+    def recall(form: str) -> float:
+        if rules.published:
+            return answer_recall(form, generated, rules)
+        text = own_text(form, forms, others, generated, rules.language)
+        more = says_more(form, forms, others, text, rules.language)
+        return answer_recall(form, text, rules) if more else 0.0
+
+    return max(((form, recall(form)) for form in usable), key=lambda found: found[1])
 
 
 def score_bearer(
@@ -278,19 +277,11 @@ def matched_sentences(prediction: Prediction, rules: ScoringRules = DEFAULT) -> 
             score_bearer(document, name, text, rules, given=how)
             for document, how in zip(documents, given, strict=True)
         ]
-        best = max(range(len(scores)), key=lambda n: (_rank(scores[n]), -n), default=None)
-        if best is None or scores[best].mention is AnswerMention.ABSENT:
-            matching.append(MatchedSentence(text))
-        else:
-            matching.append(MatchedSentence(text, best, scores[best].mention))
+        found = [(n, score) for n, score in enumerate(scores) if score.mention is not AnswerMention.ABSENT]
+        best = max(found, key=lambda pair: _rank(pair[1]), default=None)
+        matching.append(MatchedSentence(text, best[0], best[1].mention) if best else MatchedSentence(text))
     return matching
 
 
-def _rank(score: BearerScore) -> tuple[int, float, float]:
-    order = {
-        AnswerMention.PAIRED: 2,
-        AnswerMention.WRONG: 1,
-        AnswerMention.UNPAIRED: 1,
-        AnswerMention.ABSENT: 0,
-    }
-    return order[score.mention], score.entity_answer_recall, score.answer_recall
+def _rank(score: BearerScore) -> tuple[bool, float, float]:
+    return score.mention is AnswerMention.PAIRED, score.entity_answer_recall, score.answer_recall

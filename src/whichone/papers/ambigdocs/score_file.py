@@ -1,7 +1,7 @@
 """All predictions of a system together: means with intervals, category shares, and what was odd."""
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +16,7 @@ from whichone.measures.intervals import Estimate, interval, interval_note, jackk
 from whichone.measures.scores import used_passages
 from whichone.options import Option
 from whichone.papers.ambigdocs.ambigdocs_files import (
+    check_named,
     passages_by_id,
     prediction_object,
     read_predictions,
@@ -40,7 +41,6 @@ from whichone.papers.ambigdocs.categories import (
     rules_for,
     scored_documents,
     with_spans,
-    without_answer,
 )
 from whichone.papers.ambigdocs.further_measures import character_trigrams, missed_paraphrases
 from whichone.papers.ambigdocs.score_answer import MEASURES, PredictionScore, score_prediction
@@ -57,8 +57,7 @@ def score_all(predictions: Sequence[Prediction], rules: ScoringRules = DEFAULT) 
     """Every prediction scored; two predictions for one question are an error, unless published."""
     if not predictions:
         raise BadInput("there are no predictions")
-    seen = Counter(p.question.qid for p in predictions)
-    twice = [qid for qid, n in seen.items() if n > 1]
+    twice = [qid for qid, n in Counter(p.question.qid for p in predictions).items() if n > 1]
     if twice and not rules.published:
         raise BadInput(
             f"{len(twice)} questions are answered twice: {sample(twice)}", hint="keep one prediction a qid"
@@ -131,7 +130,8 @@ def notes(
         "empty_answers": sum(not p.gen_answer.strip() for p in predictions),
         "bearers": len(scored),
         "bearers_not_scored": sum(len(p.question.documents) for p in predictions) - len(scored),
-        "documents_without_answer": sum(len(without_answer(p, rules)) for p in predictions),
+        "documents_without_answer": sum(len(chosen_documents(p, rules.documents)) for p in predictions)
+        - len(scored),
         "answers_of_stop_words": sum(
             not content_tokens(d.answer or "", language=rules_for(p, rules).language) for p, d in scored
         ),
@@ -193,8 +193,7 @@ def compare_labels(rows: Sequence[tuple[str, Category, Category, str]]) -> dict[
     left_out, sizes = [kappa(name) for name in names], np.array([*names.values()], np.float64)
     figure = Estimate(value, None, None, len(rows))
     if value is not None and None not in left_out:
-        lefts = np.array(left_out, np.float64)
-        figure = jackknife(value, lefts, sizes, n=len(rows), bounds=(-1.0, 1.0))
+        figure = jackknife(value, np.array(left_out, np.float64), sizes, n=len(rows), bounds=(-1.0, 1.0))
     matrix = Counter((people, automatic) for _, automatic, people, _ in rows)
     return {
         "questions": len(rows),
@@ -233,13 +232,7 @@ def predictions_of(
     (`left_out`) are no predictions.
     """
     asked = [query for query in benchmark.queries if query.id not in left_out]
-    unnamed = [query.id for query in asked if query.name is None]
-    if unnamed:
-        raise BadInput(
-            f"{len(unnamed)} queries ask about no shared name",
-            ids=unnamed,
-            hint="these measures are for questions about a name and its bearers",
-        )
+    check_named(asked, "these measures are for questions about a name and its bearers")
     ids = {passage for listed in shown.values() for passage in listed}
     passages = passages_by_id(benchmark, ids | gold_passage_ids(asked))
     return [
@@ -253,14 +246,10 @@ def predictions_of(
     ]
 
 
-def write_predictions(path: str | Path, predictions: Iterable[Prediction]) -> int:
-    return write_objects(path, map(prediction_object, predictions))
-
-
 def export_predictions(
     answers: str | Path, out: str | Path, benchmark: str | Path | None = None
 ) -> dict[str, int]:
-    return {Path(out).name: write_predictions(out, read_any(answers, benchmark))}
+    return {Path(out).name: write_objects(out, map(prediction_object, read_any(answers, benchmark)))}
 
 
 THRESHOLDS = {
@@ -281,11 +270,9 @@ def means_within_categories(
     for category in Category:
         inside = [score for score in scores if score.category is category]
         groups = [n for n, s in zip(names, scores, strict=True) if s.category is category]
-        means = {measure: interval(measure_values(inside, measure), groups) for measure in MEASURES}
-        all_means[category.value] = {
-            "n": len(inside),
-            **{measure: mean.brief() for measure, mean in means.items() if mean.n},
-        }
+        means = ((measure, interval(measure_values(inside, measure), groups)) for measure in MEASURES)
+        briefs = {measure: mean.brief() for measure, mean in means if mean.n}
+        all_means[category.value] = {"n": len(inside), **briefs}
     return all_means
 
 
@@ -299,11 +286,10 @@ def threshold_sensitivity(
     for name, threshold in THRESHOLDS.items():
         other = msgspec.structs.replace(rules, threshold=threshold)
         categories = [score_prediction(p, other).category for p in predictions]
-        counts = Counter(categories)
         changed = sum(a is not b for a, b in zip(paper, categories, strict=True))
         sensitivity[name] = {
             "changed": changed / scored if scored else None,
-            "categories": {c.value: counts[c] for c in Category},
+            "categories": {c.value: categories.count(c) for c in Category},
         }
     return sensitivity
 

@@ -2,19 +2,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from whichone.files.lines import write_json_lines
-from whichone.papers.ambigdocs.ambigdocs_files import read_predictions
+from whichone.papers.ambigdocs.ambigdocs_files import prediction_object, read_predictions, write_objects
 from whichone.papers.ambigdocs.ambigdocs_report import system_of
 from whichone.papers.ambigdocs.categories import Category, ScoringRules
 from whichone.papers.ambigdocs.import_ambigdocs import import_ambigdocs, import_ramdocs
 from whichone.papers.ambigdocs.score_answer import score_prediction
-from whichone.papers.ambigdocs.score_file import (
-    predictions_of,
-    read_any,
-    score_all,
-    score_file,
-    summarise,
-    write_predictions,
-)
+from whichone.papers.ambigdocs.score_file import predictions_of, read_any, score_all, score_file, summarise
 from whichone.records import Answer, ReadingTask
 from whichone.report.show import export
 from whichone.runs.read import ReadingRunner
@@ -42,7 +35,7 @@ def test_answers_become_predictions_and_files(tmp_path: Path) -> None:
     assert score_prediction(first, ScoringRules(documents="all")).category is Category.PARTIAL
     assert (second.gen_answer, second.docs) == ("", ())
     assert predictions_of(benchmark, said, {}, left_out={"2"})[0].docs == ()
-    assert write_predictions(tmp_path / "p.json", [first, second]) == 2
+    assert write_objects(tmp_path / "p.json", map(prediction_object, [first, second])) == 2
     assert list(read_predictions(tmp_path / "p.json")) == [first, second]
 
 
