@@ -13,9 +13,10 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.chat.endpoint import Prices
 from whichone.chat.prompt import DEFAULT, find_prompt
 from whichone.errors import BadInput, WhichoneError
-from whichone.experiment.plan import Cell, Plan, cells, plain, read_plan
+from whichone.experiment.plan import Cell, ImportedPlan, Plan, cells, plain, read_plan
 from whichone.files.folder import Folder
 from whichone.files.lines import read_lines, write_atomic
+from whichone.files.manifest import MANIFEST
 from whichone.measures.scores import score_folder, slice_rows
 from whichone.progress import talk
 from whichone.report.report import make_report
@@ -157,9 +158,9 @@ def dry_run(
     plan = read_plan(file, allow)
     trainings = [
         {"kind": "training", "name": each.out, "status": "done" if each.done else "to do", "path": each.out}
-        for each in plan.training
+        for each in plan.first
     ]
-    if any(not each.done for each in plan.training):
+    if any(not each.done for each in plan.first):
         return trainings  # what the cells are depends on the models
     listed = list(cells(plan, output_folder(plan, Path(file), out)))
     estimator = Estimator(plan.limit)
@@ -176,16 +177,16 @@ def dry_run(
     ]
 
 
-def train_all(plan: Plan) -> None:
-    """Each training in a process of its own; one that was stopped goes on."""
-    for each in plan.training:
+def prepare(plan: Plan) -> None:
+    """Each step and training in a process of its own; one that was stopped goes on."""
+    for each in plan.first:
         if each.done:
             continue
         talk(f"whichone {shlex.join(each.words)}")
         done = subprocess.run([sys.executable, "-m", "whichone", *each.words], check=False)
         if done.returncode:
             raise BadInput(
-                f"the training ended with exit code {done.returncode}",
+                f"what makes it ended with exit code {done.returncode}",
                 file=each.out,
                 hint=f"whichone {shlex.join(each.words)}",
             )
@@ -202,7 +203,7 @@ def run_experiment(
     place = output_folder(plan, Path(file), out)
     results: list[CellResult] = []
     failed: set[str] = set()
-    train_all(plan)
+    prepare(plan)
     listed = list(cells(plan, place))
     with encoders_kept(), only_this_code(allow):  # many rows of a ladder share an encoder
         for n, cell in enumerate(listed, 1):
@@ -226,7 +227,29 @@ def run_experiment(
             _list(place, file, results)
     if len(failed) == len(listed):
         raise BadInput(f"all {len(listed)} cells failed, the last one so: {results[-1].error}")
+    results += [_imported(each, plan) for each in plan.imported]
+    _list(place, file, results)
     return results
+
+
+def _imported(listed: ImportedPlan, plan: Plan) -> CellResult:
+    """The row of what another system gave; without it the row says how it is had."""
+    result = CellResult(
+        kind="answers",
+        benchmark=plan.benchmarks[0],
+        name=listed.name,
+        key="",
+        path=listed.folder,
+        status="done",
+    )
+    if (Path(listed.folder) / MANIFEST).exists():
+        result.measures = slice_rows(score_folder(listed.folder, plan.measures, benchmark=result.benchmark))[
+            0
+        ]
+    else:
+        result.status = "not imported"
+        talk(f"{listed.name}: no row yet: whichone import answers {result.benchmark} FILE {listed.folder}")
+    return result
 
 
 def report_experiment(results: Sequence[CellResult], out: str | Path) -> list[Path]:

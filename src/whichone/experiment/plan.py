@@ -17,7 +17,7 @@ from whichone.errors import BadInput, UsageError, WhichoneError, did_you_mean, s
 from whichone.files.folder import Folder, file_hash
 from whichone.files.lines import read_toml
 from whichone.files.manifest import MANIFEST
-from whichone.registry import names, target
+from whichone.registry import find, names, target
 from whichone.runs.read import joined_name
 from whichone.runs.run_options import ShownOptions
 from whichone.runs.shown import KINDS, Setting, setting_for
@@ -44,10 +44,15 @@ class RetrieverPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class ReaderPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A reader by its registered name or as `module:function`, with its options."""
+    """A reader by its registered name or as `module:function`, with its options.
+
+    `of` are the retrievers whose runs it reads, `passages` the settings it is read in; all where none is named.
+    """
 
     reader: str
     name: str = ""
+    of: list[str] = []
+    passages: list[str] = []
     options: dict[str, Any] = {}
 
     @property
@@ -89,11 +94,45 @@ class TrainingPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return (Path(self.out) / "training.json").is_file()
 
 
+STEPS = ("build", "corpus", "export", "import", "ingest", "retrieve", "train")
+
+
+class StepPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A `whichone` command that is done before the trainings and cells, in the order of the file, unless OUT is there.
+
+    A word with `*` is replaced by the files that it names.
+    """
+
+    command: list[str]
+    out: str
+
+    @property
+    def words(self) -> list[str]:
+        named = (
+            [*map(str, sorted(Path(w).parent.glob(Path(w).name)))] if "*" in w else [w] for w in self.command
+        )
+        return [word for words in named for word in words]
+
+    @property
+    def done(self) -> bool:
+        end = {"train": "training.json", "export": ""}.get(self.command[0], MANIFEST)
+        return (Path(self.out) / end).exists()
+
+
+class ImportedPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A row of a system that is not run here: a folder of answers, or of a run, that was imported."""
+
+    name: str
+    folder: str
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that is crossed; `limit` asks only so many questions of each benchmark, drawn by name."""
 
     benchmarks: list[str]
+    step: list[StepPlan] = []
     training: list[TrainingPlan] = []
+    imported: list[ImportedPlan] = []
     retriever: list[RetrieverPlan] = []
     reader: list[ReaderPlan] = []
     setting: list[SettingPlan] = []
@@ -103,6 +142,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     limit: int | None = None
     measures: list[str] = []
     retrieval_measures: list[str] = []
+
+    @property
+    def first(self) -> list[StepPlan | TrainingPlan]:
+        """What is done before the cells, in this order."""
+        return [*self.step, *self.training]
 
 
 def read_plan(path: str | Path, allow: Sequence[str] | None = None) -> Plan:
@@ -119,6 +163,7 @@ def _check_code(plan: Plan, file: Path, allow: Sequence[str]) -> None:
     """A file may be anybody's: a person names the code in it that runs, and before anything is done."""
     named = [each.retriever for each in plan.retriever] + [each.reader for each in plan.reader]
     named += [str(each.options.get("make", "")) for each in plan.retriever]
+    named += [word for step in plan.step for word in step.command if re.fullmatch(r"[\w.]+:\w+", word)]
     unknown = list(dict.fromkeys(name for name in named if ":" in name and name not in allow))
     if unknown:
         raise UsageError(
@@ -150,6 +195,17 @@ def _check(plan: Plan, file: Path) -> None:
     _check_of(plan, file)
     if plan.limit is not None and plan.limit < 1:
         raise BadInput("limit must be at least 1", file=file)
+    for step in plan.step:
+        if not step.command or step.command[0] not in STEPS:
+            raise BadInput(f"no [[step]] is {step.command[:1]}", file=file, hint=f"one of {', '.join(STEPS)}")
+    for reader in plan.reader:
+        for of in reader.of:
+            if of not in (known := [each.label for each in plan.retriever]):
+                raise BadInput(
+                    f"{reader.label!r} reads runs of {of!r}, which is no [[retriever]]",
+                    file=file,
+                    hint=did_you_mean(of, known),
+                )
 
 
 def _check_of(plan: Plan, file: Path) -> None:
@@ -215,7 +271,10 @@ def cells(plan: Plan, out: Path) -> Iterator[Cell]:
         yield from runs
         for reader in plan.reader:
             for chosen, label in _settings(benchmark, plan):
-                for run in runs if chosen.needs_run else [None]:
+                if reader.passages and chosen.passages not in reader.passages:
+                    continue
+                read = [run for run in runs if not reader.of or run.name in reader.of]
+                for run in read if chosen.needs_run else [None]:
                     yield _answers_cell(place, benchmark, reader, chosen, label, run, plan.limit, out)
 
 
@@ -275,7 +334,9 @@ def _answers_cell(
     if plan.reader == "llm":
         description["prompt"] = find_prompt(str(plan.options.get("prompt", DEFAULT))).hash
     key = _hash(description)
-    name = joined_name(plan.label, setting.passages, run.name if run else None) + label
+    name = joined_name(plan.label, setting.passages, run.name if run else None)
+    kind = find("readers", plan.reader) if setting.passages == "none" and ":" not in plan.reader else None
+    name = (plan.label if getattr(kind, "retrieves", False) else name) + label
     return Cell(
         kind="answers",
         benchmark=place,
