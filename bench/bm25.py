@@ -25,7 +25,7 @@ WORDS = 100
 VOCABULARY = 1_000_000
 COMMON = 40  # left out of queries, as stop words would be
 BATCH = 10_000
-SYSTEMS = ("whichone-numba", "whichone-numpy", "tantivy")
+SYSTEMS = ("whichone", "tantivy")
 
 
 def word(number: int) -> str:
@@ -78,11 +78,11 @@ def build_ours(corpus: Path, folder: Path) -> None:
     Bm25.build(Corpus.open(corpus), folder)
 
 
-def search_ours(backend: str, folder: Path, asked: list[str]) -> float:
+def search_ours(folder: Path, asked: list[str]) -> float:
     from whichone.records import Question
     from whichone.retrieval.bm25 import Bm25
 
-    retriever = Bm25.open(folder, backend=backend)
+    retriever = Bm25.open(folder, backend="numba")
     questions = [Question(id=str(n), text=text) for n, text in enumerate(asked)]
     list(retriever.search(questions[:5], 100))  # compiled, mapped
     started = cpu_spent()
@@ -128,7 +128,7 @@ def work(system: str, step: str, corpus: Path, folder: Path, asked: list[str]) -
         return {"seconds": timed(lambda: build(corpus, folder))[1]}
     if system == "tantivy":
         return {"seconds": search_tantivy(folder, asked)}
-    return {"seconds": search_ours(system.removeprefix("whichone-"), folder, asked)}
+    return {"seconds": search_ours(folder, asked)}
 
 
 def main() -> None:
@@ -141,7 +141,7 @@ def main() -> None:
     asked = queries(options.queries)
     if options.step:
         system, step = options.step
-        folder = options.place / system.partition("-")[0]
+        folder = options.place / system
         print(json.dumps(work(system, step, options.place / "corpus", folder, asked)))
         return
     with tempfile.TemporaryDirectory(dir=options.place) as place:

@@ -28,7 +28,7 @@ from invented import PER_PAGE, SHARD, ShardWriter, asked_pages, page_id, questio
 from measured import measure, parsed
 from whichone.protocols import Retriever
 
-STEPS = ("texts", "corpus", "bm25", "ask-bm25", "namesake", "ask-namesake", "ask-bm25-numpy")
+STEPS = ("texts", "corpus", "bm25", "ask-bm25", "namesake", "ask-namesake")
 DENSE = ("texts", "corpus", "dense", "second-dense", "ask-dense")
 MODEL = "WIKIPEDIA_SIZE_MODEL"
 QUESTIONS = 1_000
@@ -153,10 +153,10 @@ def open_index(name: str, place: Path) -> Retriever:
         from whichone.retrieval.dense import Dense
 
         return Dense.open(place, encoder=encoder(), search=device())
-    if name in ("bm25", "bm25-numpy"):
+    if name == "bm25":
         from whichone.retrieval.bm25 import Bm25
 
-        return Bm25.open(place, backend="numpy" if name == "bm25-numpy" else "auto")
+        return Bm25.open(place)
     from whichone.retrieval.namesake import NamesakeRetriever
 
     return NamesakeRetriever.open(place)
@@ -170,7 +170,7 @@ def ask(name: str, place: Path, passages: int, most: float = 90) -> dict[str, ob
     from whichone.records import Question, page_of
 
     opened = time.perf_counter()
-    retriever = open_index(name, place / name.removesuffix("-numpy"))
+    retriever = open_index(name, place / name)
     opened = time.perf_counter() - opened
     pages = -(-passages // PER_PAGE)
     asked = asked_pages(QUESTIONS, pages)
@@ -186,20 +186,18 @@ def ask(name: str, place: Path, passages: int, most: float = 90) -> dict[str, ob
             break
     wall = time.perf_counter() - began
     middle, late = (sorted(cpu)[int(share * (len(cpu) - 1))] for share in (0.5, 0.95))
-    result: dict[str, object] = {
+    began = time.perf_counter()
+    list(retriever.search(questions[:AT_ONCE], 100))
+    at_once = AT_ONCE / (time.perf_counter() - began)
+    return {
         "seconds to open": round(opened, 2),
         "questions": len(cpu),
         "questions per second": round(len(cpu) / wall, 1),
         "CPU ms p50": round(middle, 1),
         "CPU ms p95": round(late, 1),
         "asked page first": round(right / len(cpu), 3),
+        "questions per second, all at once": round(at_once, 1),
     }
-    if name != "bm25-numpy":
-        began = time.perf_counter()
-        list(retriever.search(questions[:AT_ONCE], 100))
-        rate = AT_ONCE / (time.perf_counter() - began)
-        result["questions per second, all at once"] = round(rate, 1)
-    return result
 
 
 def work(step: str, place: Path, passages: int) -> dict[str, object]:
@@ -242,7 +240,7 @@ def run_step(step: str, place: Path, passages: int, seconds: float) -> bool:
 
 def disk(place: Path, step: str) -> int:
     """What a step's folder takes, the corpus that is linked into an index apart."""
-    folder = place / {"texts": "shards"}.get(step, step.removeprefix("ask-").removesuffix("-numpy"))
+    folder = place / {"texts": "shards"}.get(step, step.removeprefix("ask-"))
     inside = (f for f in folder.rglob("*") if "corpus" not in f.relative_to(folder).parts)
     return round(sum(file.stat().st_size for file in inside) / 2**20)
 

@@ -15,7 +15,7 @@ PROGRAMS = sorted(p for p in BENCH.glob("*.py") if "parsed(" in p.read_text("utf
 SHAPES = {
     "amber_build": r'"alignment, ratio": \[\s*[\d.]+',
     "amber_end_to_end": r'"all over the plain pass": \{\s*"paper, corpus none"',
-    "bm25": r"whichone-numba +[\d,]+ +[\d.]+",
+    "bm25": r"whichone +[\d,]+ +[\d.]+",
     "dense_limited": r"rankings equal: True",
     "figures": r"[1-9]\d* figures in",
     "fuzz": r"damaged inputs, 0 tracebacks",

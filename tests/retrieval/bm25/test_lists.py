@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whichone.retrieval.bm25 import postings
-from whichone.retrieval.bm25.postings import BYTES, SHORTS, WIDE, decode, decode_blocks, encode, peak
+from whichone.retrieval.bm25.postings import BYTES, SHORTS, WIDE, decode, decode_blocks, encode
 
 Rows = list[tuple[int, int]]
 
@@ -73,9 +73,3 @@ def test_blocks_are_read_by_themselves() -> None:
         assert {p: known[p] for p in sought.tolist() if p in known}.items() <= found.items()
         assert found.items() <= known.items()
         assert len(found) <= 256 * len(sought)
-
-
-def test_the_largest_impact_is_kept() -> None:
-    words, places, _ = encoded([[(n, 1 + n % 7) for n in range(100)], [(4_000_000, 9)]])
-    assert peak(words, int(places[0])) == 7.0
-    assert peak(words, int(places[1])) is None

@@ -34,40 +34,12 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize("k", [1, 10, 100])
-def test_the_same_to_the_last_bit(index: Path, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "_LONG", 50)
-    postings = open_postings(Folder.open(index, "index"))
-    scorer = Scorer(postings, backend="numpy")
-    frequencies = np.asarray(postings.frequencies)
-    draw = np.random.default_rng(k)
-    left_out = 0
-    pruned = Scorer._of
-
-    def counted(self: Scorer, terms: object, passages: np.ndarray) -> np.ndarray:
-        nonlocal left_out
-        left_out += len(passages) < PASSAGES // 10
-        return pruned(self, terms, passages)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Scorer, "_of", counted)
-    for _ in range(200):
-        share = frequencies / frequencies.sum()
-        terms = dict.fromkeys(draw.choice(len(frequencies), 5, p=share).tolist(), 1.0)
-        ordinals, scores = scorer.best_weighted(terms, k)
-        wanted = scorer._add_all(scorer._weighted(terms), k)
-        assert ordinals.tolist() == wanted[0].tolist()
-        assert scores.tobytes() == wanted[1].tobytes()
-        assert not scorer._scores.any()
-    assert left_out > 20
-
-
 @pytest.mark.parametrize("window", [1, 700, 1 << 16, None])
 @pytest.mark.parametrize("k", [1, 10, 100, 2 * PASSAGES])
 def test_windows_change_nothing(
     index: Path, k: int, window: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """None: short lists, which are added up whole."""
-    pytest.importorskip("numba")
     if window is not None:
         monkeypatch.setattr(ranking, "_ADDED", 0)
         monkeypatch.setattr(ranking, "WINDOW", window)
@@ -86,7 +58,6 @@ def test_windows_change_nothing(
 
 def test_few_candidates_are_scored(index: Path) -> None:
     """Of 3,000 passages that have one of the words, hardly more than the ten best."""
-    pytest.importorskip("numba")
     postings = open_postings(Folder.open(index, "index"))
     scorer = Scorer(postings, backend="numba")
     kernels = scorer._kernels
@@ -104,9 +75,6 @@ def test_norms_of_a_larger_mean(
     index: Path, backend: ranking.Backend, added: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Passages that were added have made the mean length larger, so that impacts exceed those that are stored."""
-    if backend == "numba":
-        pytest.importorskip("numba")
-    monkeypatch.setattr(ranking, "_LONG", 50)
     monkeypatch.setattr(ranking, "_ADDED", added)
     stored = open_postings(Folder.open(index, "index"))
     norms = length_norms(stored.lengths, 5 * float(stored.lengths.mean()), 1.2, 0.75)

@@ -34,7 +34,6 @@ from whichone.retrieval.bm25.postings import (
     impacts,
     length_norms,
     lucene_idf,
-    peak,
 )
 
 # One block of passages as sorted arrays on disk: what workers make and merging reads.
@@ -387,10 +386,6 @@ class Postings:
         place, frequency = int(self.places[term]), int(self.frequencies[term])
         all_impacts = decode_blocks(self.words, place, frequency, passages)
         return all_impacts[0], impacts(all_impacts[1], all_impacts[0], self.norms)
-
-    def peak(self, term: int) -> float | None:
-        """The largest of a term's impacts; None where its list is so short that it is not kept."""
-        return peak(self.words, int(self.places[term]))
 
 
 def build(

@@ -67,13 +67,6 @@ def layout(words: Words, place: int, frequency: int) -> Layout:
     return Layout(shape, entries, start + 2, 4 * gaps, 4 * codes, 4 * frequent)
 
 
-def peak(words: Words, place: int) -> float | None:
-    """The largest impact of a narrow list."""
-    if place & 3 == WIDE:
-        return None
-    return float(words[(place >> 2) + 1 : (place >> 2) + 2].view(np.float32)[0])
-
-
 def decode(words: Words, place: int, frequency: int) -> tuple[Ints, npt.NDArray[np.float32]]:
     """A whole list: its passages in ascending order, and how often the term is in each."""
     at = layout(words, place, frequency)
@@ -294,11 +287,6 @@ class RealPostings:
 
     def impacts_near(self, term: int, passages: Ints) -> tuple[Ints, Floats]:
         return self.impacts(term)
-
-    def peak(self, term: int) -> float | None:
-        start = int(self.places[term])
-        weights = self.weights[start : start + int(self.frequencies[term])]
-        return float(weights.max(initial=0))
 
 
 # What one posting adds to a score: Lucene's BM25 and DrQA's TF-IDF.

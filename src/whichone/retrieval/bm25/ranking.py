@@ -1,4 +1,4 @@
-"""From a query's terms to its best passages: by numpy, or by numba where it is installed.
+"""From a query's terms to its best passages: MaxScore in numba, or in a small corpus all lists added up by numpy.
 
 Both give the same scores in the same order: by score, ties by passage ordinal.
 """
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BrokenFolder, UsageError, missing_extra
+from whichone.errors import BrokenFolder, UsageError
 from whichone.progress import progress
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import inverted
@@ -34,21 +34,9 @@ Weighted = Sequence[tuple[int, np.float32]]
 WINDOW = 1 << 15  # Passages whose sums fit into a core's cache
 _SMALL = 20_000  # Below so many passages, numpy has answered a thousand questions before numba is imported
 _KEPT = 8_192  # Of a small index, so many lists stay decoded
-_LONG = 200_000  # Lists of fewer passages are added up sooner than others are compared with them
 # Lists of so many entries together are added up whole by numba sooner than their bounds are compared.
 _ADDED = 200_000
 Impacts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
-
-
-def _numba_kernels() -> ModuleType | None:
-    """Compiled when they are first called, and kept on disk; None without numba."""
-    try:
-        import numba  # noqa: F401
-    except ImportError:
-        return None
-    from whichone.retrieval.bm25 import kernels
-
-    return kernels
 
 
 class Scorer:
@@ -58,11 +46,13 @@ class Scorer:
         if backend not in ("auto", "numba", "numpy"):
             raise UsageError(f"there is no backend {backend!r}", hint="auto, numba or numpy")
         self.postings = postings
-        small = backend == "auto" and len(postings) < _SMALL
-        kernels = None if backend == "numpy" or small else _numba_kernels()
-        if backend == "numba" and kernels is None:
-            raise missing_extra("numba", "fast")
-        self._kernels = kernels
+        self._kernels: ModuleType | None = None
+        if backend == "numba" or (backend == "auto" and len(postings) >= _SMALL):
+            from whichone.retrieval.bm25 import (
+                kernels,  # compiled when they are first called, and kept on disk
+            )
+
+            self._kernels = kernels
         self._arrays: tuple[npt.NDArray[Any], ...] = postings.arrays()
         self._impacts, self._impacts_near = postings.impacts, postings.impacts_near
         if len(postings) < _SMALL:
@@ -92,35 +82,26 @@ class Scorer:
         counted = self._weighted(repeats)
         if not counted or not len(self.postings):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        if self._kernels is None:
+            return self._add_all(counted, k)
+        lists, size = self._lists(counted), len(self.postings)
         if isinstance(self.postings, RealPostings):
-            if self._kernels is None:
-                return self._add_all(counted, k)
-            lists = self._lists(counted)
             return in_order(*self._kernels.best_real(*lists, *self._arrays, self._scores, k))
-        if self._kernels is not None:
-            size, postings = len(self.postings), self.postings
-            lists = self._lists(counted)
-            if int(lists[1].sum()) <= _ADDED:
-                return in_order(
-                    *self._kernels.best_of_all(
-                        *lists, *self._arrays, self._scores, self._touched, min(k, size)
-                    )
-                )
-            rows, scores, _ = self._kernels.best(
-                *lists,
-                postings.rise,
-                rounding(len(counted)),
-                postings.ceilings,
-                postings.floor,
-                *self._arrays,
-                size,
-                min(k, size),
-                WINDOW,
-            )
-            return in_order(rows, scores)
-        if self._worth_pruning(counted):
-            return self._pruned(self.postings, counted, k)
-        return self._add_all(counted, k)
+        if int(lists[1].sum()) <= _ADDED:
+            every = (*lists, *self._arrays, self._scores, self._touched)
+            return in_order(*self._kernels.best_of_all(*every, min(k, size)))
+        rows, scores, _ = self._kernels.best(
+            *lists,
+            self.postings.rise,
+            rounding(len(counted)),
+            self.postings.ceilings,
+            self.postings.floor,
+            *self._arrays,
+            size,
+            min(k, size),
+            WINDOW,
+        )
+        return in_order(rows, scores)
 
     def of(self, terms: Sequence[int], passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The scores of some passages only, by looking each up among a term's postings."""
@@ -164,61 +145,6 @@ class Scorer:
             documents, impacts = self._impacts_near(term, passages)
             _add(scores, passages, documents, impacts, weight)
         return scores
-
-    def _worth_pruning(self, counted: Weighted) -> bool:
-        terms = [term for term, _ in counted]
-        return len(terms) > 1 and int(self.postings.frequencies.take(terms).max()) >= _LONG
-
-    def _pruned(self, postings: Postings, counted: Weighted, k: int) -> Best:
-        """MaxScore: lists from the shortest on, until no passage that is only in the others can be among the best.
-
-        Sums are taken anew for those that can, in the order of the terms: the same to the last bit.
-        """
-        frequencies = postings.frequencies.take([term for term, _ in counted])
-        order = np.argsort(frequencies, kind="stable").tolist()
-        most = [self._most(postings, *counted[n]) for n in order]
-        scores, seen = self._scores, np.zeros(0, np.int64)
-        sums, near = np.zeros(0, np.float32), rounding(len(counted))
-        for done, n in enumerate(order, 1):
-            documents, impacts = postings.impacts(counted[n][0])
-            before = scores.take(documents)
-            scores[documents] = before + counted[n][1] * impacts
-            seen = np.concatenate([seen, documents[before == 0]])
-            last = done == len(order)
-            if not last and (len(seen) < k or frequencies[order[done]] < _LONG):
-                continue
-            sums = scores.take(seen)
-            least = 0.0
-            if len(sums) > k:
-                least = float(np.partition(sums, len(sums) - k)[len(sums) - k]) * (1 - near)
-            rest = float(sum(most[done:])) * (1 + near)
-            if last or rest < least:
-                scores[seen] = 0
-                use = np.flatnonzero(sums + rest >= least)
-                return self._of_possible(counted, seen.take(use), sums.take(use), rest, k)
-        raise AssertionError("the last list ends it")
-
-    def _of_possible(
-        self,
-        counted: Weighted,
-        seen: npt.NDArray[np.int64],
-        sums: npt.NDArray[np.float32],
-        rest: float,
-        k: int,
-    ) -> Best:
-        """The best of passages whose sums may still rise by `rest`: first those of the largest sums show what is needed."""
-        if len(seen) > 2 * k and rest:
-            largest = np.sort(seen.take(np.argpartition(sums, len(sums) - k)[-k:]))
-            least = float(self._of(counted, largest).min()) * (1 - rounding(len(counted)))
-            seen = seen.take(np.flatnonzero(sums + rest >= least))
-        use = np.sort(seen)
-        return top(use, self._of(counted, use), k)
-
-    @staticmethod
-    def _most(postings: Postings, term: int, weight: np.float32) -> float:
-        """What a term can add to a score; unknown for short lists, which come first."""
-        peak = postings.peak(term)
-        return float("inf") if peak is None else float(weight) * peak * postings.rise
 
     def _add_all(self, counted: Weighted, k: int) -> Best:
         """Every list added up."""
