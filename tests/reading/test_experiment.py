@@ -124,6 +124,22 @@ def test_dry_run_runs_nothing_and_estimates(toy, tmp_path, serve):
     assert seeded["fake (gold)"]["basis"] == "measured"
 
 
+@pytest.mark.parametrize(
+    ("named", "allow"),
+    [
+        ('measures = ["my_measures:early@5"]\n[[retriever]]\nretriever = "bm25"\n', "my_measures:early"),
+        ('[[retriever]]\nretriever = "lucene"\noptions = { jar = "theirs.jar" }\n', "theirs.jar"),
+    ],
+)
+def test_own_measures_and_jars_are_code(toy, tmp_path, named, allow):
+    file, out = tmp_path / "code.toml", tmp_path / "out"
+    file.write_text(f'benchmarks = ["{toy.folder.root}"]\n{named}')
+    with pytest.raises(UsageError, match=f"would run with your rights: {allow}"):
+        run_experiment(file, out)
+    assert not out.exists()
+    assert dry_run(file, out, allow=[allow])
+
+
 def test_killed_it_goes_on_per_question(toy, tmp_path, serve, monkeypatch):
     file = write(tmp_path, toy, serve(says).url)
     module = tmp_path / "slow_reader.py"

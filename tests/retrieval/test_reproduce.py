@@ -127,6 +127,17 @@ def test_another_machine_that_a_run_names_is_not_asked(
         assert asked
 
 
+def test_a_jar_that_a_run_names_is_not_loaded(tmp_path: Path) -> None:
+    run = retrieve("builtin/amber", tmp_path / "run", retriever="bm25", k=3)
+    jar = tmp_path / "theirs-fatjar.jar"
+    jar.write_bytes(b"classes")
+    (tmp_path / "segments_1").touch()
+    place = _rewritten(run, {"retriever": "lucene", "options": [f"jar={jar}", f"index={tmp_path}"]})
+    with pytest.raises(UsageError, match="would run with your rights") as refused:
+        reproduce(place)
+    assert refused.value.hint is not None and f"--allow {jar}" in refused.value.hint
+
+
 def test_a_service_on_this_machine_needs_no_permission(tmp_path: Path) -> None:
     run = retrieve("builtin/amber", tmp_path / "run", retriever="bm25", k=3)
     for address in ("http://127.0.0.1:9/s", "http://localhost:9/s", "http://[::1]:9/s"):

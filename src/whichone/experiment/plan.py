@@ -164,7 +164,10 @@ def _check_code(plan: Plan, file: Path, allow: Sequence[str]) -> None:
     named = [each.retriever for each in plan.retriever] + [each.reader for each in plan.reader]
     named += [str(each.options.get("make", "")) for each in plan.retriever]
     named += [word for step in plan.step for word in step.command if re.fullmatch(r"[\w.]+:\w+", word)]
-    unknown = list(dict.fromkeys(name for name in named if ":" in name and name not in allow))
+    named += [measure.rpartition("@")[0] or measure for measure in plan.measures + plan.retrieval_measures]
+    named = [name for name in named if ":" in name]
+    named += [str(each.options["jar"]) for each in plan.retriever if "jar" in each.options]
+    unknown = [name for name in dict.fromkeys(named) if name not in allow]
     if unknown:
         raise UsageError(
             f"it names code that would run with your rights: {sample(unknown)}",

@@ -399,7 +399,7 @@ _allowed: list[frozenset[str]] = []
 
 @contextlib.contextmanager
 def only_this_code(places: Iterable[str]) -> Iterator[None]:
-    """While the block runs `load_function` loads these `module:attribute` alone.
+    """While the block runs `refuse_unnamed` lets this code alone pass.
 
     For work that a file or folder describes: those are data, and only a person names code.
     """
@@ -410,13 +410,18 @@ def only_this_code(places: Iterable[str]) -> Iterator[None]:
         _allowed.pop()
 
 
+def refuse_unnamed(code: str) -> None:
+    """Stop before code runs (a `module:attribute`, a jar) that no person has named."""
+    if _allowed and code not in _allowed[-1]:
+        raise UsageError(
+            f"{code} would run with your rights, and only a file or folder names it",
+            hint=f"look at what it does, then give --allow {code}",
+        )
+
+
 def load_function(place: str) -> Any:
     """What `module:attribute` means, looked up in the current folder first."""
-    if _allowed and place not in _allowed[-1]:
-        raise UsageError(
-            f"{place} would run with your rights, and only a file or folder names it",
-            hint=f"look at what it does, then give --allow {place}",
-        )
+    refuse_unnamed(place)
     module, _, attribute = place.partition(":")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
