@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from whichone.files import mapped
+from whichone.files import tables
 from whichone.files.mapped import HashIndex, hashes
 
 
@@ -15,7 +15,7 @@ from whichone.files.mapped import HashIndex, hashes
 def test_written_piece_by_piece_it_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int
 ) -> None:
-    monkeypatch.setattr(mapped, "_IN_MEMORY", in_memory)
+    monkeypatch.setattr(tables, "SORTED_IN_MEMORY", in_memory)
     texts = [f"name {n % 700}" for n in range(1_000)]
     values = hashes(texts)
     HashIndex.of(values).save(tmp_path, "memory")

@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from whichone.errors import BadInput
-from whichone.files.pools import run_jobs, start_workers
+from whichone.files.pools import run_in_order, run_jobs, start_workers
 
 
 def square(n: int) -> int:
@@ -35,6 +36,20 @@ def die_at_three(n: int) -> int:
 def test_every_job_once(workers: int) -> None:
     found = dict(run_jobs(square, range(1, 12), workers))
     assert found == {n: n * n for n in range(1, 12)}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_in_the_order_of_the_jobs_beside_another_thread(workers: int) -> None:
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        assert list(run_in_order(square, range(20), workers)) == [n * n for n in range(20)]
+    finally:
+        end.set()
+        thread.join()
+    with pytest.raises(BadInput, match=r"a worker died \(signal 9\) at part 4"):
+        list(run_in_order(die_at_three, range(5), 2))
 
 
 def test_fewer_jobs_than_workers() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import mmap
-import shutil
 import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +18,7 @@ import pyarrow as pa
 from whichone.errors import BrokenFolder, Missing
 from whichone.files.manifest import Compare
 from whichone.files.output import written_beside
-from whichone.files.tables import fixed_groups, unreadable
+from whichone.files.tables import TableSchema, fixed_groups, in_key_order, unreadable
 
 BATCH = 8_192  # Rows of a batch: so few that a column of long texts stays below 2 GiB
 
@@ -272,10 +270,8 @@ def run_starts(values: pa.Array) -> Rows:
 
 
 Hashes = npt.NDArray[np.uint64]
-Pairs = npt.NDArray[np.uint64]
 
-_PIECES = 64
-_IN_MEMORY = 1 << 18  # Hashes that are sorted without files: of a small corpus
+_PAIRS = TableSchema("pairs", pa.schema([("hash", pa.uint64()), ("row", pa.int64())]), ("hash", "row"))
 
 
 def hashes(texts: Iterable[str]) -> Hashes:
@@ -313,28 +309,37 @@ class HashIndex:
     def write(
         cls, folder: Path, name: str, values: Iterable[tuple[Hashes, Rows]]
     ) -> tuple[list[str], list[Rows]]:
-        """The files of hashes that come with their rows in ascending order, sorted on disk.
+        """The files of hashes with their rows, which come in any order.
 
         Also pairs of rows whose hashes are equal, at most a hundred.
         """
+        count = last = 0
+
+        def pairs() -> Iterator[pa.RecordBatch]:
+            nonlocal count, last
+            for hashes, rows in values:
+                count, last = count + len(rows), max(last, int(rows.max(initial=0)))
+                yield pa.record_batch([hashes, rows], schema=_PAIRS.schema)
+
         files = [f"{name}-hashes.npy", f"{name}-rows.npy"]
-        shared: list[Rows] = []
+        ordered = in_key_order(pairs(), _PAIRS, folder)
+        begun = list(itertools.islice(ordered, 1))  # until then all pairs are counted
+        kind = np.dtype(np.int32 if last < 2**31 else np.int64)
         with (
-            _in_pieces(folder / f".{name}-pieces", values) as (count, last, pieces),
-            written_beside(folder / files[1]) as rows_file,
             written_beside(folder / files[0]) as hashes_file,
+            written_beside(folder / files[1]) as rows_file,
+            hashes_file.open("wb") as hashes_written,
+            rows_file.open("wb") as rows_written,
         ):
-            sorted_hashes = _empty(hashes_file, np.uint64, count)
-            rows = _empty(rows_file, np.int32 if last < 2**31 else np.int64, count)
-            at = 0
-            for pairs in pieces:
-                order = np.argsort(pairs[:, 0], kind="stable")
-                end = at + len(order)
-                sorted_hashes[at:end] = pairs[order, 0]
-                rows[at:end] = pairs[order, 1]
-                shared += _shared(pairs[order], 100 - len(shared))
-                at = end
-        return files, shared
+            for file, descr in ((hashes_written, "<u8"), (rows_written, kind.str)):
+                header = {"descr": descr, "fortran_order": False, "shape": (count,)}
+                np.lib.format.write_array_header_1_0(file, header)
+            for batch in itertools.chain(begun, ordered):
+                batch["hash"].to_numpy().tofile(hashes_written)
+                batch["row"].to_numpy().astype(kind).tofile(rows_written)
+        index = cls.open(folder.joinpath, name)
+        same = np.flatnonzero(index._hashes[1:] == index._hashes[:-1])[:100]
+        return files, [index._rows[at : at + 2].astype(np.int64) for at in same.tolist()]
 
     @classmethod
     def open(cls, file: PathOf, name: str) -> HashIndex:
@@ -370,63 +375,3 @@ class HashIndex:
             same = table.string if text else table.value  # a missing one is not an empty one
             rows.append(next((r for r in places if same(r, column) == text), None))
         return rows
-
-
-@contextlib.contextmanager
-def _in_pieces(
-    folder: Path, values: Iterable[tuple[Hashes, Rows]]
-) -> Iterator[tuple[int, int, Iterable[Pairs]]]:
-    """How many pairs there are, the last row, and the pairs in pieces by hash: many on disk, few in memory."""
-    blocks = iter(values)
-    begun: list[tuple[Hashes, Rows]] = []
-    count = 0
-    while count <= _IN_MEMORY and (block := next(blocks, None)) is not None:
-        begun.append(block)
-        count += len(block[0])
-    shutil.rmtree(folder, ignore_errors=True)
-    if count <= _IN_MEMORY:
-        pairs = np.concatenate([np.zeros((0, 2), np.uint64), *(_pairs(*block) for block in begun)])
-        yield count, int(pairs[-1, 1]) if count else 0, [pairs]
-        return
-    folder.mkdir()
-    count, last = _partition(folder, itertools.chain(begun, blocks))
-    files = sorted(folder.iterdir())
-    yield count, last, (np.fromfile(file, np.uint64).reshape(-1, 2) for file in files)
-    shutil.rmtree(folder)
-
-
-def _pairs(hashes: Hashes, rows: Rows) -> Pairs:
-    return np.stack([hashes, rows.astype(np.uint64)], axis=1)
-
-
-def _partition(folder: Path, values: Iterable[tuple[Hashes, Rows]]) -> tuple[int, int]:
-    """Hashes and rows into files by the first bits of the hash; how many, and the last row."""
-    count = last = 0
-    shift = np.uint64(64 - _PIECES.bit_length() + 1)
-    with contextlib.ExitStack() as stack:
-        files = [stack.enter_context((folder / f"{number:03}").open("wb")) for number in range(_PIECES)]
-        for hashes, rows in values:
-            pairs = _pairs(hashes, rows)
-            piece = (hashes >> shift).astype(np.int64)
-            order = np.argsort(piece, kind="stable")
-            ends = np.searchsorted(piece[order], np.arange(_PIECES + 1))
-            pairs = pairs[order]
-            for number in range(_PIECES):
-                pairs[ends[number] : ends[number + 1]].tofile(files[number])
-            count += len(hashes)
-            last = int(rows[-1]) if len(rows) else last
-    return count, last
-
-
-def _empty(path: Path, kind: type[np.generic], count: int) -> npt.NDArray[np.generic]:
-    """An array in a file, to be filled; one of no values cannot be mapped."""
-    if not count:
-        with path.open("wb") as file:
-            np.save(file, np.zeros(0, kind))
-        return np.zeros(0, kind)
-    return np.lib.format.open_memmap(path, "w+", kind, (count,))
-
-
-def _shared(pairs: Pairs, most: int) -> list[Rows]:
-    same = np.flatnonzero(pairs[1:, 0] == pairs[:-1, 0])[:most]
-    return [pairs[at : at + 2, 1].astype(np.int64) for at in same.tolist()]

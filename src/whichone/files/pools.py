@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import importlib
 import multiprocessing
 import os
@@ -15,14 +16,11 @@ import queue
 import signal
 import sys
 import threading
-import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import BaseContext, ForkServerContext, SpawnContext
+from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from types import ModuleType
 from typing import Any, Generic, TypeVar
@@ -94,19 +92,16 @@ def run_in_order(task: Callable[[Job], Result], jobs: Iterable[Job], workers: in
     """The results of jobs that take about as long as each other, in the order of the jobs."""
     early: dict[int, Result] = {}
     wanted = 0
-    for (number, _), result in run_jobs(_Numbered(task), enumerate(jobs), workers):
+    numbered = functools.partial(_numbered, task)
+    for (number, _), result in run_jobs(numbered, enumerate(jobs), workers, lambda job: f"part {job[0] + 1}"):
         early[number] = result
         while wanted in early:
             yield early.pop(wanted)
             wanted += 1
 
 
-class _Numbered(Generic[Job, Result]):
-    def __init__(self, task: Callable[[Job], Result]) -> None:
-        self._task = task
-
-    def __call__(self, job: tuple[int, Job]) -> Result:
-        return self._task(job[1])
+def _numbered(task: Callable[[Job], Result], job: tuple[int, Job]) -> Result:
+    return task(job[1])
 
 
 class Worker(Generic[Job, Result]):
@@ -299,58 +294,3 @@ def in_order(function: Callable[[Item], Found], items: Sequence[Item], workers: 
             yield future.result()
     finally:
         stopped.set()
-
-
-# Applying a function to tasks with every core, results in the order of the tasks.
-
-
-Task = TypeVar("Task")
-
-SMALL = 8 << 20  # Bytes of input below which starting processes costs more than it gains
-
-
-def workers_in_order(
-    function: Callable[[Task], Result], tasks: Iterable[Task], size: int, workers: int | None = None
-) -> Iterator[tuple[Task, Result]]:
-    """Each task with its result; no more than a few tasks a worker are held at a time."""
-    workers = workers or cores()
-    if workers == 1 or size < SMALL:
-        for task in tasks:
-            yield task, function(task)
-        return
-    try:
-        yield from _in_pool(function, tasks, workers)
-    except BrokenProcessPool:
-        raise BadInput("a worker died", hint="mostly for lack of memory: give fewer --workers") from None
-
-
-def _in_pool(
-    function: Callable[[Task], Result], tasks: Iterable[Task], workers: int
-) -> Iterator[tuple[Task, Result]]:
-    waiting: deque[tuple[Task, Future[Result]]] = deque()
-    with ProcessPoolExecutor(workers, mp_context=_workers_context()) as pool:
-        for task in tasks:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # idle threads of libraries
-                waiting.append((task, pool.submit(function, task)))
-            if len(waiting) >= 3 * workers:
-                done, future = waiting.popleft()
-                yield done, future.result()
-        while waiting:
-            done, future = waiting.popleft()
-            yield done, future.result()
-
-
-def cores() -> int:
-    """The cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
-
-
-def _workers_context() -> BaseContext:
-    """Forking is quickest, and safe while no other Python thread is at work."""
-    if sys.platform == "linux" and threading.active_count() == 1:
-        return multiprocessing.get_context("fork")
-    return multiprocessing.get_context("spawn")

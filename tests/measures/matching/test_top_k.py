@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.files import json_records, pools
+from whichone.files import json_records
+from whichone.papers.entityquestions import top_k as labelling
 from whichone.papers.entityquestions.commands import score_entityquestions_command
 from whichone.papers.entityquestions.top_k import Labels, label_files, relation_names, result_files, top_k
 
@@ -81,7 +82,7 @@ def test_every_layout_and_cut_gives_the_same(
     if layout == "lines":
         text = "\n".join(map(json.dumps, results)) + "\n"
     path.write_bytes(gzip.compress(text.encode()) if layout == "gz" else text.encode())
-    monkeypatch.setattr(pools, "SMALL", 0)
+    monkeypatch.setattr(labelling, "SMALL", 0)
     pieces = list(json_records.parts(path, 4000))
     assert len(pieces) > 5
     assert sum(len(json.loads(bytes(piece.array()))) for piece in pieces) == 200

@@ -14,7 +14,7 @@ import msgspec
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.json_records import FilePart, decode_whole, parts
 from whichone.files.lines import NOT_JSON
-from whichone.files.pools import workers_in_order
+from whichone.files.pools import available_cores, run_in_order
 from whichone.measures.matchers import (
     AnswerTokens,
     MatchedText,
@@ -282,6 +282,9 @@ def per_query_rows(files: Mapping[str, Sequence[Labels]]) -> list[dict[str, Any]
     ]
 
 
+SMALL = 8 << 20  # Bytes of input below which starting processes costs more than it gains
+
+
 class _Problem(msgspec.Struct, frozen=True):
     """Why a question cannot be scored; `at` counts questions within the part."""
 
@@ -311,20 +314,17 @@ def label_files(
     """
     find_matcher(matcher)
     tasks = (_Task(p, matcher, empty_answers) for path in paths for p in parts(path))
-    done = workers_in_order(_label_part, tasks, _size(paths), workers)
+    size = sum(Path(path).stat().st_size for path in paths if Path(path).exists())
+    workers = 1 if size < SMALL else workers or available_cores()
     current: list[_Labelled | None] = []
     remaining = [Path(path) for path in paths]
-    for task, labelled in done:
-        while str(remaining[0]) != task.part.path:
+    for part_of, labelled in run_in_order(_label_part, tasks, workers):
+        while str(remaining[0]) != part_of:
             yield remaining[0], _whole(remaining.pop(0), current, matcher, empty_answers)
             current = []
         current.append(labelled)
     for path in remaining:
         yield path, _whole(path, current, matcher, empty_answers)
-
-
-def _size(paths: Iterable[str | Path]) -> int:
-    return sum(Path(path).stat().st_size for path in paths if Path(path).exists())
 
 
 def _whole(path: Path, pieces: list[_Labelled | None], matcher: str, empty_answers: bool) -> list[Labels]:
@@ -352,13 +352,13 @@ def _bad_question(path: Path, index: int, problem: _Problem) -> BadInput:
 _RESULTS = msgspec.json.Decoder(list[RawResult])
 
 
-def _label_part(task: _Task) -> _Labelled | None:
-    """None when the part is not an array of results, which a wrong cut or a damaged file gives."""
+def _label_part(task: _Task) -> tuple[str, _Labelled | None]:
+    """The part's file and its labels; None of a part that is no array of results, as after a wrong cut or damage."""
     try:
         results = _RESULTS.decode(task.part.array())
-        return _label(results, find_matcher(task.matcher), task.empty_answers)
+        return task.part.path, _label(results, find_matcher(task.matcher), task.empty_answers)
     except NOT_JSON:
-        return None
+        return task.part.path, None
 
 
 def _label(results: Sequence[RawResult | StoredResult], matcher: Matcher, empty_answers: bool) -> _Labelled:
