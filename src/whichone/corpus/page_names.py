@@ -178,8 +178,6 @@ def names_of_page(title: str, text: str, language: str = "en") -> Iterator[Named
 
 
 class CorpusNames:
-    """All names of a corpus."""
-
     def __init__(self, table: MappedTable, index: HashIndex) -> None:
         self.table = table
         self._index = index

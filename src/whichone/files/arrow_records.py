@@ -387,7 +387,6 @@ class KeyedTable(Mapping[str, T]):
         return other
 
     def many(self, keys: Sequence[str]) -> list[T | None]:
-        """The record of each key, None where there is none."""
         rows = self._index().matching(keys, self._key, self._table)
         known = [row for row in rows if row is not None]
         records = iter(self._decode(self._table.take(known, self._table.schema.names)))
@@ -407,7 +406,6 @@ class KeyedTable(Mapping[str, T]):
         return len(self._table)
 
     def records(self) -> Iterator[T]:
-        """All records, without looking each key up."""
         for batch in self._table.batches():
             yield from self._decode(pa.Table.from_batches([batch]))
 

@@ -85,8 +85,6 @@ def is_tar(path: Path) -> bool:
 
 
 class Decompressed(io.RawIOBase):
-    """The decompressed bytes of an open file, which is closed with it."""
-
     def __init__(self, path: Path, raw: IO[bytes], pieces: Pieces) -> None:
         self._path, self._raw = path, raw
         self._pieces = pieces(raw)

@@ -48,7 +48,6 @@ def document_files(folder: Path) -> list[Path]:
 
 
 def read_document(path: Path) -> Document:
-    """A document by the suffix of its file."""
     return READERS[path.suffix.lower()](path)
 
 

@@ -106,7 +106,6 @@ class Folder:
 
     @classmethod
     def open(cls, path: str | Path, kind: str | Sequence[str]) -> Folder:
-        """Open a finished folder of the given kind (or one of several kinds)."""
         root = Path(path)
         kinds = [kind] if isinstance(kind, str) else list(kind)
         manifest = read_manifest(root, kinds)
@@ -411,7 +410,6 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def wait_until_unlocked(root: Path) -> None:
-    """Return when the process that writes this folder has ended, or was none."""
     try:
         handle = os.open(root / _LOCK, os.O_RDWR)
     except FileNotFoundError:
@@ -423,7 +421,6 @@ def wait_until_unlocked(root: Path) -> None:
 
 
 def file_entry(file: Path, rows: int | None = None) -> FileEntry:
-    """What a manifest says about a file."""
     sha256, crc32 = files_manifest.sums_of(file)
     return FileEntry(sha256, file.stat().st_size, rows, crc32)
 
@@ -499,8 +496,6 @@ def write_updates(root: Path, state: UpdateState) -> None:
 
 
 class FolderReport(msgspec.Struct, frozen=True):
-    """One folder: how much was compared, and a text for each file that differs."""
-
     folder: str
     kind: str
     files: int
@@ -524,7 +519,6 @@ def verify_folders(places: Sequence[Path]) -> Iterator[FolderReport]:
 
 
 def verify_folder(root: Path) -> FolderReport:
-    """Every file of one folder, compared in full."""
     try:
         manifest = decode_manifest(root / MANIFEST)
     except WhichoneError as error:

@@ -98,7 +98,6 @@ def read_bytes(path: str | Path, most: int = _LARGEST_TEXT) -> bytes:
 
 
 def read_text(path: str | Path) -> str:
-    """A whole text."""
     try:
         return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -106,7 +105,6 @@ def read_text(path: str | Path) -> str:
 
 
 def read_toml(path: str | Path, type: type[T], what: str = "TOML") -> T:
-    """One TOML document as a struct or a mapping."""
     try:
         document = tomllib.loads(read_text(path))
         msgspec.json.encode(document)  # numbers beyond 64 bits cannot be kept
@@ -116,7 +114,6 @@ def read_toml(path: str | Path, type: type[T], what: str = "TOML") -> T:
 
 
 def read_text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Line number and the line as text."""
     for line, raw in read_lines(path):
         try:
             yield line, raw.decode("utf-8")
@@ -148,7 +145,6 @@ def read_json(path: str | Path) -> Any: ...
 @overload
 def read_json(path: str | Path, type: type[T]) -> T: ...
 def read_json(path: str | Path, type: Any = Any) -> Any:
-    """One JSON document."""
     try:
         return msgspec.json.decode(read_bytes(path, _LARGEST_DOCUMENT), type=type)
     except NOT_JSON as error:
@@ -282,7 +278,6 @@ def read_table_rows(
 def table_record(
     names: list[str], row: list[str], path: str | Path, line: int, delimiter: str = "\t"
 ) -> dict[str, str]:
-    """A row by the names of its columns."""
     if len(row) != len(names):
         raise BadInput(
             f"the line has {len(row)} columns, the header {len(names)}",

@@ -214,7 +214,6 @@ def damaged_blocks(path: Path, sums: str) -> Iterator[int]:
 
 
 def damaged(path: Path, blocks: Iterable[int]) -> BrokenFolder:
-    """The error that names the file and the bytes."""
     last = path.stat().st_size - 1
     places = ", ".join(f"{n * BLOCK:,} to {min((n + 1) * BLOCK - 1, last):,}" for n in blocks)
     return BrokenFolder(
@@ -252,8 +251,6 @@ _CONTENT_HASH_PIECE = 1 << 20
 
 
 class FileBlock(msgspec.Struct, frozen=True):
-    """Some bytes of a file."""
-
     path: Path
     start: int
     end: int

@@ -83,8 +83,6 @@ def mapped_array(path: Path, *, here_and_there: bool = False) -> npt.NDArray[Any
 
 
 class _Batches(Sequence[pa.RecordBatch]):
-    """The batches of a mapped file, each read when it is wanted."""
-
     def __init__(self, mapped: mmap.mmap, path: Path, compare: Compare | None = None) -> None:
         self._compare = compare
         self._places = _batch_places(mapped, compare) if compare is not None else []
@@ -213,7 +211,6 @@ class MappedTable:
         return texts
 
     def string(self, row: int, column: str) -> str:
-        """One string, a missing one as empty."""
         return self.strings((row,), column)[0]
 
     def _view(self, number: int, column: str) -> tuple[memoryview, memoryview]:
@@ -225,7 +222,6 @@ class MappedTable:
         return view
 
     def slice(self, start: int, count: int, columns: Sequence[str]) -> pa.Table:
-        """Rows that follow one another."""
         first, last = start // BATCH, max(start, start + count - 1) // BATCH
         batches = [b.select(list(columns)) for b in self._batches[first : last + 1]]
         fields = [self.schema.field(name) for name in columns]

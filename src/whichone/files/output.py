@@ -66,14 +66,12 @@ def request_for(root: Path) -> Mapping[str, Any]:
 
 
 def refuse_to_replace(root: Path, kind: str, changes: str = "") -> None:
-    """Raise where a finished folder would be replaced without permission."""
     own = _output_at(root)
     if own is not None and not own.overwrite:
         raise already_there(root, kind, changes or own.changes)
 
 
 def may_overwrite(root: Path) -> bool:
-    """Whether the command at work was asked to replace what is at this place."""
     own = _output_at(root)
     return own is not None and own.overwrite
 

@@ -60,7 +60,6 @@ def compression_of(path: Path) -> Compression:
 
 
 def plan_parts(path: Path) -> list[ByteRange]:
-    """The parts of a plain or bzip2 file."""
     size = path.stat().st_size
     least, most = (2, 32) if compression_of(path) == "bz2" else (1, 128)
     step = min(max(size // 64, least * MEBIBYTE), most * MEBIBYTE)

@@ -253,7 +253,6 @@ def column_ranges(
 def read_batches(
     files: Iterable[Path], size: int, columns: Sequence[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a table's files in their order, or some of their columns."""
     for path in files:
         try:
             with pq.ParquetFile(path) as file:
@@ -275,7 +274,6 @@ def group_batches(
 
 
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
-    """A whole table, or some of its columns."""
     try:
         with pq.ParquetFile(path) as file:
             table = file.read(columns=list(columns) if columns is not None else None)

@@ -54,7 +54,6 @@ class Tables:
             yield from batch.to_pylist()
 
     def listed(self, column: str, values: Iterable[str]) -> Table:
-        """Values that were chosen here, each once, as a relation of one column."""
         return self.engine.table(pa.table({column: pa.array(sorted(set(values)), pa.string())}))
 
     def types_of(self, entities: Table) -> dict[str, frozenset[str]]:
@@ -275,8 +274,6 @@ class MergeQueries(Protocol):
 
 
 class DuckdbQueries:
-    """DuckDB with bounded memory."""
-
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 

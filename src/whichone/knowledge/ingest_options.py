@@ -8,8 +8,6 @@ from whichone.options import OnError, Option
 
 
 class SourceOptions(Struct, frozen=True, kw_only=True):
-    """The files to read, and what of them."""
-
     wikidata: Annotated[
         str | None, Option("Wikidata's JSON dump: .bz2, .gz, .zst or plain.", kind="written")
     ] = None

@@ -33,7 +33,6 @@ class KnowledgeBase:
         return f"{self.folder.manifest.name or 'knowledge'}-{self.folder.content_hash[:12]}"
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """One of its tables: entities, names, facts, properties, pages, links, redirects, views."""
         return self.folder.table(name, columns)
 
     @functools.cached_property

@@ -210,7 +210,6 @@ class Lookup:
         return bearers
 
     def names_of(self, entity: str) -> list[tuple[str, tuple[str, ...], int]]:
-        """What an entity is called: name, kinds, how often links call it so."""
         query = """select n.name, b.kinds, b.count from bearers b join names n on n.id = b.name
             where b.entity = ? order by b.count desc, n.id"""
         return [(name, _kinds(kinds), count) for name, kinds, count in self.rows(query, entity)]

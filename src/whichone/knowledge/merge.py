@@ -346,7 +346,6 @@ class _Merge:
             self._engine.keep_mapped(query, _all_with_keys, NAMES.schema, derived)
 
     def write(self, schema: TableSchema) -> None:
-        """Write one table if it has new rows; those that it is resolved by come first."""
         queries, held = self._queries[schema.name], self._held(schema)
         renewed = self._stale and schema.name in RESOLVED
         if schema is NAMES and renewed:

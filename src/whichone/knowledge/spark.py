@@ -44,7 +44,6 @@ _WAVE = 4  # parts handed out at once for each core of the cluster; each wave is
 
 
 def start_spark(master: str, memory: str) -> Any:
-    """A Spark session; its talk is kept to errors."""
     try:
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession

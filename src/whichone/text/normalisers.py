@@ -14,8 +14,6 @@ from whichone.text.language import ENGLISH, SNOWBALL, base_code, listed_stop_wor
 
 
 class SentenceWords(Struct, frozen=True):
-    """A text cut into sentences of words."""
-
     sentences: tuple[tuple[str, ...], ...]
     vocabularies: tuple[frozenset[str], ...]
     """The different words of each sentence."""
@@ -136,7 +134,6 @@ def normalize(text: str) -> str:
 
 
 def squad_tokens(text: str) -> list[str]:
-    """The words of the normalised text."""
     lower = text.lower()
     if not (plain := lower.isascii() and lower.replace(" ", "").isalnum()):
         lower = lower.translate(_NO_PUNCTUATION)
@@ -154,7 +151,6 @@ def amber_normalize(text: str) -> str:
 
 
 def amber_tokens(text: str) -> list[str]:
-    """The words of the normalised text."""
     return squad_tokens(text.replace("-", " "))
 
 

@@ -37,7 +37,6 @@ SMALLEST_GAP = 0.1
 
 
 def problems(source: WorldSource) -> list[str]:
-    """Every broken rule, in the order of the files."""
     issues = [*_unique(source), *_entities(source), *_names(source), *_pages(source), *_links(source)]
     return sorted(set(issues))
 
@@ -195,7 +194,6 @@ def compile_builtin(out: str | Path) -> dict[str, Path]:
 
 
 def compile_source(source_folder: Path, out: str | Path) -> dict[str, Path]:
-    """Write the dumps of the world whose source is in a folder."""
     source = read_source(source_folder)
     issues = problems(source)
     if issues:
@@ -286,7 +284,6 @@ def _disambiguation_pages(source: WorldSource, articles: Sequence[Article]) -> l
 
 
 def write_world(world: World, out: Path) -> dict[str, Path]:
-    """All four files of a world."""
     out.mkdir(parents=True, exist_ok=True)
     lines = (dump_files.views_line(a.title, a.views or 0, world.wiki) for a in world.articles)
     held = io.BytesIO()

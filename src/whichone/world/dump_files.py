@@ -239,7 +239,6 @@ def opening(wiki: Wiki) -> bytes:
 
 
 def page_xml(article: Article, page_id: int, revision: int, wiki: Wiki) -> bytes:
-    """One page element."""
     return _page(article.title, page_id, revision, _wikitext(article, wiki), wiki)
 
 

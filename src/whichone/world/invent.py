@@ -232,7 +232,6 @@ class Inventor:
         return max(1, int(top / (self._ranks(entity) + 1) ** skew))
 
     def value_pages(self) -> Iterator[Article]:
-        """The pages of values and of those who use them."""
         rng = random.Random(f"values {self.invention.seed}")
         for n, value in enumerate(self.values):
             for item in (value.item, value.user):
@@ -244,7 +243,6 @@ class Inventor:
                         yield article
 
     def block(self, number: int) -> list[Article]:
-        """The pages of one block: entities in shuffled order, then disambiguation pages."""
         invention = self.invention
         rng = random.Random(f"block {invention.seed} {number}")
         first = number * BLOCK

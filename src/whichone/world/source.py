@@ -147,7 +147,6 @@ class WrittenPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_pages(path: Path) -> list[WrittenPage]:
-    """All pages of one Markdown file."""
     pages: list[WrittenPage] = []
     lines = read_text(path).splitlines()
     starts = [n for n, line in enumerate(lines) if line.startswith("# ")]
@@ -249,15 +248,11 @@ class NameFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TypeName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A type as the source names it: its item and what that is called."""
-
     id: str
     label: str
 
 
 class WorldSource(msgspec.Struct, frozen=True):
-    """A whole world as its authors wrote it."""
-
     names: tuple[NameFile, ...]
     values: tuple[SourceEntity, ...]
     pages: tuple[WrittenPage, ...]

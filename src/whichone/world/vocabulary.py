@@ -79,7 +79,6 @@ class InventedText:
         self.phrases = [" ".join(itertools.islice(drawn, n)) for n in lengths]
 
     def sentence(self, rng: random.Random) -> str:
-        """A sentence of some twelve words."""
         text = " ".join(rng.choices(self.phrases, k=3))
         return f"{text[0].upper()}{text[1:]}."
 

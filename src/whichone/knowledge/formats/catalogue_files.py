@@ -20,8 +20,6 @@ PATH = "path"  # As the owner: the first folder below that of the documents
 
 
 class DocumentColumns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Columns of a table of documents."""
-
     id: str = "id"
     owner: str = "owner"
     title: str = "title"

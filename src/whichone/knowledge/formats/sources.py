@@ -61,8 +61,6 @@ class PartJob(msgspec.Struct, frozen=True):
 
 
 class Read(msgspec.Struct):
-    """What one part gave."""
-
     tables: dict[str, pa.Table]
     counts: Mapping[str, int]
     refused: list[RefusedRecord] = []
@@ -161,7 +159,6 @@ def key_of(source: Source, fingerprint: Mapping[str, Any]) -> str:
 
 
 def joined(tables: Sequence[dict[str, pa.Table]]) -> dict[str, pa.Table]:
-    """The tables of several chunks, one below the other."""
     names = tables[0].keys() if tables else ()
     return {name: pa.concat_tables([t[name] for t in tables]) for name in names}
 

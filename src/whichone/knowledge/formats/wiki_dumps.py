@@ -71,7 +71,6 @@ FORMATS = {
 
 
 def format_of_line(line: bytes) -> str | None:
-    """The format of one line, or None when it fits none."""
     fields = line.split()
     if len(fields) < 3:
         return None
@@ -136,7 +135,6 @@ def read_part(
 
 
 def _is_count(text: bytes) -> bool:
-    """Digits of a number that fits into 64 bits."""
     return text.isdigit() and len(text) < 19
 
 

@@ -57,8 +57,6 @@ FACT_COLUMNS = FACTS.schema.append(_POSITION)
 
 
 class WikidataSelection(msgspec.Struct, frozen=True, kw_only=True):
-    """What of a dump is wanted."""
-
     languages: tuple[str, ...] = ("en",)  # all kept in full
     fallbacks: tuple[str, ...] = ("en-gb", "en-ca", "mul")  # kept where they add a name
     wiki: str = "enwiki"
@@ -107,7 +105,6 @@ class WikidataReader:
         self.start()
 
     def start(self) -> None:
-        """Forget everything that was read."""
         self.entities = Columns(ENTITY_COLUMNS)
         self.others = Columns(OTHER_COLUMNS)  # items of which only the names were read
         self.names = Columns(NAME_COLUMNS)
@@ -119,7 +116,6 @@ class WikidataReader:
         self._records = self._with_page = 0
 
     def read(self, data: bytes) -> None:
-        """Take in a block of whole lines."""
         start, size = 0, len(data)
         while start < size:
             end = data.find(b"\n", start)
@@ -136,13 +132,11 @@ class WikidataReader:
             start = end + 1
 
     def counted(self) -> dict[str, int]:
-        """What was met, by kind."""
         without = self.position - self._with_page - self.counts["properties"]
         results = {"records": self._records, "positions": self.position, **self.counts}
         return results | {"items with a page": self._with_page, "items without a page": without}
 
     def tables(self) -> dict[str, pa.Table]:
-        """What was read so far."""
         return {
             "entities": self.entities.table(),
             "others": self.others.table(),
