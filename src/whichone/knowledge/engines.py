@@ -126,15 +126,13 @@ class DuckdbEngine:
 
     def batches(self, relation: Table, size: int = BATCH) -> Iterator[Any]:
         """The compiled query is read directly: Ibis 12 calls a method that DuckDB 2 has dropped."""
-        query = self.backend.compile(relation)
-        yield from self.backend.con.sql(query).to_arrow_reader(size)
+        yield from self.backend.con.sql(self.backend.compile(relation)).to_arrow_reader(size)
 
     def mapped(self, relation: Table, work: BatchWork, schema: pa.Schema) -> Iterator[Any]:
         return work(self.batches(relation, PAGES_AT_ONCE))
 
     def value(self, expression: Any) -> Any:
-        rows = self.backend.con.execute(self.backend.compile(expression)).fetchall()
-        return rows[0][0]
+        return self.backend.con.execute(self.backend.compile(expression)).fetchall()[0][0]
 
     def query(self, query: str) -> Iterator[Any]:
         yield from self.backend.con.sql(query).to_arrow_reader(BATCH)
@@ -235,11 +233,8 @@ def look_on_pages(
 
 def _table(on: str, asked: Iterable[tuple[str, bytes]]) -> pa.Table:
     schema = pa.schema([(on, pa.string()), ("asked", pa.binary())])
-    batches = []
-    for piece in blocks(asked, _ASKED):
-        keys, given = zip(*piece, strict=True)
-        columns = [pa.array(keys, pa.string()), pa.array(given, pa.binary())]
-        batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+    columns = (zip(*piece, strict=True) for piece in blocks(asked, _ASKED))
+    batches = [pa.record_batch([[*keys], [*given]], schema=schema) for keys, given in columns]
     return pa.Table.from_batches(batches, schema=schema)
 
 
@@ -297,9 +292,8 @@ class DuckdbQueries:
 
     def write(self, query: str, schema: TableSchema, folder: Path) -> dict[str, FileEntry]:
         with self._connection.cursor() as cursor:
-            batches = query_batches(cursor, query, schema)
-            parts = list(write_parts(folder, batches, schema))
-        return {name: file_entry(folder / name, rows) for name, rows in parts}
+            parts = write_parts(folder, query_batches(cursor, query, schema), schema)
+            return {name: file_entry(folder / name, rows) for name, rows in parts}
 
 
 def remove(file: Path) -> None:

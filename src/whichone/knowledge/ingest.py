@@ -113,7 +113,7 @@ def _take_in(
             before = folder.path(BAD_RECORDS).read_bytes() if held else b""
             folder.write_bytes(BAD_RECORDS, before + _lines(refused))
         for owner, target in zip(work if targets else (), targets, strict=True):
-            join_frames(target, [owner.repacked(f.range.number) for f in owner.finished])
+            join_frames(target, [owner.file(f.range.number, "zst") for f in owner.finished])
             talk(f"repacked as {target}")
         added = [
             {**entry, "positions": owner.counted("positions"), "counts": owner.counts()}
@@ -142,14 +142,6 @@ def _cluster(options: IngestOptions) -> Iterator[Any]:
         session.stop()
 
 
-def _block_hashes(session: Any) -> BlockHashes | None:
-    if session is None:
-        return None
-    from whichone.knowledge.spark import on_workers
-
-    return partial(on_workers, session, block_hash)
-
-
 @contextmanager
 def _queries(folder: Folder, options: IngestOptions, session: Any) -> Iterator[MergeQueries]:
     """Who merges."""
@@ -164,7 +156,12 @@ def _queries(folder: Folder, options: IngestOptions, session: Any) -> Iterator[M
 
 
 def _described(source: Source, session: Any) -> dict[str, Any]:
-    fingerprint = source.fingerprint(_block_hashes(session))
+    hashes: BlockHashes | None = None
+    if session is not None:
+        from whichone.knowledge.spark import on_workers
+
+        hashes = partial(on_workers, session, block_hash)
+    fingerprint = source.fingerprint(hashes)
     return {
         "kind": source.kind,
         "file": source.path.name,
@@ -211,10 +208,8 @@ def _what_changed(entry: Mapping[str, Any], path: Path) -> str:
     sources = Folder.open(path, KIND).manifest.sources
     old = next(s for s in sources if _identity(s) == _identity(entry))
     words = {"sha256": entry["parameters"].get("file") or "its content", "bytes": "", "key": ""}
-    names = [
-        str(words.get(name, name)) for name in entry if entry[name] != old.get(name) and words.get(name, name)
-    ]
-    return ", ".join(names)
+    changed = [str(words.get(name, name)) for name in entry if entry[name] != old.get(name)]
+    return ", ".join(filter(None, changed))
 
 
 def _check_new(folder: Folder, described: Sequence[dict[str, Any]]) -> None:
@@ -249,7 +244,7 @@ def _read_parts(
     for entry in folder.journal.read():
         owner = next(w for w in work if w.key == entry["key"])
         finished = msgspec.convert(entry["finished"], Finished)
-        if not options.repack or owner.repacked(finished.range.number).exists():
+        if not options.repack or owner.file(finished.range.number, "zst").exists():
             owner.finished.append(finished)
     task = PartWork(tuple(work), options.on_error == "skip", options.repack is not None)
     total = sum(w.source.path.stat().st_size for w in work)
@@ -302,7 +297,7 @@ def _check_share(folder: Folder, work: Sequence[Work], options: IngestOptions) -
     refused = [record for w in work for record in w.refused()]
     if not refused:
         return
-    count, records = sum(w.refused_count() for w in work), sum(w.counted("records") for w in work)
+    count, records = (sum(w.counted(what) for w in work) for what in ("refused", "records"))
     if count > options.bad_share * records:
         place = folder.partial / BAD_RECORDS
         place.write_bytes(_lines(refused))
@@ -323,8 +318,7 @@ _PROPERTY = re.compile(r"P[1-9][0-9]*")
 
 @cache
 def _wikidata_selection_known() -> dict[str, Any]:
-    text = resources.files(__package__).joinpath("wikidata_selection.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads(resources.files(__package__).joinpath("wikidata_selection.toml").read_text("utf-8"))
 
 
 def select(
@@ -365,16 +359,16 @@ def chosen_properties(text: str) -> tuple[str, ...] | None:
             f"{text!r} is neither a file nor a collection of properties",
             hint=did_you_mean(text, ["all", *collections]),
         )
-    properties = []
-    for line, raw in read_lines(text):
-        word = raw.partition(b"#")[0].strip().decode("utf-8", "replace")
-        if word and not _PROPERTY.fullmatch(word):
+    words = (
+        (line, raw.partition(b"#")[0].strip().decode("utf-8", "replace")) for line, raw in read_lines(text)
+    )
+    properties = {word: line for line, word in words if word}
+    for word, line in properties.items():
+        if not _PROPERTY.fullmatch(word):
             raise BadInput(f"{word!r} is no property id such as P31", file=text, line=line)
-        if word:
-            properties.append(word)
     if not properties:
         raise BadInput("no property is listed", file=text)
-    return tuple(dict.fromkeys(properties))
+    return tuple(properties)
 
 
 @takes(SourceOptions, "given")

@@ -6,6 +6,7 @@ when the tables have changed.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sqlite3
 import time
@@ -113,7 +114,7 @@ class Suggestions(Record, frozen=True):
     complete: bool = True
 
 
-class Lookup:
+class Lookup(contextlib.AbstractContextManager["Lookup"]):
     """Read-only; may be shared between threads."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -133,9 +134,6 @@ class Lookup:
     def close(self) -> None:
         self._database.close()
 
-    def __enter__(self) -> Lookup:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -145,10 +143,9 @@ class Lookup:
     # entities and pages
 
     def entity(self, entity: str) -> KnownEntity | None:
-        query = "select entity, label, description, types, title, popularity from entities"
-        rows = self.rows(f"{query} where entity = ?", entity)
-        if rows:
-            return _entity(rows[0])
+        query = "select entity, label, description, types, title, popularity from entities where entity = ?"
+        for row in self.rows(query, entity):
+            return _entity(row)
         page = self.page(entity)  # a page represents an entity that is not known
         return KnownEntity(entity=entity, label=page.title, title=page.title) if page else None
 
@@ -177,17 +174,13 @@ class Lookup:
         return self.page_of_title(asked.title, asked.wiki) if asked.title else None
 
     def pages_of(self, entity: str) -> list[KnownPage]:
-        pages = self.rows("select page, title, entity, kind from pages where entity = ?", entity)
-        own = [KnownPage(page=p, title=t, entity=e, kind=k) for p, t, e, k in pages]
+        own = [_page(row) for row in self.rows(f"select {_PAGE} from pages where entity = ?", entity)]
         alone = self.page(entity)
         return own or ([alone] if alone else [])
 
     def _page(self, where: str, value: str, wiki: str | None = None) -> KnownPage | None:
-        query = f"select page, title, entity, kind from pages where {where} order by page"
-        for page, title, entity, kind in self.rows(query, value):
-            if wiki is None or page.partition(":")[0] == wiki:
-                return KnownPage(page=page, title=title, entity=entity, kind=kind)
-        return None
+        rows = self.rows(f"select {_PAGE} from pages where {where} order by page", value)
+        return next((_page(row) for row in rows if wiki is None or row[0].partition(":")[0] == wiki), None)
 
     # names
 
@@ -202,12 +195,16 @@ class Lookup:
             from bearers b left join entities e on e.entity = b.entity
             left join pages p on p.page = b.entity
             where b.name = ? order by e.popularity desc, b.count desc, b.entity"""
-        bearers = []
-        for row in self.rows(query, number):
-            *about, kinds, links, title = row
-            entity = _entity((row[0], about[1] or title, about[2], about[3], about[4] or title, about[5]))
-            bearers.append(NameBearer(about=entity, kinds=_kinds(kinds), links=links))
-        return bearers
+        return [
+            NameBearer(
+                about=_entity((entity, label or page, description, types, title or page, popularity)),
+                kinds=_kinds(kinds),
+                links=links,
+            )
+            for entity, label, description, types, title, popularity, kinds, links, page in self.rows(
+                query, number
+            )
+        ]
 
     def names_of(self, entity: str) -> list[tuple[str, tuple[str, ...], int]]:
         query = """select n.name, b.kinds, b.count from bearers b join names n on n.id = b.name
@@ -286,6 +283,14 @@ class Lookup:
         )
 
 
+_PAGE = "page, title, entity, kind"
+
+
+def _page(row: tuple[Any, ...]) -> KnownPage:
+    page, title, entity, kind = row
+    return KnownPage(page=page, title=title, entity=entity, kind=kind)
+
+
 def _entity(row: tuple[Any, ...]) -> KnownEntity:
     entity, label, description, types, title, popularity = row
     return KnownEntity(
@@ -310,14 +315,9 @@ def _fits(path: Path, name: str) -> bool:
     """Whether there is a lookup of the knowledge base as it is now."""
     if not path.exists() or not is_whole(path):
         return False
-    database = _connect(path)
-    try:
-        fingerprint = database.execute("select value from about where what = 'made of'").fetchone()
-    except sqlite3.DatabaseError:
-        return False
-    finally:
-        database.close()
-    return fingerprint is not None and fingerprint[0] == name
+    with contextlib.closing(_connect(path)) as database, contextlib.suppress(sqlite3.DatabaseError):
+        return database.execute("select value from about where what = 'made of'").fetchone() == (name,)
+    return False
 
 
 class FoundName(Record, frozen=True):
@@ -329,7 +329,7 @@ class FoundName(Record, frozen=True):
     number: int
 
 
-class NameIndex:
+class NameIndex(contextlib.AbstractContextManager["NameIndex"]):
     """Finds the names of a knowledge base in a text: the longest first, case folded, accents kept.
 
     The beginnings of all names are two sorted arrays on disk, which are mapped into memory and never
@@ -357,9 +357,6 @@ class NameIndex:
 
     def close(self) -> None:
         self.lookup.close()
-
-    def __enter__(self) -> NameIndex:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -217,15 +217,10 @@ def _fill(folder: Folder, database: sqlite3.Connection, memory: str) -> None:
         database.executescript(_INDEXES)
         step(1)
     # Two sorted arrays: the hashes of all beginnings of names, and the number of the name, or 0.
-    hashes: list[np.ndarray[Any, Any]] = []
-    numbers: list[np.ndarray[Any, Any]] = []
     rows = database.execute("select id, key from names order by id")
-    for batch in blocks(rows, _BATCH):
-        for all_hashes, ids in _beginnings(batch):
-            hashes.append(all_hashes)
-            numbers.append(ids)
-    every = np.concatenate([*hashes, np.zeros(0, np.uint64)])
-    named = np.concatenate([*numbers, np.zeros(0, np.int64)])
+    nothing = (np.zeros(0, np.uint64), np.zeros(0, np.int64))
+    pairs = [nothing, *(pair for batch in blocks(rows, _BATCH) for pair in _beginnings(batch))]
+    every, named = map(np.concatenate, zip(*pairs, strict=True))
     # Of equal hashes the name comes first, then its mere beginning.
     order = np.lexsort((-named, every))
     every, named = every[order], named[order]

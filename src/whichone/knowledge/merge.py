@@ -8,8 +8,9 @@ entities change. Where no entity is known for a page, the page represents it.
 
 import pickle
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,37 +58,29 @@ class Work:
         self.start = 0  # positions that earlier files of this kind take up
         self.folder.mkdir(exist_ok=True)
 
-    def file(self, number: int, table: str) -> Path:
-        return self.folder / f"part-{number:05d}.{table}.parquet"
-
-    def repacked(self, number: int) -> Path:
-        return self.folder / f"part-{number:05d}.zst"
-
-    def spool(self, number: int) -> Path:
-        return self.folder / f"part-{number:05d}.chunks"
+    def file(self, number: int, suffix: str) -> Path:
+        """Of a part: `<table>.parquet`, its records again as `zst`, or its `chunks` for a worker elsewhere."""
+        return self.folder / f"part-{number:05d}.{suffix}"
 
     def counted(self, what: str) -> int:
         return sum(f.counts.get(what, 0) for f in self.finished)
 
     def counts(self) -> dict[str, int]:
-        total: Counter[str] = Counter()
-        for finished in self.finished:
-            total.update(finished.counts)
-        total.update(self.notes)
+        total = sum((Counter(f.counts) for f in self.finished), Counter(self.notes))
         return {k: n for k, n in sorted(total.items()) if n and k not in _INTERNAL}
 
     def refused(self) -> Iterator[RefusedRecord]:
-        for finished in self.finished:
-            yield from finished.refused
-
-    def refused_count(self) -> int:
-        return self.counted("refused")
+        return (record for finished in self.finished for record in finished.refused)
 
     def rows(self, table: str) -> str:
         """A query of all rows of one table; `position` is counted through the whole source."""
-        files = [self.file(f.range.number, table) for f in self.finished if f.rows.get(table)]
+        files = [self.file(f.range.number, f"{table}.parquet") for f in self.finished if f.rows.get(table)]
         if not files:
-            return self._no_rows(table)
+            empty = self.file(0, f"{table}.parquet")
+            if not empty.exists():
+                raise BadInput("the file is empty", file=self.source.path)
+            names = [f'"{n}"' for n in pq.read_schema(empty).names if n != "part"]
+            return f"select {', '.join(names)} from read_parquet({sql_text(empty)}) where false"
         everything = f"from {tables_sql(files)}"
         names = pq.read_schema(files[0]).names
         if "position" not in names:
@@ -103,21 +96,14 @@ class Work:
             f"join (values {', '.join(starts)}) as starts(part, start_of_part) using (part)"
         )
 
-    def _no_rows(self, table: str) -> str:
-        empty = self.file(0, table)
-        if not empty.exists():
-            raise BadInput("the file is empty", file=self.source.path)
-        names = [f'"{n}"' for n in pq.read_schema(empty).names if n != "part"]
-        return f"select {', '.join(names)} from read_parquet({sql_text(empty)}) where false"
 
-
+@dataclass(frozen=True)
 class PartWork:
     """The task of a worker: read one part, write its files, say what it found."""
 
-    def __init__(self, work: tuple[Work, ...], skip_bad: bool, repack: bool) -> None:
-        self.work = work
-        self.skip_bad = skip_bad
-        self.repack = repack
+    work: tuple[Work, ...]
+    skip_bad: bool
+    repack: bool
 
     def describe(self, job: PartJob) -> str:
         path = self.work[job.source].source.path
@@ -130,14 +116,14 @@ class PartWork:
             chunks = pickle.loads(job.spool.read_bytes())
             job = msgspec.structs.replace(job, chunks=chunks, spool=None)
         if self.repack:
-            job = msgspec.structs.replace(job, repack=owner.repacked(number))
+            job = msgspec.structs.replace(job, repack=owner.file(number, "zst"))
         with without_collector():
             read = owner.source.read(job)
         if read.refused and not self.skip_bad:
             raise read.refused[0].error()
         for name, table in read.tables.items():
             if table.num_rows or number == 0:  # part 0 shows the columns of every table
-                _write_part(owner.file(number, name), table, number)
+                _write_part(owner.file(number, f"{name}.parquet"), table, number)
         counts = {**read.counts, "refused": len(read.refused)}
         rows = {name: table.num_rows for name, table in read.tables.items()}
         return Finished(job.range, rows, counts, read.refused[:_LISTED])
@@ -236,29 +222,20 @@ def _links(query: str, pages: str, redirects: str) -> str:
     """
 
 
-def _all_with_keys(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield from _with_keys(batch).to_batches()
-
-
-def _with_keys(batch: pa.RecordBatch) -> pa.Table:
+def _derived(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The names as they are, and what a title says without its disambiguating parentheses."""
-    table = pa.Table.from_batches([batch])
-    whole = _placed(table, 0)
-    forms = table.filter(
-        pc.and_(pc.not_equal(table["kind"], "anchor"), pc.match_substring_regex(table["name"], _FORM))
-    )
-    names = forms["name"].to_pylist()
-    bare = [without_parentheses(name) for name in names]
-    forms = forms.set_column(forms.schema.get_field_index("name"), "name", pa.array(bare, pa.string()))
-    changed = [form != name for form, name in zip(bare, names, strict=True)]
-    return pa.concat_tables([whole, _placed(forms.filter(pa.array(changed, pa.bool_())), 1)])
-
-
-def _placed(table: pa.Table, place: int) -> pa.Table:
-    table = table.append_column("key", name_keys(table["name"].combine_chunks()))
-    table = table.append_column("place", pa.repeat(pa.scalar(place, pa.int32()), table.num_rows))
-    return table.select(NAMES.schema.names).cast(NAMES.schema)
+    for batch in batches:
+        table = pa.Table.from_batches([batch])
+        forms = table.filter(
+            pc.and_(pc.not_equal(table["kind"], "anchor"), pc.match_substring_regex(table["name"], _FORM))
+        )
+        names = forms["name"].to_pylist()
+        bare = [without_parentheses(name) for name in names]
+        forms = forms.set_column(forms.schema.get_field_index("name"), "name", pa.array(bare, pa.string()))
+        changed = [form != name for form, name in zip(bare, names, strict=True)]
+        for place, named in enumerate((table, forms.filter(pa.array(changed, pa.bool_())))):
+            places = pa.repeat(pa.scalar(place, pa.int32()), named.num_rows)
+            yield from _keyed(named.append_column("place", places).to_batches())
 
 
 def merge_tables(folder: Folder, work: Sequence[Work], engine: MergeQueries) -> dict[str, int]:
@@ -343,7 +320,7 @@ class _Merge:
             from {links} l join about on about.page = l.target_page where text <> ''
             group by entity, text, language
             """
-            self._engine.keep_mapped(query, _all_with_keys, NAMES.schema, derived)
+            self._engine.keep_mapped(query, _derived, NAMES.schema, derived)
 
     def write(self, schema: TableSchema) -> None:
         queries, held = self._queries[schema.name], self._held(schema)
@@ -384,7 +361,7 @@ def _select(files: Sequence[Path]) -> str:
     return f"select * from {tables_sql(files)}"
 
 
-def _keyed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _keyed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         table = pa.Table.from_batches([batch]).append_column("key", name_keys(batch["name"]))
         yield from table.select(NAMES.schema.names).cast(NAMES.schema).to_batches()

@@ -14,6 +14,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +26,7 @@ from sqlglot import exp
 
 from whichone.errors import BadInput, Missing, WhichoneError, missing_extra
 from whichone.files import tables
+from whichone.files.arrow_records import blocks
 from whichone.files.folder import file_entry
 from whichone.files.manifest import FileEntry
 from whichone.files.output import written_beside
@@ -50,7 +52,6 @@ def start_spark(master: str, memory: str) -> Any:
     except ImportError:
         raise missing_extra("pyspark", "spark") from None
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(master).appName("whichone")
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -58,10 +59,8 @@ def start_spark(master: str, memory: str) -> Any:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ROWS),
     }
-    for name, value in settings.items():
-        builder = builder.config(name, value)
     try:
-        session = builder.getOrCreate()
+        session = SparkSession.builder.master(master).appName("whichone").config(map=settings).getOrCreate()
     except (PySparkException, OSError) as error:
         raise Missing(
             f"Spark could not be started on {master}: {error}",
@@ -81,20 +80,14 @@ def run_on_spark(session: Any, task: PartWork, jobs: Iterable[PartJob]) -> Itera
     """Each job with its result, a wave at a time; records that jobs carry go through files."""
     for owner in task.work:
         owner.source.path = owner.source.path.resolve()  # the machines work in other folders
-    size = _WAVE * session.sparkContext.defaultParallelism
-    wave: list[PartJob] = []
-    for job in jobs:
-        wave.append(job if job.chunks is None else _spooled(task, job))
-        if len(wave) == size:
-            yield from zip(wave, _wave(session, task, wave), strict=True)
-            wave = []
-    if wave:
+    spooled = (job if job.chunks is None else _spooled(task, job) for job in jobs)
+    for wave in blocks(spooled, _WAVE * session.sparkContext.defaultParallelism):
         yield from zip(wave, _wave(session, task, wave), strict=True)
 
 
 def _spooled(task: PartWork, job: PartJob) -> PartJob:
     """A part of a file that only one reader can cut, for any worker to read."""
-    file = task.work[job.source].spool(job.range.number)
+    file = task.work[job.source].file(job.range.number, "chunks")
     with written_beside(file) as beside:
         beside.write_bytes(pickle.dumps(list(job.chunks or ())))
     return msgspec.structs.replace(job, chunks=None, spool=file)
@@ -104,7 +97,7 @@ def _wave(session: Any, task: PartWork, jobs: list[PartJob]) -> list[Finished]:
     finished = on_workers(session, task, jobs)
     for job, result in zip(jobs, finished, strict=True):
         owner, number = task.work[job.source], job.range.number
-        if any(n and not owner.file(number, name).exists() for name, n in result.rows.items()):
+        if any(n and not owner.file(number, f"{name}.parquet").exists() for name, n in result.rows.items()):
             raise not_visible(owner.folder)
         if job.spool is not None:
             job.spool.unlink(missing_ok=True)
@@ -120,11 +113,11 @@ def on_workers(session: Any, work: Callable[[_Item], _Result], items: list[_Item
         spread = session.sparkContext.parallelize(rows, len(rows))
         frame = session.createDataFrame(spread, "number int, item binary")
         done = frame.mapInArrow(_working(work), "number int, result binary").collect()
-    results = {row["number"]: pickle.loads(row["result"]) for row in done}
-    for number in range(len(rows)):
-        if isinstance(results[number], BaseException):
-            raise results[number]
-    return [results[number] for number in range(len(rows))]
+    results = [pickle.loads(row["result"]) for row in sorted(done, key=itemgetter("number"))]
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results
 
 
 def _working(work: Callable[[Any], Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -309,11 +302,9 @@ class SparkQueries:
         """A query with all that the two dialects do not share replaced."""
         for union in reversed(list(tree.find_all(exp.Union, bfs=True))):
             if union.args.get("by_name"):
-                both = [
-                    self._session.sql(self._translated(side.copy()))
-                    for side in (union.this, union.expression)
-                ]
-                joined = both[0].unionByName(both[1], allowMissingColumns=True)
+                sides = (self._translated(side.copy()) for side in (union.this, union.expression))
+                upper, lower = map(self._session.sql, sides)
+                joined = upper.unionByName(lower, allowMissingColumns=True)
                 every = exp.select("*").from_(self._view(joined))
                 if union is tree:
                     tree = every
@@ -330,13 +321,11 @@ class SparkQueries:
             given = exp.Where(this=exp.Not(this=exp.Is(this=least.this.copy(), expression=exp.Null())))
             least.replace(exp.Filter(this=least.copy(), expression=given))
         for trim in list(tree.find_all(exp.Trim)):  # DuckDB removes all blanks of Unicode
-            pattern = exp.Literal.string(r"^\p{Zs}+|\p{Zs}+$")
-            empty = exp.Literal.string("")
-            replaced = [trim.this.copy(), pattern, empty]
-            trim.replace(exp.Anonymous(this="regexp_replace", expressions=replaced))
+            replaced = map(exp.Literal.string, (r"^\p{Zs}+|\p{Zs}+$", ""))
+            trim.replace(exp.Anonymous(this="regexp_replace", expressions=[trim.this.copy(), *replaced]))
         for overlap in list(tree.find_all(exp.ArrayOverlaps)):
-            sides = [overlap.this.copy(), overlap.expression.copy()]
-            overlap.replace(exp.Anonymous(this="arrays_overlap", expressions=sides))
+            both = [overlap.this.copy(), overlap.expression.copy()]
+            overlap.replace(exp.Anonymous(this="arrays_overlap", expressions=both))
         return tree.sql(dialect="spark")
 
     def _view(self, frame: Any) -> str:
@@ -370,9 +359,7 @@ def part_tasks(files: Sequence[Path], schema: TableSchema, folder: Path) -> Iter
 
 
 def write_part(task: PartTask) -> FileEntry:
-    """Done by a worker."""
-    rows = write_batches(task.target, _rows(task), task.schema)
-    return file_entry(task.target, rows)
+    return file_entry(task.target, write_batches(task.target, _rows(task), task.schema))
 
 
 def _rows(task: PartTask) -> Iterator[pa.RecordBatch]:

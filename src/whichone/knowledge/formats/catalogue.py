@@ -126,11 +126,9 @@ class CatalogueReader:
         refused: list[tuple[int, str]] = []
         if first == 0:
             datatypes = {"entity": "wikibase-item", "quantity": "quantity", "time": "time"}
-            for row in [
-                (name, attribute.label or name, datatypes.get(attribute.kind, "string"), 0)
-                for name, attribute in sorted(self.catalogue.attributes.items())
-            ]:
-                results["properties"].add(row)
+            for name, attribute in sorted(self.catalogue.attributes.items()):
+                datatype = datatypes.get(attribute.kind, "string")
+                results["properties"].add((name, attribute.label or name, datatype, 0))
         for number, record in enumerate(rows):
             try:
                 self._take(_plain(record), number, results, counts)
@@ -152,14 +150,10 @@ class CatalogueReader:
         kind = text_of(row.get(columns.type)) if columns.type else of.type
         types = [kind] if kind else []
         value["entities"].add((entity, label, description, types, None, entity, position, of.name))
-        column = self.catalogue.columns.aliases
-        aliases = _several(row.get(column), self.catalogue.separator) if column else []
-        for place, (name, known_as) in enumerate(
-            [(label, "label"), *((a, "alias") for a in dict.fromkeys(aliases) if a != label)]
-        ):
-            value["names"].add((entity, name, of.language, known_as, 1, place))
-        for fact in facts:
-            value["facts"].add(fact)
+        aliases = _several(row.get(columns.aliases), of.separator) if columns.aliases else []
+        for place, name in enumerate(dict.fromkeys((label, *aliases))):
+            value["names"].add((entity, name, of.language, "alias" if place else "label", 1, place))
+        value["facts"].extend(facts)
         if popularity is not None:
             value["views"].add((entity, popularity, of.name))
         else:
@@ -171,13 +165,12 @@ class CatalogueReader:
             counts["without a document"] += 1
 
     def _facts(self, row: Mapping[str, Any], entity: str) -> list[tuple[object, ...]]:
-        facts: list[tuple[object, ...]] = []
-        for name, attribute in self.catalogue.attributes.items():
-            for given in _several(row.get(attribute.column), self.catalogue.separator):
-                value = self._value(given, attribute)
-                place = len(facts)
-                facts.append((entity, name, attribute.kind, value, None, None, None, "normal", place))
-        return facts
+        values = [
+            (name, attribute.kind, self._value(given, attribute))
+            for name, attribute in self.catalogue.attributes.items()
+            for given in _several(row.get(attribute.column), self.catalogue.separator)
+        ]
+        return [(entity, *value, None, None, None, "normal", place) for place, value in enumerate(values)]
 
     def _value(self, value: str, attribute: Attribute) -> str:
         if attribute.kind == "entity":
@@ -260,14 +253,16 @@ class CatalogueSource:
             like = {
                 word: next((c for c in columns if word in c.lower()), "…") for word in ("id", "name", "text")
             }
+            asked = next((c for c in columns if c not in like.values()), "…")
             lines = [
                 f'name = "{self.path.name.partition(".")[0]}"',
                 f'file = "{self.path.name}"',
                 'type = "person"',
+                "[columns]",
+                *(f'{word} = "{column}"' for word, column in like.items()),
+                f"[attributes.{asked}]",
+                f'column = "{asked}"',
             ]
-            lines += ["[columns]", *(f'{word} = "{column}"' for word, column in like.items())]
-            asked = next((c for c in columns if c not in like.values()), "…")
-            lines += [f"[attributes.{asked}]", f'column = "{asked}"']
             raise UsageError(
                 "this is the table itself; --catalogue names a TOML file that says what its columns are",
                 where=str(self.path),
@@ -317,9 +312,8 @@ class CatalogueSource:
         if self._reader.folder is not None:
             digest = hashlib.sha256()
             for file in self._all_documents():
-                digest.update(
-                    f"{file.relative_to(self._reader.folder)}\0{content_hash(file, hashes)}\n".encode()
-                )
+                place = file.relative_to(self._reader.folder)
+                digest.update(f"{place}\0{content_hash(file, hashes)}\n".encode())
             results["documents"] = digest.hexdigest()
         if self._listed_documents is not None:
             results["table of documents"] = content_hash(self._listed_documents, hashes)
@@ -335,21 +329,20 @@ class CatalogueSource:
         return document_files(folder) if folder is not None and any(folder.iterdir()) else []
 
     def jobs(self, number: int) -> Iterator[PartJob]:
-        first, ids = 0, set[str]()
-        for part, (kind, batch) in enumerate(self._batches(ids)):
+        first = 0
+        for part, (kind, batch) in enumerate(self._batches()):
             chunk = RecordChunk(first, msgspec.json.encode({kind: batch}))
             yield PartJob(number, ByteRange(part, first, first), [chunk])
             first += len(batch)
 
-    def _batches(self, ids: set[str]) -> Iterator[tuple[str, list[Any]]]:
+    def _batches(self) -> Iterator[tuple[str, list[Any]]]:
         """Rows of the catalogue first; then documents, which may belong to any row or to none."""
+        ids = set[str]()
         column, texts = self.catalogue.columns.id, self._reader.texts
-        rows, part = self._rows(), 0
-        while (batch := list(itertools.islice(rows, _BATCH))) or not part:
+        for batch in blocks(self._rows(), _BATCH):
             if texts is not None:
                 ids.update(str(row.get(column)) for row in batch)
             yield "rows", batch
-            part += 1
         if self._listed_documents is not None:
             for batch in blocks(self._rows(self._listed_documents), _BATCH):
                 yield "documents", batch
@@ -357,8 +350,7 @@ class CatalogueSource:
             return
         apart = other_documents(self._reader.folder, self.catalogue.documents)
         nobodys = nobodys_documents(texts, ids) if texts is not None else iter(())
-        files = itertools.chain(map(str, apart), map(str, nobodys))
-        for names in blocks(files, _FILES):
+        for names in blocks(map(str, itertools.chain(apart, nobodys)), _FILES):
             yield "files", names
 
     def behind(self, finished: Sequence[ByteRange]) -> int:
@@ -387,8 +379,7 @@ class CatalogueSource:
         )
         if twice:
             raise BadInput("ids appear in it twice", file=self.data, ids=[entity for (entity,) in twice])
-        query = f"select distinct property from ({parts.rows('facts')})"
-        used = {name for (name,) in queries.fetch(query)}
+        used = {name for (name,) in queries.fetch(f"select distinct property from ({parts.rows('facts')})")}
         for name, attribute in self.catalogue.attributes.items():
             if name not in used:
                 talk(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,26 +37,26 @@ class Documents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 def other_documents(folder: Path, documents: Documents) -> Iterator[Path]:
     """Documents that are not a row's own `<id>.txt` or `<id>.md` beside each other in the folder."""
-    for path in document_files(folder):
-        beside = path.parent == folder and path.suffix.lower() in (".txt", ".md")
-        if documents.owner is not None or not beside:
-            yield path
+    every = documents.owner is not None
+    return (p for p in document_files(folder) if every or p.parent != folder or not _is_own_text(p))
 
 
 def nobodys_documents(folder: Path, known: set[str]) -> Iterator[Path]:
     """Texts in the folder itself whose name is no row's id."""
-    for path in sorted(folder.iterdir()):
-        if path.suffix.lower() in (".txt", ".md") and path.is_file() and path.stem not in known:
-            yield path
+    return (p for p in sorted(folder.iterdir()) if _is_own_text(p) and p.is_file() and p.stem not in known)
 
 
+def _is_own_text(path: Path) -> bool:
+    return path.suffix.lower() in (".txt", ".md")
+
+
+@dataclass(frozen=True)
 class DocumentReader:
     """Documents to pages; the entity of a page is the row's id that the document names, if any."""
 
-    def __init__(self, name: str, folder: Path, documents: Documents) -> None:
-        self.name = name
-        self.folder = folder
-        self.documents = documents
+    name: str
+    folder: Path
+    documents: Documents
 
     def read_files(
         self, paths: Sequence[str], first: int
@@ -69,10 +70,8 @@ class DocumentReader:
                 refused.append((first + number, str(error)))
                 continue
             place = path.relative_to(self.folder).as_posix()
-            own = document.fields.get("id") or place
-            title = document.fields.get("title") or document.title
-            owner = self._owner(document, place)
-            pages.add(self._page(own, title, owner, document.text, number))
+            own, title = (document.fields.get("id") or place, document.fields.get("title") or document.title)
+            pages.add(self._page(own, title, self._owner(document, place), document.text, number))
         return pages.table(), Counter({"documents": len(paths), "positions": len(paths)}), refused
 
     def read_rows(
@@ -100,8 +99,7 @@ class DocumentReader:
     def _page(self, own: str, title: str, owner: str | None, text: str, position: int) -> tuple[object, ...]:
         entity = f"{self.name}:{owner}" if owner else None
         paragraphs = [p.strip() for p in text.split("\n") if p.strip()]
-        page = f"{self.name}:{own}"
-        return (page, title, entity, "article", paragraphs, [], None, None, position, None)
+        return (f"{self.name}:{own}", title, entity, "article", paragraphs, [], None, None, position, None)
 
 
 def text_of(value: Any) -> str | None:
@@ -134,10 +132,9 @@ def rows_of(data: Path, delimiter: str | None, batch_size: int) -> Iterator[Mapp
 
 def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
     with open_binary(path) as file:
-        listed = file.read(64).lstrip()[:1] == b"["
-    if listed:
-        yield from read_json(path, list[dict[str, Any]])
-        return
+        if file.read(64).lstrip().startswith(b"["):
+            yield from read_json(path, list[dict[str, Any]])
+            return
     for line, row in read_json_lines(path):
         if not isinstance(row, dict):
             raise BadInput("the line is no JSON object", file=path, line=line)

@@ -4,6 +4,7 @@ What our columns do not hold is kept beside them in `pages.history`, so that a r
 KILT goes out as it came in.
 """
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
@@ -18,7 +19,6 @@ from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
 from whichone.files.parts import beginning
-from whichone.files.tables import read_batches
 from whichone.knowledge.engines import MergeQueries
 from whichone.knowledge.formats.sources import (
     Columns,
@@ -143,13 +143,10 @@ class _Reader:
 
     def read(self, line: bytes, position: int) -> None:
         """One record: most are usual ones, which takes half the time."""
-        try:
-            record = _usual(line)
-        except msgspec.ValidationError:
-            self._add_other(msgspec.json.decode(line), position)
-            return
-        if not self._add_usual(record, position):
-            self._add_other(msgspec.json.decode(line), position)
+        with contextlib.suppress(msgspec.ValidationError):
+            if self._add_usual(_usual(line), position):
+                return
+        self._add_other(msgspec.json.decode(line), position)
 
     def _add_usual(self, record: _Usual, position: int) -> bool:
         """The rows of a usual record as `_add_other` would give them; False where it is none."""
@@ -220,8 +217,8 @@ class _Reader:
         fields.pop("anchors", None)
         if fields:
             kept["fields"] = fields
-        if not plain.keys() <= record.keys():
-            kept["absent"] = [key for key in plain if key not in record]
+        if absent := [key for key in plain if key not in record]:
+            kept["absent"] = absent
         kept |= {key: value for key, value in others.items() if value}
         if not row["entity"]:
             kept[UNNAMED] = True
@@ -235,27 +232,25 @@ class _Reader:
         self._part.counts["links"] += len(links)
 
     def _kind(self, title: str, categories: Sequence[str], about: Mapping[str, Any]) -> str:
-        listed = is_disambiguation(title, (), categories, self._site)
-        return "disambiguation" if listed or _said_to_be_list(about) else "article"
+        listed = "disambiguation page" in str(about.get("description") or "")
+        listed = listed or is_disambiguation(title, (), categories, self._site)
+        return "disambiguation" if listed else "article"
 
     def _links(
         self, page: str, anchors: Sequence[Mapping[str, Any]]
     ) -> tuple[list[tuple[Any, ...]], dict[str, Any]]:
         """A page's links in order of place, and what of its anchors they would not give back."""
-        if not anchors:
-            return [], {}
-        wiki, language = self._site.name, self._site.language
         places = [(*_place(anchor), n) for n, anchor in enumerate(anchors)]
         ordered = sorted(places)
         links: list[tuple[Any, ...]] = []
         changed: dict[str, Any] = {}
         for paragraph, start, end, href, n in ordered:
             anchor = anchors[n]
-            target, quoted = _target(href, wiki, language)
+            target, quoted = _target(href, self._site.name, self._site.language)
             text, number = str(anchor.get("text") or ""), anchor.get("wikipedia_id")
             if anchor != anchor_record(text, quoted, paragraph, start, end):
                 changed[str(len(links))] = anchor
-            to = page_id(wiki, number) if number else None
+            to = page_id(self._site.name, number) if number else None
             links.append((page, paragraph, start, end, text, target, to))
         order = [] if ordered == places else [place[-1] for place in ordered]
         return links, {"order": order, "anchors": changed}
@@ -269,10 +264,6 @@ def _target(href: str, wiki: str, language: str) -> tuple[str, str]:
         return plain, plain.replace(" ", "%20").replace("(", "%28").replace(")", "%29")
     target = clean_title(unquote(href).partition("#")[0], site_for(wiki, language))
     return target, quote(target)
-
-
-def _said_to_be_list(about: Mapping[str, Any]) -> bool:
-    return "disambiguation page" in str(about.get("description") or "")
 
 
 def _text(value: object) -> str | None:
@@ -304,8 +295,7 @@ class KiltSource(DumpFile):
 
     def __init__(self, path: str | Path, wiki: str = "enwiki", language: str = "en") -> None:
         super().__init__(path)
-        self.wiki = wiki
-        self.language = language
+        self.wiki, self.language = wiki, language
 
     def parameters(self) -> dict[str, Any]:
         return {"wiki": self.wiki, "language": self.language}
@@ -338,8 +328,7 @@ def export_kilt_source(base: str | Path, out: str | Path) -> dict[str, int]:
 
 def export_kilt(base: str | Path, *, anchor_ids: bool = True) -> Iterator[bytes]:
     """The pages of a knowledge base as lines of KILT's knowledge source, in order of page id."""
-    for _, record in kilt_records(base, anchor_ids=anchor_ids):
-        yield msgspec.json.encode(record)
+    return (msgspec.json.encode(record) for _, record in kilt_records(base, anchor_ids=anchor_ids))
 
 
 def kilt_records(
@@ -350,8 +339,7 @@ def kilt_records(
     Pages and links are sorted by page, so that both are read once, side by side.
     """
     folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
-    pages = _rows(folder.parts("pages"))
-    links = _rows(folder.parts("links")) if folder.has("links.parquet") else iter(())
+    pages, links = (folder.rows_of(t) if folder.has(f"{t}.parquet") else iter(()) for t in ("pages", "links"))
     grouped = groupby(links, key=lambda link: str(link["page"]))
     page, group = next(grouped, ("", iter(())))
     for row in pages:
@@ -359,8 +347,3 @@ def kilt_records(
             page, group = next(grouped, ("", iter(())))
         own = list(group) if page == row["page"] else []
         yield row["page"], kilt_record(row, own, anchor_ids=anchor_ids)
-
-
-def _rows(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    for batch in read_batches(files, 1000):
-        yield from batch.to_pylist()

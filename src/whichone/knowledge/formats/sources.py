@@ -137,9 +137,8 @@ class DumpFile:
         return {**kept, "_stream": None, "_consumed": 0}
 
     def chunks(self, job: PartJob) -> Iterable[RecordChunk]:
-        results: Iterable[RecordChunk] = job.chunks or ()
-        if job.chunks is None:
-            results = read_part(self.path, job.range, self.delimiter)
+        given = job.chunks
+        results = read_part(self.path, job.range, self.delimiter) if given is None else given
         return passed_through(results, job.repack) if job.repack else results
 
     def refuse(self, chunk: RecordChunk, refused: Iterable[tuple[int, str]]) -> Iterator[RefusedRecord]:
@@ -177,19 +176,13 @@ class PartRows:
         self._rows[table].append(row)
 
     def give(self, table: str, rows: pa.Table) -> None:
-        """Hand over a whole table."""
         self._given[table] = rows
 
     def refuse(self, offset: int, reason: str) -> None:
         self.refused.append((offset, reason))
 
     def tables(self) -> dict[str, pa.Table]:
-        created = {}
-        for name, rows in self._rows.items():
-            schema = self._schemas[name].schema
-            columns = [pa.array([row[field.name] for row in rows], field.type) for field in schema]
-            created[name] = pa.Table.from_arrays(columns, schema=schema)
-        return created | self._given
+        return {n: s.from_rows(self._rows[n]) for n, s in self._schemas.items()} | self._given
 
 
 _PACK = 50_000
@@ -204,9 +197,7 @@ class Columns:
         self._rows: list[tuple[object, ...]] = []
 
     def add(self, row: tuple[object, ...]) -> None:
-        self._rows.append(row)
-        if len(self._rows) >= _PACK:
-            self._pack()
+        self.extend((row,))
 
     def extend(self, rows: Sequence[tuple[object, ...]]) -> None:
         self._rows += rows

@@ -23,7 +23,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.lines import read_lines
 from whichone.files.manifest import BlockHashes, content_hash
 from whichone.files.parts import beginning
-from whichone.files.tables import TableSchema, sql_text
+from whichone.files.tables import TableSchema, sql_text, tables_sql
 from whichone.knowledge.engines import MergeQueries
 from whichone.knowledge.formats.sources import DumpFile, PartFiles, PartJob, PartRows, Read, read_chunks
 from whichone.knowledge.formats.wiki_site import clean_title, site_for
@@ -116,9 +116,8 @@ def read_part(
     wanted = re.compile(rb"(?m)^(?:" + b"|".join(map(re.escape, projects)) + rb").*$")
     raw: dict[bytes, tuple[int, int]] = {}
     lines = 0
-    for match in wanted.finditer(data):
+    for lines, match in enumerate(wanted.finditer(data), 1):
         line = match.group()
-        lines += 1
         title, count = _published(line) if published else _title_and_count(line, form)
         if count < 0:
             part.counts[UNFIT] += 1  # all published files hold a few
@@ -130,7 +129,15 @@ def read_part(
     part.counts["lines"] = lines
     part.counts["lines of other projects"] = sum(map(bool, data.split(b"\n"))) - lines
     part.counts["records"] = part.counts["positions"] = lines
-    part.give("views", _table(_as_published(raw) if published else _cleaned(raw, language, part)))
+    if published:
+        titled = {title.decode().replace("_", " "): views for title, views in raw.items()}
+    else:
+        titled = _cleaned(raw, language, part)
+    rows = [(title, *views) for title, views in titled.items()]
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    part.give(
+        "views", pa.table([pa.array(c, f.type) for c, f in zip(columns, PARTS, strict=True)], schema=PARTS)
+    )
     return part
 
 
@@ -156,10 +163,6 @@ def _published(line: bytes) -> tuple[bytes, int]:
     return fields[1].encode(), int(fields[2])
 
 
-def _as_published(raw: Mapping[bytes, tuple[int, int]]) -> dict[str, tuple[int, int]]:
-    return {t.decode().replace("_", " "): result for t, result in raw.items()}
-
-
 def _cleaned(
     raw: Mapping[bytes, tuple[int, int]], language: str, part: PartRows
 ) -> dict[str, tuple[int, int]]:
@@ -173,18 +176,6 @@ def _cleaned(
         before, first = results.get(title, (0, position))
         results[title] = (before + count, min(first, position))
     return results
-
-
-def _table(value: Mapping[str, tuple[int, int]]) -> pa.Table:
-    rows = list(value.items())
-    return pa.table(
-        {
-            "title": pa.array([title for title, _ in rows], pa.string()),
-            "views": pa.array([views for _, (views, _) in rows], pa.int64()),
-            "position": pa.array([position for _, (_, position) in rows], pa.int64()),
-        },
-        schema=PARTS,
-    )
 
 
 _UNFIT_SHARE = 0.01
@@ -276,9 +267,7 @@ def sql_rows(
 
 def _value(quoted: bytes, plain: bytes) -> Value:
     if not plain:
-        if b"\\" in quoted:
-            return _ESCAPE.sub(lambda m: _MEANING.get(m[1], m[1]), quoted)
-        return quoted
+        return _ESCAPE.sub(lambda m: _MEANING.get(m[1], m[1]), quoted)
     if plain == b"NULL":
         return None
     return int(plain) if plain.lstrip(b"-").isdigit() else plain
@@ -293,7 +282,6 @@ def title_of(value: Value) -> str:
 IDS = TableSchema("redirect_ids", pa.schema([("id", pa.int64()), ("target", pa.string())]), ("id",))
 TITLES = pa.schema([("id", pa.int64()), ("title", pa.string())])
 _HEAD = 1 << 16
-_BATCH = 100_000
 _WANTED = {
     "redirect": ("rd_from", "rd_namespace", "rd_title", "rd_interwiki"),
     "page": ("page_id", "page_namespace", "page_title", "page_is_redirect"),
@@ -373,31 +361,28 @@ class RedirectsDump(DumpFile):
         with pq.ParquetWriter(file, TITLES) as writer:
             for batch in self._titles():
                 writer.write_table(batch)
-        titles = f"read_parquet({sql_text(file)})"
-        rows = parts.rows(IDS.name)
         return {
             "redirects": f"""
             select t.title, r.target, null::text as target_page
-            from ({rows}) r join {titles} t on t.id = r.id
+            from ({parts.rows(IDS.name)}) r join {tables_sql([file])} t on t.id = r.id
             """
         }
 
     def _titles(self) -> Iterator[pa.Table]:
         """Ids and titles of the articles' redirects in `page.sql`."""
         _, columns = sql_columns(beginning(self.pages, _HEAD), file=str(self.pages))
-        ids: list[int] = []
-        titles: list[str] = []
         talk(f"reading the titles of redirects from {self.pages}")
         for number, line in read_lines(self.pages):
             try:
-                for row in sql_rows(line, "page", columns, _WANTED["page"]):
-                    identity, namespace, title, is_redirect = row
-                    if namespace == 0 and is_redirect == 1 and isinstance(identity, int):
-                        ids.append(identity)
-                        titles.append(title_of(title))
+                rows = [
+                    (identity, title_of(title))
+                    for identity, namespace, title, is_redirect in sql_rows(
+                        line, "page", columns, _WANTED["page"]
+                    )
+                    if namespace == 0 and is_redirect == 1 and isinstance(identity, int)
+                ]
             except ValueError as error:
                 raise BadInput(str(error), file=self.pages, line=number) from error
-            if len(ids) >= _BATCH:
-                yield pa.table({"id": ids, "title": titles}, schema=TITLES)
-                ids, titles = [], []
-        yield pa.table({"id": ids, "title": titles}, schema=TITLES)
+            if rows:
+                ids, titles = zip(*rows, strict=True)
+                yield pa.table([[*ids], [*titles]], schema=TITLES)
