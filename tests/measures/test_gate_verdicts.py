@@ -394,6 +394,37 @@ def test_attributes_and_names_go_before_words_and_years(tmp_path: Path) -> None:
     assert about.described(["staff:2"], "s") == "Jo Roe: lived in Oslo. (staff:2)"
 
 
+def test_a_number_decides_with_the_words_before_it(tmp_path: Path) -> None:
+    """As questions about players do: the year tells the two apart, "of 1969" alone would be a fragment."""
+    texts = {
+        "1": "Bill Lee was born in Burbank, in 1946. First game 1969-06-25.",
+        "2": "Bill Lee was born in Plaquemine, in 1909. First game 1934-04-29.",
+    }
+    asked = [
+        "Where was Bill Lee, who first played in 1969, born?",
+        "Where was Bill Lee, who first played in 1934, born?",
+        "Where was the Bill Lee of 1969 born?",
+    ]
+    queries = [
+        Query(
+            id=f"q{n}", task="qa", input=text, name="Bill Lee", name_set="s", entity="1", relation="born",
+            outputs=(Output(answer="Burbank", provenance=((Provenance(page="staff:1"),),)),),
+        )
+        for n, text in enumerate(asked)
+    ]  # fmt: skip
+    passages = [
+        Passage(id=f"staff:{k}#0", page=f"staff:{k}", title="Bill Lee", text=t) for k, t in texts.items()
+    ]
+    bearers = tuple(Bearer(entity=k, pages=(f"staff:{k}",)) for k in texts)
+    bench = save_benchmark(
+        tmp_path / "bench", name="b", queries=queries, passages=passages,
+        sets=[NameSet(id="s", name="Bill Lee", bearers=bearers)],
+    )  # fmt: skip
+    about = _About(bench)
+    decided = [about.deciding(query, "staff:2").partition(":")[0] for query in queries]
+    assert decided == ['"first played in 1969"', "nothing", "nothing"]
+
+
 def test_stop_words_of_the_question_s_own_language_decide_nothing(tmp_path: Path) -> None:
     texts = {"1": "Anna Berg wohnt bei ihr.", "2": "Anna Berg hat zwei Hunde und auch einen Garten."}
     asked = {

@@ -7,8 +7,8 @@ by their type, else by the first words of their page, and where even those are e
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -101,7 +101,6 @@ class BearerLabels:
 
     @cached_property
     def _attributes(self) -> dict[str, list[str]]:
-        """What questions say of an entity to tell it apart, "department Payroll", each once."""
         results: dict[str, dict[str, None]] = {}
         for query in self._benchmark.queries:
             if query.entity and (said := qualifier_of(query.attributes)):
@@ -111,13 +110,9 @@ class BearerLabels:
 
 def words_of_ids(parameters: Mapping[str, Any]) -> dict[str, str]:
     """Words for the ids of types and relations: those of papers, and of the collections a benchmark was built with."""
-    return _words_of_papers() | _words_of_collections(parameters)
-
-
-@cache
-def _words_of_papers() -> dict[str, str]:
     words = (labels() for labels in registry.every("labels").values())
-    return {key: word for known in words for key, word in known.items() if word}
+    of_papers = {key: word for known in words for key, word in known.items() if word}
+    return of_papers | _words_of_collections(parameters)
 
 
 def _words_of_collections(parameters: Mapping[str, Any]) -> dict[str, str]:
@@ -266,7 +261,7 @@ def _items(
             if not gold:
                 skipped["no gold page"] += 1
                 continue
-            others = _other_bearers(own, pages_of_others & known)
+            others = [*_page_each(own.bearers if own else (), pages_of_others & known)]
             draw = random.Random(f"{seed}:{own_id(query)}")
             lacking = max(0, DOCUMENTS - 1 - len(others))
             strangers = _strangers(draw, query, own, pool) if lacking and own else []
@@ -295,21 +290,18 @@ def _known_pages(
     return frozenset(page for page, row in zip(pages, rows, strict=True) if row is not None)
 
 
-def _other_bearers(name_set: NameSet | None, others: frozenset[str]) -> list[str]:
-    """One page of each other bearer, of those that are in the corpus."""
-    if name_set is None:
-        return []
-    pages = (next((p for p in b.pages if p in others), None) for b in name_set.bearers)
-    return list(dict.fromkeys(page for page in pages if page is not None))
+def _page_each(bearers: Sequence[Bearer], known: Container[str]) -> dict[str, None]:
+    """The first page of each bearer that is known."""
+    pages = (next((p for p in bearer.pages if p in known), None) for bearer in bearers)
+    return dict.fromkeys(page for page in pages if page is not None)
 
 
 def _pages_by_collection(benchmark: Benchmark) -> dict[str, list[str]]:
     """One page of each bearer in the corpus, by collection."""
     all_pages: dict[str, dict[str, None]] = {}
     for name_set in benchmark.sets:
-        pages = (next((p for p in b.pages if p in benchmark.pages), None) for b in name_set.bearers)
-        own = all_pages.setdefault(name_set.collection, {})
-        own.update(dict.fromkeys(page for page in pages if page is not None))
+        pages = _page_each(name_set.bearers, benchmark.pages)
+        all_pages.setdefault(name_set.collection, {}).update(pages)
     return {collection: list(pages) for collection, pages in all_pages.items()}
 
 

@@ -27,7 +27,7 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import KIND
 from whichone.errors import BadInput, LockedFolder, Missing, UsageError, WhichoneError, did_you_mean
-from whichone.files.folder import Folder, can_go_on
+from whichone.files.folder import Folder, can_go_on, file_hash
 from whichone.files.output import cache_folder, one_at_a_time
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import progress, talk
@@ -87,9 +87,8 @@ def fetch_file(
             except OSError as error:
                 raise BadInput(f"cannot be written: {error.strerror}", file=path) from error
             part.path.replace(path)
-            size = path.stat().st_size
-            _remember(path, digest)
-            return Fetched(path, size, digest, wanted.sha256 is not None, True)
+            path.with_name(f"{path.name}.sha256").write_text(f"{digest}  {path.name}\n")
+            return Fetched(path, path.stat().st_size, digest, wanted.sha256 is not None, True)
     raise _by_hand(wanted, path, "no address gave it: " + "; ".join(reasons or ["there is none"]))
 
 
@@ -114,7 +113,7 @@ def _check(wanted: Wanted, path: Path, known: str | None = None) -> str:
     size = path.stat().st_size
     if wanted.size is not None and size != wanted.size:
         raise _gone(path, f"it has {size:,} bytes, {wanted.size:,} are published")
-    digest = _sha256(path)
+    digest = file_hash(path)
     expected = wanted.sha256 or known
     if expected is not None and digest != expected:
         raise _gone(path, f"its sha256 is {digest}, {expected} is published")
@@ -125,15 +124,6 @@ def _gone(path: Path, why: str) -> Refused:
     if path.suffix == ".part":
         path.unlink(missing_ok=True)
     return Refused(why)
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _remember(path: Path, digest: str) -> None:
-    path.with_name(f"{path.name}.sha256").write_text(f"{digest}  {path.name}\n")
 
 
 def _remembered(path: Path) -> str | None:
@@ -483,9 +473,9 @@ def fetch(
         raise UsageError(f"{name} is {len(files)} files, --file is one", hint="name one of them")
     for file in files:
         own = [f"{mirror.rstrip('/')}/{file.collection}/{file.file}" for mirror in mirrors]
-        if copy is not None:
-            own = [Path(copy).resolve().as_uri()]
-        fetched = _fetched(file, own, folder, offline=offline, copied=copy is not None)
+        addresses = [Path(copy).resolve().as_uri()] if copy is not None else [*own, *file.addresses]
+        wanted = Wanted(addresses=addresses, size=file.size, sha256=file.sha256)
+        fetched = fetch_file(wanted, file.path(folder), offline=offline)
         rows.append(
             {
                 "name": file.name,
@@ -499,12 +489,3 @@ def fetch(
             }
         )
     return rows
-
-
-def _fetched(
-    file: PublishedFile, own: Sequence[str], folder: str | Path | None, *, offline: bool, copied: bool
-) -> Fetched:
-    """The file, from `own` addresses first."""
-    addresses = [*own] if copied else [*own, *file.addresses]
-    wanted = Wanted(addresses=addresses, size=file.size, sha256=file.sha256)
-    return fetch_file(wanted, file.path(folder), offline=offline)

@@ -35,7 +35,7 @@ from whichone.files.tables import connect, tables_sql
 from whichone.knowledge.knowledge_tables import KIND, catalogues, language_seen
 from whichone.options import Option, Seed
 from whichone.progress import talk
-from whichone.records import Bearer, NameSet, Output, Provenance, Query, Role, page_of
+from whichone.records import Bearer, NameSet, Output, Provenance, Query, page_of
 
 TASKS = ("qa", "act", "fc")
 # Attribute of a question, and of each of its gold pages: whether it states the value asked for.
@@ -201,7 +201,11 @@ class _Maker(msgspec.Struct):
     left_out: Counter[str]
 
     def queries(self, sets: Sequence[Namesakes]) -> Iterator[Query]:
-        values = self._all_values(sets) if "fc" in self.options.tasks else {}
+        texts: dict[str, set[str]] = {}
+        for bearer in (bearer for names in sets for bearer in names.bearers):
+            for attribute in bearer.values:
+                texts.setdefault(attribute, set()).update(bearer.texts(attribute))
+        values = {attribute: sorted(known) for attribute, known in texts.items()}
         for task in self.options.tasks:
             for names in sets:
                 for bearer in names.bearers:
@@ -232,27 +236,15 @@ class _Maker(msgspec.Struct):
                 accepted = [a for v in bearer.values[attribute] for a in v.accepted]
                 yield self._query(names, bearer, task, text, accepted, qualified, attribute, shared)
                 continue
-            yield from self._claims(names, bearer, qualified, attribute, values, drawn)
-
-    def _claims(
-        self,
-        names: Namesakes,
-        bearer: CatalogueEntry,
-        qualified: Qualified,
-        attribute: str,
-        values: Mapping[str, list[str]],
-        drawn: random.Random,
-    ) -> Iterator[Query]:
-        """A true claim and a false one, whose value is drawn among all others of the attribute."""
-        label = self.labels.get(attribute, attribute)
-        template = self.words.claim(label, drawn)
-        own = bearer.texts(attribute)
-        true = bearer.values[attribute][0].text
-        wrong = [value for value in values[attribute] if value not in own]
-        for value, verdict in ((true, SUPPORTS), *([(drawn.choice(wrong), REFUTES)] if wrong else [])):
-            text = fill(template, who=qualified.who, label=label, value=value)
-            text = text[0].upper() + text[1:]
-            yield self._query(names, bearer, "fc", text, [verdict], qualified, attribute, False)
+            # a true claim and a false one, whose value is drawn among all others of the attribute
+            template = self.words.claim(label, drawn)
+            claims = [(bearer.values[attribute][0].text, SUPPORTS)]
+            if wrong := [value for value in values[attribute] if value not in bearer.texts(attribute)]:
+                claims.append((drawn.choice(wrong), REFUTES))
+            for value, verdict in claims:
+                text = fill(template, who=qualified.who, label=label, value=value)
+                text = text[0].upper() + text[1:]
+                yield self._query(names, bearer, "fc", text, [verdict], qualified, attribute, False)
 
     def _actions(self, names: Namesakes, bearer: CatalogueEntry) -> Iterator[Query]:
         drawn = self._random(bearer.entity, "", "act")
@@ -292,8 +284,6 @@ class _Maker(msgspec.Struct):
         shared: bool,
     ) -> Query:
         identity = f"{task} {bearer.entity} {relation} {text}"
-        ranked = any(b.popularity is not None for b in names.bearers)
-        role: Role = "head" if bearer is names.bearers[0] else "tail"
         return Query(
             id=hashlib.md5(identity.encode()).hexdigest(),
             task=task,
@@ -309,7 +299,7 @@ class _Maker(msgspec.Struct):
             ),
             name=names.name,
             name_set=set_id(names),
-            role=role if ranked else None,
+            role=names.role(bearer),
             relation=relation,
             entity=bearer.entity,
             attributes={
@@ -322,14 +312,6 @@ class _Maker(msgspec.Struct):
                 **({"answer_shared": True} if shared else {}),
             },
         )
-
-    def _all_values(self, sets: Sequence[Namesakes]) -> dict[str, list[str]]:
-        values: dict[str, set[str]] = {}
-        for names in sets:
-            for bearer in names.bearers:
-                for attribute, own in bearer.values.items():
-                    values.setdefault(attribute, set()).update(v.text for v in own)
-        return {attribute: sorted(texts) for attribute, texts in values.items()}
 
     def _random(self, *of: str) -> random.Random:
         return random.Random("\0".join([str(self.options.seed), *of]))
@@ -368,7 +350,6 @@ def _bm25_by_wording(queries: Sequence[Query], corpus: Corpus, seed: int) -> dic
 
 
 def _name_set(names: Namesakes) -> NameSet:
-    ranked = any(b.popularity is not None for b in names.bearers)
     return NameSet(
         id=set_id(names),
         name=names.name,
@@ -377,12 +358,12 @@ def _name_set(names: Namesakes) -> NameSet:
             Bearer(
                 entity=b.entity,
                 label=b.name,
-                role=("tail" if n else "head") if ranked else None,
+                role=names.role(b),
                 popularity=b.popularity,
                 types=b.types,
                 pages=tuple(b.pages),
             )
-            for n, b in enumerate(names.bearers)
+            for b in names.bearers
         ),
     )
 
@@ -396,6 +377,9 @@ def _card(
     stated: Sequence[bool],
     bm25: Mapping[str, float],
 ) -> str:
+    shares = {
+        wording: f"{share:.3f}{', no test' if share > SOLVED else ''}" for wording, share in bm25.items()
+    }
     lines = [
         f"# Namesakes of {Path(kb).name}",
         "",
@@ -403,7 +387,7 @@ def _card(
         "",
         "| who is meant is | questions | BM25's first page is right |",
         "| --- | ---: | ---: |",
-        *(f"| {wording} | {n:,} | {_share(bm25.get(wording))} |" for wording, n in sorted(counts.items())),
+        *(f"| {wording} | {n:,} | {shares.get(wording, '–')} |" for wording, n in sorted(counts.items())),
         "",
         *(f"Left out: {n:,} {why}." for why, n in left_out.items()),
         "",
@@ -411,12 +395,6 @@ def _card(
         f"In {sum(stated):,} of {len(stated):,} questions one of these pages states the value (`{STATED}`).",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _share(value: float | None) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.3f}" + (", no test" if value > SOLVED else "")
 
 
 def examples(benchmark: Benchmark, number: int = 30, seed: int = 0) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.files.lines import read_toml
 from whichone.files.tables import connect, tables_sql
+from whichone.records import Role
 from whichone.text.language import base_code
 
 MOST_BEARERS = 50  # A name with more bearers is a word, not a name
@@ -60,6 +61,12 @@ class Namesakes(msgspec.Struct, kw_only=True):
     key: str
     name: str
     bearers: list[CatalogueEntry]
+
+    def role(self, bearer: CatalogueEntry) -> Role | None:
+        """The most popular bearer is the head; None where no popularity is known."""
+        if all(b.popularity is None for b in self.bearers):
+            return None
+        return "head" if bearer is self.bearers[0] else "tail"
 
     def tells_apart(self, bearer: CatalogueEntry, attribute: str) -> bool:
         """Whether every bearer has the attribute, and nobody shares this one's value."""
@@ -123,17 +130,17 @@ def read_namesakes(kb: Folder) -> tuple[list[Namesakes], dict[str, str]]:
         connection.execute(_SHARED.format(**tables, most=MOST_BEARERS))
         entries: dict[str, CatalogueEntry] = {}
         by_key: dict[str, list[CatalogueEntry]] = {}
-        for key, entity, label, types, views, _ in _rows(connection, _ENTRIES.format(**tables)):
+        for key, entity, label, types, views, _ in connection.sql(_ENTRIES.format(**tables)).fetchall():
             popularity = None if views is None else float(views)
             entry = entries[entity] = CatalogueEntry(
                 entity=entity, name=label or key, popularity=popularity, types=tuple(types or ())
             )
             by_key.setdefault(key, []).append(entry)
-        for entity, attribute, kind, value in _rows(connection, _FACTS.format(**tables)):
+        for entity, attribute, kind, value in connection.sql(_FACTS.format(**tables)).fetchall():
             entries[entity].values.setdefault(attribute, []).append(_value(kind, value))
-        for entity, page in _rows(connection, _PAGES.format(**tables)):
+        for entity, page in connection.sql(_PAGES.format(**tables)).fetchall():
             entries[entity].pages.append(page)
-        properties = _rows(connection, f"select property, label from {tables['properties']}")
+        properties = connection.sql(f"select property, label from {tables['properties']}").fetchall()
         labels = {attribute: label or attribute for attribute, label in properties}
     sets = [
         Namesakes(
@@ -144,10 +151,6 @@ def read_namesakes(kb: Folder) -> tuple[list[Namesakes], dict[str, str]]:
         for key, bearers in sorted(by_key.items())
     ]
     return sets, labels
-
-
-def _rows(connection: Any, query: str) -> list[tuple[Any, ...]]:
-    return connection.sql(query).fetchall()
 
 
 def _value(kind: str, value: str) -> CatalogueValue:

@@ -70,8 +70,7 @@ def _nickname(words: list[str], strength: int, draw: random.Random) -> list[str]
 
 def _accents(words: list[str], strength: int, draw: random.Random) -> list[str] | None:
     """Without accents, in plain Latin letters."""
-    plain = [folded(word) if not word.isascii() else word for word in words]
-    plain = [p.capitalize() if w[0].isupper() else p for p, w in zip(plain, words, strict=True)]
+    plain = [w if w.isascii() else folded(w).capitalize() if w[0].isupper() else folded(w) for w in words]
     return plain if strength == 1 and plain != words else None
 
 
@@ -127,13 +126,12 @@ def noisy_benchmark(
             file=benchmark.folder.root,
             hint="say which name a question is about: --name when importing",
         )
-    kept: list[NameSet] = [*benchmark.sets]
     return save_benchmark(
         out,
         name=f"{benchmark.name}-noise",
         queries=queries,
         corpus=benchmark.corpus,
-        sets=kept,
+        sets=benchmark.sets,
         card=f"{benchmark.card}\n\nNames as people write them: {', '.join(kinds)} (`noise`, `strength`).\n",
         parents={"benchmark": benchmark.folder.content_hash},
         counts={"noisy": changed},
@@ -185,16 +183,12 @@ def small_corpus(
     """
     if k < 1:
         raise UsageError("-k must be at least 1")
-    gold = {page for query in benchmark.queries for page in query.gold_pages()} & benchmark.pages
+    queries, passages = benchmark.queries, benchmark.passages
+    gold = {page for query in queries for page in query.gold_pages()} & benchmark.pages
     bearers = {p for s in benchmark.sets for b in s.bearers for p in b.pages} & benchmark.pages
-    page_ids = {
-        page
-        for pages in ranked.values()
-        for query in benchmark.queries
-        for page in pages.get(query.id, ())[:k]
-    } & benchmark.pages
+    page_ids = {p for pages in ranked.values() for q in queries for p in pages.get(q.id, ())[:k]}
+    page_ids &= benchmark.pages
     kept = gold | bearers | page_ids
-    passages = benchmark.passages
     few = passages.filter(pc.is_in(passages["page"], value_set=pa.array(sorted(kept))))
     counts: dict[str, Any] = {
         "gold_pages": len(gold),

@@ -158,23 +158,24 @@ def _grades(query: Query, of_page: dict[str, list[str]], outside: bool) -> dict[
     grades: dict[str, int] = {}
     for judged in query.attributes.get(NOT_RELEVANT, ()):
         grades |= dict.fromkeys(of_page.get(judged, [judged]), 0)
-    for output in query.outputs:
-        for group in output.provenance:
-            for entry in group:
-                grade = int(entry.attributes.get(RELEVANCE, 1))
-                for passage in _passages_of(entry, of_page, outside):
-                    grades[passage] = max(grade, grades.get(passage, 0))
+    for entry, grade in _graded(query):
+        for passage in _passages_of(entry, of_page, outside):
+            grades[passage] = max(grade, grades.get(passage, 0))
     return grades
 
 
 def page_grades(query: Query) -> dict[str, int]:
     """The relevance of every judged page: of its best passage, 1 where the judgements are not graded."""
     judged = dict.fromkeys(map(page_of, query.attributes.get(NOT_RELEVANT, ())), 0)
-    for output in query.outputs:
-        for group in output.provenance:
-            for entry in group:
-                judged[entry.page] = max(int(entry.attributes.get(RELEVANCE, 1)), judged.get(entry.page, 0))
+    for entry, grade in _graded(query):
+        judged[entry.page] = max(grade, judged.get(entry.page, 0))
     return judged
+
+
+def _graded(query: Query) -> Iterator[tuple[Provenance, int]]:
+    """Every entry of a query's gold with its relevance."""
+    entries = (entry for output in query.outputs for group in output.provenance for entry in group)
+    return ((entry, int(entry.attributes.get(RELEVANCE, 1))) for entry in entries)
 
 
 def split_of(query: Query) -> str:

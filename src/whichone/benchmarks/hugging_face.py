@@ -7,6 +7,7 @@ columns that mteb's retrieval tasks want; `sets` contains who shares a name.
 
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -30,6 +31,8 @@ from whichone.records import Bearer, NameSet, Output, Passage, Query, passage_id
 ROW_GROUP = 50_000
 LANGUAGES = {"en": "eng-Latn", "de": "deu-Latn", "fr": "fra-Latn", "es": "spa-Latn"}
 
+# Columns that are fields of a query as they are.
+_PLAIN = ("task", "language", "name", "name_set", "role", "relation", "entity", "mention")
 _QUERIES = pa.schema(
     [
         ("id", pa.string()),
@@ -133,14 +136,13 @@ def export_hf(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     if benchmark.passages.num_rows:
         ids = exported_ids(benchmark)
         columns = ["id", "title", "text", "page", "entity"]
-        known = [name for name in columns if name in benchmark.passages.column_names]
-        corpus = benchmark.passages.select(known)
+        corpus = benchmark.passages.select([c for c in columns if c in benchmark.passages.column_names])
         own = pa.array([ids[passage] for passage in corpus["id"].to_pylist()])
         tables["corpus", "test"] = corpus.set_column(0, "id", own)
         rows: dict[str, list[dict[str, Any]]] = {split: [] for split in splits}
         for query, passage, relevance in judgements(benchmark):
-            row = {"query-id": to_trec(query.id), "corpus-id": ids.get(passage, passage)}
-            rows[split_of(query)].append({**row, "score": relevance})
+            row = {"query-id": to_trec(query.id), "corpus-id": ids.get(passage, passage), "score": relevance}
+            rows[split_of(query)].append(row)
         tables |= {("default", split): _rows(_QRELS, split_rows) for split, split_rows in rows.items()}
     if benchmark.sets:
         tables["sets", "test"] = _rows(_SETS, map(_set, benchmark.sets))
@@ -195,22 +197,15 @@ def _rows(schema: pa.Schema, rows: Any) -> pa.Table:
 
 def _query(query: Query) -> dict[str, Any]:
     return {
+        **{name: getattr(query, name) for name in _PLAIN},
         "id": to_trec(query.id),
         "text": query.input,
-        "task": query.task,
-        "language": query.language,
         "answer": next(iter(query.answers()), ""),
         "answers": list(query.answers()),
         "gold_pages": sorted(query.gold_pages()),
         "gold_sets": [
             list(dict.fromkeys(e.page for e in group)) for o in query.outputs for group in o.provenance
         ],
-        "name": query.name,
-        "name_set": query.name_set,
-        "role": query.role,
-        "relation": query.relation,
-        "entity": query.entity,
-        "mention": query.mention,
         "attributes": msgspec.json.encode(query.attributes, order="sorted").decode(),
         "outputs": msgspec.json.encode(query.outputs, order="sorted").decode(),
     }
@@ -235,7 +230,7 @@ def import_hugging_face(folder: str | Path, out: str | Path, *, name: str | None
     """The configurations `queries`, `corpus`, `default` and `sets`, of all splits, where they are there."""
     root = Path(folder)
     root = root / "data" if (root / "data" / "queries").is_dir() else root
-    queries = list(map(_import_hugging_face_query, _import_hugging_face_rows(root, "queries")))
+    queries = list(map(_imported_query, _table_rows(root, "queries")))
     passages = list(_passages(root))
     made = root / "made.json"
     known = msgspec.json.decode(made.read_bytes())["parameters"] if made.exists() else {}
@@ -246,7 +241,15 @@ def import_hugging_face(folder: str | Path, out: str | Path, *, name: str | None
             name=name or Path(folder).resolve().name,
             queries=queries,
             passages=passages,
-            sets=[_import_hugging_face_set(row) for row in _import_hugging_face_rows(root, "sets")],
+            sets=[
+                NameSet(
+                    id=row["id"],
+                    name=row["name"],
+                    collection=row["collection"] or "",
+                    bearers=msgspec.json.decode(row["bearers"], type=tuple[Bearer, ...]),
+                )
+                for row in _table_rows(root, "sets")
+            ],
             card=_card(root),
             parameters={**known, "format": "hf"},
             counts={"passages": len(passages), **counts},
@@ -254,7 +257,7 @@ def import_hugging_face(folder: str | Path, out: str | Path, *, name: str | None
         )
 
 
-def _import_hugging_face_rows(root: Path, configuration: str) -> Iterator[dict[str, Any]]:
+def _table_rows(root: Path, configuration: str) -> Iterator[dict[str, Any]]:
     for file in sorted((root / configuration).glob("*.parquet")):
         yield from pq.read_table(file).to_pylist()
 
@@ -267,40 +270,26 @@ def _card(root: Path) -> str:
 
 
 def _passages(root: Path) -> Iterator[Passage]:
-    counts: dict[str, int] = {}
-    for row in _import_hugging_face_rows(root, "corpus"):
+    counts: Counter[str] = Counter()
+    for row in _table_rows(root, "corpus"):
         own = from_trec(row["id"])
         page = row.get("page") or own
-        n = counts.get(page, 0)
-        counts[page] = n + 1
-        identity = passage_id(page, n)
-        source = own if own != identity else None
+        identity = passage_id(page, counts[page])
+        counts[page] += 1
         yield Passage(
-            id=identity, page=page, title=row["title"], text=row["text"], source_id=source,
-            entity=row.get("entity"),
+            id=identity, page=page, title=row["title"], text=row["text"], entity=row.get("entity"),
+            source_id=own if own != identity else None,
         )  # fmt: skip
 
 
-def _import_hugging_face_query(row: dict[str, Any]) -> Query:
+def _imported_query(row: dict[str, Any]) -> Query:
     identity = from_trec(row["id"])
     if not row.get("text"):
         raise BadInput("a question without text", ids=[identity])
     return Query(
+        **{name: row[name] for name in _PLAIN},
         id=identity,
-        task=row["task"],
         input=row["text"],
-        language=row["language"],
         outputs=msgspec.json.decode(row["outputs"], type=tuple[Output, ...]),
-        mention=row["mention"],
-        name=row["name"],
-        name_set=row["name_set"],
-        role=row["role"],
-        relation=row["relation"],
-        entity=row["entity"],
         attributes=msgspec.json.decode(row["attributes"] or "{}"),
     )
-
-
-def _import_hugging_face_set(row: dict[str, Any]) -> NameSet:
-    bearers = msgspec.json.decode(row["bearers"], type=tuple[Bearer, ...])
-    return NameSet(id=row["id"], name=row["name"], collection=row["collection"] or "", bearers=bearers)

@@ -79,23 +79,22 @@ def _texts(value: Any) -> list[str]:
 def _nq_open(path: Path) -> Iterator[Row]:
     """`{"question": ..., "answer": [...]}` a line."""
     for line, record in _objects(path):
-        answers = record.get("answer", record.get("answers"))
+        answers = _texts(record.get("answer", record.get("answers")))
         relation = record.get("relation")
-        known = None if relation is None else str(relation)
-        yield line, str(record.get("question", "")), _texts(answers), known
+        yield line, str(record.get("question", "")), answers, None if relation is None else str(relation)
 
 
 def _webquestions(path: Path) -> Iterator[Row]:
     """The release (`utterance`, `targetValue`), and the copies with `question` and `answers`."""
     for line, record in _objects(path):
         if "targetValue" in record:
+            question = record.get("utterance", "")
             descriptions = _DESCRIPTION.findall(str(record["targetValue"]))
             answers = [re.sub(r"\\(.)", r"\1", quoted) or bare for quoted, bare in descriptions]
-            yield line, str(record.get("utterance", "")), answers, None
         else:
             question = record.get("question", record.get("qText", ""))
             answers = _texts(record.get("answers", record.get("answer")))
-            yield line, str(question), answers, None
+        yield line, str(question), answers, None
 
 
 def _curatedtrec(path: Path) -> Iterator[Row]:
@@ -157,8 +156,7 @@ def write_open_questions(path: str | Path, queries: Iterable[Query], format: str
 
 
 def _json_lines(rows: list[tuple[str, list[str]]]) -> bytes:
-    records = ({"question": question, "answer": answers} for question, answers in rows)
-    return b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+    return b"".join(msgspec.json.encode({"question": q, "answer": a}) + b"\n" for q, a in rows)
 
 
 def _target_values(rows: list[tuple[str, list[str]]]) -> bytes:
@@ -172,8 +170,7 @@ def _target_values(rows: list[tuple[str, list[str]]]) -> bytes:
 
 def _python_lists(rows: list[tuple[str, list[str]]]) -> bytes:
     text = io.StringIO()
-    writer = csv.writer(text, delimiter="\t", lineterminator="\n")
-    writer.writerows((question, repr(answers)) for question, answers in rows)
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerows((q, repr(a)) for q, a in rows)
     return text.getvalue().encode()
 
 
@@ -185,29 +182,23 @@ _WRITERS: dict[str, Callable[[list[tuple[str, list[str]]]], bytes]] = {
 }
 
 
-def _export(benchmark: Benchmark, out: str | Path, format: str, name: str) -> dict[str, int]:
-    """One file, called `name` when `out` is a folder."""
-    path = Path(out)
-    if not path.suffix:
-        path.mkdir(parents=True, exist_ok=True)
-        path /= name
-    return {path.name: write_open_questions(path, benchmark.queries, format)}
+def _exporter(format: str, name: str) -> Callable[[Benchmark, str | Path], dict[str, int]]:
+    """Writes one file, called `name` when `out` is a folder."""
+
+    def export(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
+        path = Path(out)
+        if not path.suffix:
+            path.mkdir(parents=True, exist_ok=True)
+            path /= name
+        return {path.name: write_open_questions(path, benchmark.queries, format)}
+
+    return export
 
 
-def export_nq_open(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    return _export(benchmark, out, "nq-open", "questions.jsonl")
-
-
-def export_webquestions(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    return _export(benchmark, out, "webquestions", "questions.json")
-
-
-def export_curatedtrec(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    return _export(benchmark, out, "curatedtrec", "questions.jsonl")
-
-
-def export_dpr_csv(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    return _export(benchmark, out, "dpr-csv", "questions.csv")
+export_nq_open = _exporter("nq-open", "questions.jsonl")
+export_webquestions = _exporter("webquestions", "questions.json")
+export_curatedtrec = _exporter("curatedtrec", "questions.jsonl")
+export_dpr_csv = _exporter("dpr-csv", "questions.csv")
 
 
 # A sample of PAQ (Lewis and others, 2021), drawn as the EntityQuestions paper draws it (its appendix B).
@@ -269,8 +260,7 @@ def sample_paq(
     part_of = {query.id: part for part, members in parts.items() for query in members}
     placed = []
     for query in queries:
-        (page,) = query.gold_pages()
-        named = by_page.get(page)
+        named = by_page.get(next(iter(query.gold_pages())))
         attributes = {"split": part_of[query.id], "shared_name": named is not None}
         placed.append(
             msgspec.structs.replace(query, name_set=named.id if named else None, attributes=attributes)

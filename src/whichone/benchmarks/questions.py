@@ -102,8 +102,8 @@ def by_entity(
         connection.execute(_TABLES)
         _insert(connection, "pages", corpus.titles.pairs())
         _insert(connection, "named", corpus.names_of_pages())
-        _insert(connection, "about", _numbered(_about(queries, corpus)))
-        _insert(connection, "called", _numbered(_called(queries)))
+        _insert(connection, "about", ((*row, n) for n, row in enumerate(_about(queries, corpus))))
+        _insert(connection, "called", ((*row, n) for n, row in enumerate(_called(queries))))
         connection.execute(_OWN)
         connection.execute(_BEARERS)
         if several := connection.execute(_CLAIMED).fetchall()[0][0]:
@@ -126,10 +126,6 @@ def _insert(connection: Any, table: str, rows: Iterable[tuple[object, ...]]) -> 
         connection.register("block", pa.table(columns, names=[str(n) for n in range(len(columns))]))
         connection.execute(f"insert into {table} select * from block")
         connection.unregister("block")
-
-
-def _numbered(rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[object, ...]]:
-    return ((*row, number) for number, row in enumerate(rows))
 
 
 def _about(queries: Sequence[Query], corpus: GoldPages) -> Iterator[tuple[str, ...]]:
@@ -416,7 +412,7 @@ def _query(
         groups = evidence(gold or [], rule, corpus, entity, sets)
     except BadInput as error:
         raise BadInput(error.message, file=path, line=line, hint=error.hint) from None
-    answers = _texts(field(record, fields.answers, path, line)) if fields.answers else []
+    answers = [*map(str, _listed(field(record, fields.answers, path, line)))] if fields.answers else []
     if not groups and not answers and not source.gold:
         raise BadInput(
             "a question without gold: no answer, no gold page",
@@ -480,10 +476,6 @@ def _listed(value: Any) -> list[Any]:
     if value is None or value == "":
         return []
     return value if isinstance(value, list) else [value]
-
-
-def _texts(value: Any) -> list[str]:
-    return [str(v) for v in _listed(value)]
 
 
 def _card(

@@ -23,10 +23,9 @@ SLOT = "$name"
 LANGUAGES = ("de", "en", "es", "fr")  # Those that questions are there in
 
 
-class Relation(msgspec.Struct, frozen=True):
+class Relation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A property with its question; `reworded` asks the same in other words."""
 
-    id: str
     label: str
     question: str
     reworded: str | None = None
@@ -34,6 +33,7 @@ class Relation(msgspec.Struct, frozen=True):
     """Of what types the question makes sense; none: of all that have the relation."""
     values: tuple[str, ...] = ()
     """Of what types its answers are; none: of any."""
+    id: str = ""
 
     def ask(self, name: str, *, reworded: bool = False) -> str:
         return (self.reworded if reworded and self.reworded else self.question).replace(SLOT, name)
@@ -48,14 +48,6 @@ class Relation(msgspec.Struct, frozen=True):
             if fits and len(question) > len(before) + len(after):
                 return question[len(before) : len(question) - len(after)]
         return None
-
-
-class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    label: str
-    question: str
-    reworded: str | None = None
-    types: tuple[str, ...] = ()
-    values: tuple[str, ...] = ()
 
 
 def read_relations(path: str | Path) -> dict[str, Relation]:
@@ -97,17 +89,14 @@ def spoken_relations(language: str) -> dict[str, Relation]:
 
 def _decode(data: bytes, where: str) -> dict[str, Relation]:
     try:
-        entries = msgspec.toml.decode(data, type=dict[str, _Entry])
+        entries = msgspec.toml.decode(data, type=dict[str, Relation])
     except NOT_JSON as error:
         raise BadInput(f"not a file of relations: {error}", file=where) from error
     for key, entry in entries.items():
         for text in (entry.question, entry.reworded):
             if text is not None and text.count(SLOT) != 1:
                 raise BadInput(f"{key}: {text!r} must hold {SLOT} once", file=where)
-    return {
-        key: Relation(key, entry.label, entry.question, entry.reworded, entry.types, entry.values)
-        for key, entry in entries.items()
-    }
+    return {key: msgspec.structs.replace(entry, id=key) for key, entry in entries.items()}
 
 
 def frequent_values(facts: Table, most: int = 200) -> Table:

@@ -51,8 +51,7 @@ def licence_id(benchmark: Benchmark) -> str:
     sources = benchmark.folder.manifest.sources
     text = licence_text(sources) if sources else benchmark.card
     known = [name for pattern, name in _LICENCES if re.search(pattern, text, re.IGNORECASE)]
-    strict = [name for name in known if name != "cc0-1.0"]
-    return strict[0] if strict else known[0] if known else "other"
+    return next((name for name in known if name != "cc0-1.0"), known[0] if known else "other")
 
 
 def write_release(benchmark: Benchmark, out: Path, tables: Tables) -> dict[str, int]:
@@ -245,14 +244,12 @@ def _plain(kind: pa.DataType) -> bool:
 def _field(record_set: str, file: str, column: pa.Field) -> dict[str, Any]:
     several = pa.types.is_list(column.type)
     inner = column.type.value_type if several else column.type
-    kind = (
-        "sc:Integer" if pa.types.is_integer(inner) else "sc:Float" if pa.types.is_floating(inner) else "sc:Text"
-    )  # fmt: skip
+    number = "sc:Integer" if pa.types.is_integer(inner) else "sc:Float"
     return {
         "@type": "cr:Field",
         "@id": f"{record_set}/{column.name}",
         "name": column.name,
-        "dataType": kind,
+        "dataType": number if pa.types.is_integer(inner) or pa.types.is_floating(inner) else "sc:Text",
         **({"repeated": True} if several else {}),
         "source": {"fileObject": {"@id": file}, "extract": {"column": column.name}},
     }
@@ -297,11 +294,15 @@ def _item(item: Any, indent: int) -> str:
     return f"{pad}- {_yaml(item, indent + 1)[len(pad) + 2 :]}"
 
 
-_CONTEXT = {
+_OF_CROISSANT = (
+    "citeAs", "column", "extract", "field", "fileObject", "fileProperty", "fileSet", "format", "includes",
+    "isLiveDataset", "jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex", "repeated",
+    "replace", "samplingRate", "separator", "source", "subField", "transform",
+)  # fmt: skip
+_CONTEXT: dict[str, Any] = {
+    **{name: f"cr:{name}" for name in _OF_CROISSANT},
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
     "conformsTo": "dct:conformsTo",
     "cr": "http://mlcommons.org/croissant/",
     "data": {"@id": "cr:data", "@type": "@json"},
@@ -309,31 +310,8 @@ _CONTEXT = {
     "dct": "http://purl.org/dc/terms/",
     "equivalentProperty": "cr:equivalentProperty",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
     "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
     "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
 }
 _INSPECT = '''"""The questions of this folder as tasks of inspect_ai, as `eval.yaml` says: inspect eval inspect_task.py --model MODEL."""
 

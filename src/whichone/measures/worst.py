@@ -4,7 +4,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import dropwhile, groupby, pairwise
 
 import msgspec
 
@@ -110,7 +110,7 @@ class _About:
     def deciding(self, query: Query, given: str | None) -> str:
         """What tells the one meant from the one given: an attribute, else words of the question, a fact, or the documents.
 
-        Never a word that asks or means nothing, a number alone, a part of the name, or the value that is asked for.
+        Never a word that asks or means nothing, a number without its words, a part of the name, or the value that is asked for.
         """
         meant = " ".join(map(self._text_of, sorted(query.gold_pages())))
         other = _words(
@@ -131,6 +131,10 @@ class _About:
             return f"{attribute}, which the question or the page says in other words"
         if asked:
             return _quoted(asked)
+        for words, number in _NUMBER.findall(query.input):
+            before = [*dropwhile(lambda word: word.lower() in never, words.split())]
+            if before and number in only:
+                return f'"{" ".join([*before, number])}"'
         facts = (
             (str(q.attributes.get("property_label") or q.relation), q.answers()[0])
             for q in self._benchmark.queries
@@ -177,6 +181,7 @@ class _About:
 
 FEW = 4  # Questions that a word must be in to be part of how a relation is asked for
 TYPICAL = 3  # How many times more often than in other questions
+_NUMBER = re.compile(r"((?:[^\W\d_]+ ){1,3})(\d+)\b")  # With the words before it: "first played in 1969"
 SHORT = 40  # Phrases of a document that are looked at, from its beginning
 _LETTER = re.compile(r"[^\W\d_]")
 

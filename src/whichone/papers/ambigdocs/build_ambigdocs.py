@@ -140,7 +140,7 @@ def general_templates(language: str = "en") -> dict[str, Relation]:
     """The questions of EntityQuestions that fit any bearer; in English also those of other properties."""
     general = {key: r for key, r in spoken_relations(language).items() if key not in TOO_NARROW}
     own = property_rules() if language == "en" else {}
-    return general | {k: Relation(k, k, r.question) for k, r in own.items() if r.question}
+    return general | {k: Relation(k, r.question, id=k) for k, r in own.items() if r.question}
 
 
 def ask(
