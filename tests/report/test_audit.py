@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from whichone.report.audit import audit
+from whichone.corpus.passage_files import PassageFields
+from whichone.report.audit import audit, in_words, likelihoods
 
 TITLES = ("More (song)", "More (magazine)", "John (song)", "John (name)", "Ada Park (poet)", "Ada Park (judge)")  # fmt: skip
 
@@ -42,3 +43,43 @@ def test_accents_make_no_other_name(tmp_path: Path) -> None:
     found = audit(tmp_path / "passages.jsonl", log=tmp_path / "log.txt")
     assert (found.shared, found.affected_questions) == (1, 1)
     assert {b.rpartition(" (")[0] for b in found.worst[0].bearers} == {"José García", "Jose Garcia"}
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        ((["Ada Park, poet"], ["Ada Park, judge"]), [0.25, 0.25]),  # the name alone is a draw, a word decides
+        ((["Ada Park, poet"], ["Ada Park, poet"]), [0.5, 0.5]),
+        ((["Ada Park, poet"], ["Ada Park, poet"], ["Ada Park, poet"]), [2 / 3, 2 / 3, 2 / 3]),
+        (
+            (["Ada Park, poet"], ["The office of Ada Park of the poet"]),
+            [0.0, 1.0],
+        ),  # words of a short text weigh more
+        ((["Ada Park, poet"], ["Judge"]), [0.0, 1.0]),  # "judge" weighs less than the two words of the name
+    ],
+)
+def test_how_likely_a_name_is_to_be_confused(texts: tuple[list[str], ...], expected: list[float]) -> None:
+    assert likelihoods("Ada Park", texts, {"the", "of", "office"}) == pytest.approx(expected)
+
+
+def test_what_tells_them_apart_and_is_missing(tmp_path: Path) -> None:
+    """A field of records tells people apart where each has another value, for all of their documents."""
+    staff = [
+        ("1", "Payroll", "D7", "Leeds"), ("1", "Payroll", "D7", "Leeds"), ("2", "Legal", None, "Leeds"),
+        ("3", "Sales", "D3", "Oslo"),
+    ]  # fmt: skip
+    passages = [
+        {
+            "id": f"n{n}", "title": "Bo Lind" if person == "3" else "Ada Park", "text": f"note {n}", "person": person,
+            "department": department, "city": city, "number": n, **({"desk": desk} if desk else {}),
+        }
+        for n, (person, department, desk, city) in enumerate(staff)
+    ]  # fmt: skip
+    (tmp_path / "notes.jsonl").write_text("\n".join(map(json.dumps, passages)))
+    report = audit(tmp_path / "notes.jsonl", fields=PassageFields(entity="person"))
+    (ada,) = report.worst
+    assert (ada.tells_apart, ada.missing) == (["department"], ["desk (1 of 2)"])
+    # the name alone is a draw; of three words of the one and of two of the other, "note" is a draw, and numbers decide
+    assert ada.likely == pytest.approx(((0.5 + 0.5 / 3) / 2 + (0.5 + 0.5 / 2) / 2) / 2)
+    assert ada.lost == "Ada Park (2): 0.38"
+    assert "| department | desk (1 of 2) |" in in_words(report)

@@ -3,8 +3,11 @@
 import contextlib
 import re
 import tempfile
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -22,9 +25,10 @@ from whichone.files.lines import read_text_lines
 from whichone.files.manifest import MANIFEST
 from whichone.measures.worst import ASKING
 from whichone.names import fold, title_key, without_parentheses
-from whichone.progress import talk
+from whichone.progress import progress, talk
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
-from whichone.retrieval.namesake.given import pages_of, things
+from whichone.retrieval.namesake.given import Thing, pages_of, things
+from whichone.text import normalisers
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 MOST = 20
@@ -39,6 +43,14 @@ class SharedName(msgspec.Struct, kw_only=True):
     documents: int
     questions: int = 0
     example: str = ""
+    likely: float = 0.0
+    """How likely a search is to hand over somebody else of the name; the mean over its bearers."""
+    lost: str = ""
+    """The bearer for whom that is likeliest, and how likely it is."""
+    tells_apart: list[str] = []
+    """Attributes that every bearer has, each with values of its own."""
+    missing: list[str] = []
+    """Attributes that would tell them apart if those bearers had it that lack it."""
 
 
 class Audit(msgspec.Struct, kw_only=True):
@@ -67,33 +79,51 @@ def audit(
     `names` is a file of records with an id (an entity, page or passage) and a name; where it says nothing the
     names are the titles that name somebody (`corpus.page_names`).
     """
-    with _opened(corpus, fields or PassageFields()) as held:
+    fields = fields or PassageFields()
+    with _opened(corpus, fields) as held:
         documents, bearers_of_pages = _documents(held)
-        names_of = _given(held, names, bearers_of_pages)
+        listed = list(things(names))
+        names_of = _given(held, listed, bearers_of_pages)
         given = frozenset(names_of)
         for name, page in _titles(held):
             if bearers_of_pages[page] not in given:
                 names_of.setdefault(bearers_of_pages[page], {}).setdefault(_key(name), name)
-        titles = {page: held.title(page) for page in bearers_of_pages}
-    of_bearer: dict[str, list[str]] = {}
-    for page, bearer in bearers_of_pages.items():
-        of_bearer.setdefault(bearer, []).append(page)
-    bearers: dict[str, list[str]] = {}
-    for bearer in sorted(names_of):
-        for key in filter(None, names_of[bearer]):
-            bearers.setdefault(key, []).append(bearer)
-    shared = {
-        key: SharedName(
-            name=without_parentheses(names_of[who[0]][key]),
-            bearers=[f"{_called(names_of[b][key], titles[of_bearer[b][0]])} ({b})" for b in who],
-            documents=sum(documents[page] for b in who for page in of_bearer[b]),
-        )
-        for key, who in bearers.items()
-        if len(who) > 1
-    }
+        of_bearer: dict[str, list[str]] = {}
+        for page, bearer in bearers_of_pages.items():
+            of_bearer.setdefault(bearer, []).append(page)
+        bearers: dict[str, list[str]] = {}
+        for bearer in sorted(names_of):
+            for key in filter(None, names_of[bearer]):
+                bearers.setdefault(key, []).append(bearer)
+        records = [] if Path(corpus).is_dir() or not Path(corpus).exists() else read_records(corpus)
+        attributes = _attributes(held, [*listed, *_records(records, fields)], bearers_of_pages)
+        shared = {
+            key: SharedName(
+                name=without_parentheses(names_of[who[0]][key]),
+                bearers=[f"{_called(names_of[b][key], held.title(of_bearer[b][0]))} ({b})" for b in who],
+                documents=sum(documents[page] for b in who for page in of_bearer[b]),
+            )
+            for key, who in bearers.items()
+            if len(who) > 1
+        }
+        stop = normalisers.stop_words(held.language or "en")
+        with progress("reading", len(shared), "names") as advance:
+            for key, name_of in shared.items():
+                pages = [[p for page in of_bearer[b] for p in held.passages_of(page)] for b in bearers[key]]
+                texts = [[f"{p.title} {p.text}" for p in held.get(own[:READ]).values()] for own in pages]
+                chances = likelihoods(name_of.name, texts, stop)
+                name_of.likely = fmean(chances)
+                chance, who_is_lost = max(zip(chances, name_of.bearers, strict=True))
+                name_of.lost = f"{who_is_lost}: {chance:.2f}"
+                known = [attributes.get(bearer, {}) for bearer in bearers[key]]
+                name_of.tells_apart, name_of.missing = _telling(known)
+                advance(1)
     affected_bearers = {b for key in shared for b in bearers[key]}
     asked, affected = _asked(log, question, shared, bearers) if log is not None else (None, None)
-    worst = sorted(shared.values(), key=lambda s: (-s.questions, -len(s.bearers), s.name))[:MOST]
+    worst = sorted(
+        shared.values(),
+        key=lambda s: (-s.questions * s.likely, -s.questions, -len(s.bearers), -s.likely, s.name),
+    )[:MOST]
     return Audit(
         corpus=str(corpus),
         documents=sum(documents.values()),
@@ -135,9 +165,94 @@ def _documents(corpus: Corpus) -> tuple[dict[str, int], dict[str, str]]:
     return counts, bearers
 
 
-def _given(corpus: Corpus, names: str | Path | None, bearers: Mapping[str, str]) -> dict[str, dict[str, str]]:
+# How likely a name is to be confused, from the documents alone.
+
+
+READ = 200  # Documents of one bearer that are read
+_K1, _B = 0.9, 0.4  # BM25's
+_TOKEN = re.compile(r"\w+")
+
+
+def likelihoods(name: str, texts: Sequence[Sequence[str]], stop: Container[str] = ()) -> list[float]:
+    """For each bearer of a name, by the texts of its documents, how likely a search is to hand over another.
+
+    The mean of two questions: one that says the name alone, and one that says a word of the documents of
+    the one meant, too, of which any is equally likely. The search is BM25 to which all words are equally rare; what scores
+    equally is drawn. `bench/audit_likelihood.py` compares it with what searches do.
+    """
+    counted = [[Counter(map(str.lower, _TOKEN.findall(text))) for text in own] for own in texts]
+    said = {word.lower() for word in _TOKEN.findall(name)}
+    mean = fmean(document.total() for own in counted for document in own) or 1.0
+    scored = [_scores(own, said, mean) for own in counted]
+    chances = []
+    for n, (alone, by_word) in enumerate(scored):
+        others = scored[:n] + scored[n + 1 :]
+        by_name = _lost(alone, [other for other, _ in others])
+        words = [
+            _lost(score, [max(other, more.get(word, 0.0)) for other, more in others])
+            for word, score in by_word.items()
+            if word not in said and word not in stop
+        ]
+        chances.append((by_name + (fmean(words) if words else by_name)) / 2)
+    return chances
+
+
+def _scores(documents: Sequence[Counter[str]], name: set[str], mean: float) -> tuple[float, dict[str, float]]:
+    """The best score of some documents for the name alone, and for the name and each word that they have."""
+    alone, by_word = 0.0, dict[str, float]()
+    for document in documents:
+        length = _K1 * (1 - _B + _B * document.total() / mean)
+        gains = {word: n / (n + length) for word, n in document.items()}
+        own = sum(gains.get(word, 0.0) for word in sorted(name))
+        alone = max(alone, own)
+        for word, gain in gains.items():
+            by_word[word] = max(by_word.get(word, 0.0), own + gain)
+    return alone, by_word
+
+
+def _lost(own: float, others: Sequence[float]) -> float:
+    """How likely one of the others comes first; equal ones are drawn."""
+    before = sum(other > own + 1e-9 for other in others)
+    return 1.0 if before else 1 - 1 / (1 + sum(abs(other - own) <= 1e-9 for other in others))
+
+
+def _records(records: Iterable[tuple[int, dict[str, Any]]], fields: PassageFields) -> Iterator[Thing]:
+    """The further fields of a file of passages, each record by its passage's id."""
+    own = {fields.id, fields.title, fields.text, fields.page, fields.entity}
+    for _, record in records:
+        said = {
+            key: str(v) for key, v in record.items() if key not in own and isinstance(v, str | int | float)
+        }
+        if said and fields.id in record:
+            yield Thing(str(record[fields.id]), (), said)
+
+
+def _attributes(
+    corpus: Corpus, listed: Sequence[Thing], bearers: Mapping[str, str]
+) -> dict[str, dict[str, set[str]]]:
+    """For each bearer its attributes with their values."""
+    pages = pages_of(corpus, [thing.id for thing in listed])
+    known: dict[str, dict[str, set[str]]] = {}
+    for thing in listed:
+        for bearer in {bearers[page] for page in corpus.page_ids(pages[thing.id])}:
+            for name, value in thing.attributes.items():
+                known.setdefault(bearer, {}).setdefault(name, set()).add(value)
+    return known
+
+
+def _telling(known: Sequence[Mapping[str, set[str]]]) -> tuple[list[str], list[str]]:
+    """The attributes that tell bearers apart, and those that would if it were not missing for some of them."""
+    apart, missing = list[str](), list[str]()
+    for name in dict.fromkeys(name for own in known for name in own):
+        values = [own[name] for own in known if name in own]
+        if all(len(v) == 1 for v in values) and len(set.union(*values)) == len(values):
+            lacking = len(known) - len(values)
+            (missing if lacking else apart).append(f"{name} ({lacking} of {len(known)})" if lacking else name)
+    return apart, missing
+
+
+def _given(corpus: Corpus, listed: Sequence[Thing], bearers: Mapping[str, str]) -> dict[str, dict[str, str]]:
     """The names that were given for each bearer with documents, by their keys."""
-    listed = list(things(names))
     pages = pages_of(corpus, [thing.id for thing in listed])
     results: dict[str, dict[str, str]] = {}
     without = 0
@@ -254,12 +369,19 @@ def in_words(audit_report: Audit) -> str:
         lines += [
             f"## The {len(audit_report.worst)} worst",
             "",
-            "| name | bearers | documents | questions | who |",
-            "| --- | ---: | ---: | ---: | --- |",
+            "| name | bearers | documents | questions | confused | who is lost | told apart by | missing | who |",
+            "| --- | ---: | ---: | ---: | ---: | --- | --- | --- | --- |",
         ]
         lines += [
-            f"| {s.name} | {len(s.bearers):,} | {s.documents:,} | {s.questions:,} | {_who(s)} |"
+            f"| {s.name} | {len(s.bearers):,} | {s.documents:,} | {s.questions:,} | {s.likely:.2f} | {s.lost} |"
+            f" {', '.join(s.tells_apart) or '–'} | {', '.join(s.missing) or '–'} | {_who(s)} |"
             for s in audit_report.worst
+        ]
+        lines += [
+            "",
+            "*Confused* is how likely a search by words is to hand over somebody else of the name, where a question says the",
+            "name alone or with one word of the documents that are meant; *who is lost* is the one for whom that is likeliest.",
+            "*Told apart by* are the fields that every one has with another value, *missing* those that some lack: fill them in.",
         ]
     lines += [
         "",
