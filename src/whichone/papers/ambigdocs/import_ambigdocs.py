@@ -37,7 +37,7 @@ from whichone.papers.ambigdocs.ambigdocs_records import (
     set_id,
 )
 from whichone.records import Output, Passage, Provenance, Query, page_id, passage_id
-from whichone.text.normalisers import stop_words
+from whichone.text.normalisers import is_sublist, stop_words
 
 SOURCE = "ramdocs"
 
@@ -82,13 +82,11 @@ def shared_name(question: RamQuestion) -> str:
     a digit, the first word aside; else nothing.
     """
     asked = list(_WORD.finditer(question.question))
-    titles = [_words(without_parentheses(title)) for title in question.disambig_entity]
+    titles = [_WORD.findall(without_parentheses(title).casefold()) for title in question.disambig_entity]
     best, best_rank = (0, 0), (0, 0)
     for start, end in itertools.combinations(range(len(asked) + 1), 2):
         run = [m.group().casefold() for m in asked[start:end]]
-        holders = sum(
-            any(title[i : i + len(run)] == run for i in range(len(title) - len(run) + 1)) for title in titles
-        )
+        holders = sum(is_sublist(run, title) for title in titles)
         rank = (end - start, holders)
         if holders and rank > best_rank and not stop_words().issuperset(run):
             best, best_rank = (start, end), rank
@@ -97,19 +95,11 @@ def shared_name(question: RamQuestion) -> str:
 
 
 def _capitalised_run(words: Sequence[re.Match[str]]) -> tuple[int, int]:
-    best, start = (0, 0), None
-    for n in range(1, len(words) + 1):
-        marked = n < len(words) and words[n].group()[0] in string.ascii_uppercase + string.digits
-        if marked and start is None:
-            start = n
-        elif not marked and start is not None:
-            best = max(best, (start, n), key=lambda run: run[1] - run[0])
-            start = None
-    return best
-
-
-def _words(text: str) -> list[str]:
-    return [word.casefold() for word in _WORD.findall(text)]
+    marks = string.ascii_uppercase + string.digits
+    groups = itertools.groupby(range(1, len(words)), lambda n: words[n].group()[0] in marks)
+    runs = [list(places) for marked, places in groups if marked]
+    longest = max(runs, key=len, default=[0])
+    return longest[0], longest[-1] + (1 if runs else 0)
 
 
 def read_ramdocs(path: str | Path) -> Iterator[RamQuestion]:
@@ -128,22 +118,19 @@ def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passa
     id = f"ramdocs-{number}"
     passages = []
     sources: list[list[Provenance]] = [[] for _ in question.disambig_entity]
-    types: dict[str, str] = {}
     for n, document in enumerate(question.documents):
         bearer = bearer_of(document, question)
         page = page_id(SOURCE, f"{number}/{'other' if bearer is None else bearer}")
         place = passage_id(page, n)
         passages.append(Passage(id=place, page=page, title="", text=document.text))
-        types[place] = document.type
         if bearer is not None:
             title = question.disambig_entity[bearer]
             sources[bearer].append(Provenance(page=page, passage=place, title=title))
     name = shared_name(question) or question.disambig_entity[0]
+    bearers = zip(question.disambig_entity, question.gold_answers, sources, strict=True)
     outputs = tuple(
-        Output(answer=answer, entity=title, provenance=tuple((p,) for p in passage))
-        for title, answer, passage in zip(
-            question.disambig_entity, question.gold_answers, sources, strict=True
-        )
+        Output(answer=answer, entity=title, provenance=tuple((p,) for p in own))
+        for title, answer, own in bearers
     )
     query = Query(
         id=id,
@@ -156,7 +143,7 @@ def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passa
             "qid": id,
             "bearers": len(question.disambig_entity),
             "wrong_answers": list(question.wrong_answers),
-            "documents": types,
+            "documents": {p.id: d.type for p, d in zip(passages, question.documents, strict=True)},
         },
     )
     return query, passages
@@ -164,16 +151,16 @@ def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passa
 
 def import_ramdocs(path: str | Path, out: str | Path | None) -> tuple[Benchmark | None, dict[str, Any]]:
     """A RAMDocs file to a benchmark, and what was counted; without `out` it is only checked."""
-    queries, passages = [], []
-    types: Counter[str] = Counter()
-    unmatched: list[str] = []
-    for number, question in enumerate(read_ramdocs(path), 1):
-        query, bearer_passages = ramdocs_query(question, number)
-        queries.append(query)
-        passages += bearer_passages
-        types.update(document.type for document in question.documents)
-        lost = (d for d in question.documents if d.type == "correct" and bearer_of(d, question) is None)
-        unmatched += [query.id for _ in lost]
+    questions = list(read_ramdocs(path))
+    made = [ramdocs_query(question, number) for number, question in enumerate(questions, 1)]
+    queries, passages = [query for query, _ in made], [passage for _, own in made for passage in own]
+    types = Counter(document.type for question in questions for document in question.documents)
+    unmatched = [
+        query.id
+        for query, question in zip(queries, questions, strict=True)
+        for document in question.documents
+        if document.type == "correct" and bearer_of(document, question) is None
+    ]
     counts: dict[str, Any] = {
         "documents": len(passages),
         "types": dict(types),
@@ -307,20 +294,19 @@ def import_ambigdocs(
         raise UsageError("two files have the same name, so their splits cannot be distinguished")
     pids: dict[str, Any] = {}
     if passage_file is not None:
-        together = [question for questions in splits.values() for question in questions]
-        checked, fit = check_pids(together, read_passage_file(passage_file))
-        pids = {"pids": fit}
+        together = itertools.chain.from_iterable(splits.values())
+        checked, pids["pids"] = check_pids(together, read_passage_file(passage_file))
         rest = iter(checked)
         splits = {split: [next(rest) for _ in questions] for split, questions in splits.items()}
     book = PassageBook("ambigdocs")
     queries = list(_queries(splits, book, paths))
+    questions = [q for listed in splits.values() for q in listed]
+    documents = [d for q in questions for d in q.documents]
     if corpus == "titles" and passage_file is not None:
-        titles = {d.title for questions in splits.values() for q in questions for d in q.documents}
+        titles = {d.title for d in documents}
         for passage in read_passage_file(passage_file):
             if passage.title in titles:
                 book.add(passage)
-    questions = [q for listed in splits.values() for q in listed]
-    documents = [d for q in questions for d in q.documents]
     counts: dict[str, Any] = {
         "splits": {split: len(listed) for split, listed in splits.items()},
         "documents": len(documents),
@@ -330,8 +316,7 @@ def import_ambigdocs(
         "pids_of_two_texts": len(book.conflicts),
         **pids,
     }
-    given = given_corpus()
-    if given is not None:
+    if (given := given_corpus()) is not None:
         queries = _in_corpus(queries, given)
         counts |= check_gold(queries, PageIds(given), paths[0])
     if out is None:
@@ -378,11 +363,10 @@ def _queries(
 ) -> Iterator[Query]:
     """Ids are the files' qids; where two splits share one, every id begins with its split."""
     for (split, questions), path in zip(splits.items(), paths, strict=True):
-        twice = [qid for qid, n in Counter(q.qid for q in questions).items() if n > 1]
-        if twice:
+        if twice := [qid for qid, n in Counter(q.qid for q in questions).items() if n > 1]:
             raise BadInput(f"{len(twice)} qids of {split} occur twice", file=path, ids=twice)
-    seen = Counter(q.qid for questions in splits.values() for q in questions)
-    shared = any(n > 1 for n in seen.values())
+    seen = [q.qid for questions in splits.values() for q in questions]
+    shared = len(set(seen)) < len(seen)
     for split, questions in splits.items():
         for question in questions:
             id = f"{split}/{question.qid}" if shared else question.qid

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from difflib import SequenceMatcher
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,10 +71,6 @@ class SeedPair(NamedTuple):
     shared_words: int
 
 
-def words(text: str) -> list[str]:
-    return text.lower().split()
-
-
 def similar_words(first: Sequence[str], second: Sequence[str], most_jaccard: float) -> bool:
     """Alike, but not too much: some word in common, and no more than the allowed share."""
     a, b = set(first), set(second)
@@ -81,16 +78,8 @@ def similar_words(first: Sequence[str], second: Sequence[str], most_jaccard: flo
 
 
 def longest_shared_ngram(first: Sequence[str], second: Sequence[str]) -> int:
-    best = 0
-    previous: dict[int, int] = {}
-    places: dict[str, list[int]] = {}
-    for j, word in enumerate(second):
-        places.setdefault(word, []).append(j)
-    for word in first:
-        current = {j: previous.get(j - 1, 0) + 1 for j in places.get(word, ())}
-        best = max(best, max(current.values(), default=0))
-        previous = current
-    return best
+    blocks = SequenceMatcher(None, first, second, autojunk=False)
+    return blocks.find_longest_match().size
 
 
 def passages_by_title(
@@ -117,26 +106,20 @@ def seed_pair(
 ) -> SeedPair | None:
     """The pair with the longest shared run of words within the limits; the first found wins ties."""
     best: SeedPair | None = None
-    texts = [[words(p.text) for p in passages.get(t, ())] for t in titles]
+    texts = [[p.text.lower().split() for p in passages.get(t, ())] for t in titles]
     least = rules.least_ngram  # without a common run of so many words there is no common n-gram
     runs = [[frozenset(zip(*(w[n:] for n in range(least)), strict=False)) for w in own] for own in texts]
     for firsts, other in itertools.combinations(range(len(titles)), 2):
         for (i, a), (j, b) in itertools.product(enumerate(texts[firsts]), enumerate(texts[other])):
             if runs[firsts][i].isdisjoint(runs[other][j]):
                 continue
-            shared = shared_words(a, b, rules)
-            if shared > (best.shared_words if best else 0):
+            if not similar_words(a, b, rules.most_jaccard):
+                continue
+            shared = longest_shared_ngram(a, b)
+            if max(least, best.shared_words + 1 if best else 0) <= shared <= rules.most_ngram:
                 first, second = passages[titles[firsts]][i], passages[titles[other]][j]
                 best = SeedPair(name, first, second, (i, j), shared)
     return best
-
-
-def shared_words(first: Sequence[str], second: Sequence[str], rules: SeedRules) -> int:
-    """The words shared by two acceptable passages; 0 where they are too alike or too different."""
-    if not similar_words(first, second, rules.most_jaccard):
-        return 0
-    shared = longest_shared_ngram(first, second)
-    return shared if rules.least_ngram <= shared <= rules.most_ngram else 0
 
 
 def seed_pairs(
@@ -204,8 +187,7 @@ class QuestionWriter(_Role):
             title_2=pair.second.title,
             text_2=pair.second.text,
         )
-        reply = self.model.complete(messages, max_tokens=150)
-        draft = parse_draft(reply.text)
+        draft = parse_draft(self.model.complete(messages, max_tokens=150).text)
         if draft is None:
             return None
         titles = (pair.first.title, pair.second.title)
@@ -251,8 +233,7 @@ class Answerer(_Role):
     def answer(self, document: BearerDocument, question: str) -> Reply | None:
         messages = self.prompt.messages(title=document.title, text=document.text, question=question)
         reply = self.model.complete(messages, max_tokens=50, logprobs=True)
-        first_line = reply.text.strip().split("\n")[0]
-        answer = short_answer(first_line)
+        answer = short_answer(reply.text.strip().split("\n")[0])
         if answer is None or answer.lower() in ("none", "no answer", "unknown", "n/a"):
             return None
         return Reply(answer, reply.mean_logprob)
@@ -299,8 +280,7 @@ def generate(
         draft = roles.writer.write(pair)
         if draft is None:
             return Generated(name=pair.name, status=Status.BAD_FORMAT, reason="not a question and answers")
-        rule = failed_rule(draft)
-        if rule is not None:
+        if (rule := failed_rule(draft)) is not None:
             return Generated(name=pair.name, status=Status.RULE, reason=rule)
         answered = list(zip((pair.first, pair.second), draft.answers, strict=True))
         if not all(
@@ -312,10 +292,8 @@ def generate(
             document.title: msgspec.structs.replace(document, answer=answer) for document, answer in answered
         }
         for title in titles:
-            if title not in statements:
-                best = expand(draft, passages.get(title, ()), roles)
-                if best is not None:
-                    statements[title] = best
+            if title not in statements and (best := expand(draft, passages.get(title, ()), roles)):
+                statements[title] = best
         question = AmbigQuestion(
             qid=pair.name,
             ambiguous_entity=pair.name,
@@ -376,8 +354,7 @@ def build_with_models(
     documents = [
         BearerDocument(title=p.title, text=p.text, pid=p.id) for p in page_passages(folder, options, about)
     ]
-    everything = frozenset(title for listed in titles.values() for title in listed)
-    usable = passages_by_title(documents, everything, rules)
+    usable = passages_by_title(documents, frozenset(itertools.chain.from_iterable(titles.values())), rules)
     by_name = {name.name: titles[name.key] for name in names}
     pairs = seed_pairs(by_name, usable, rules)
     funnel["seed pairs"] += len(pairs)
@@ -391,7 +368,7 @@ def build_with_models(
     def work(pair: SeedPair) -> Generated:
         return generate(pair, by_name[pair.name], usable, roles)
 
-    finished = list(_run(pairs, work, journal_of(out), header, concurrency))
+    finished = _run(pairs, work, journal_of(out), header, concurrency)
     built = _built(finished, names, about, funnel)
     if not built:
         raise BadInput("no question was kept", file=journal_of(out).path, hint=f"the funnel: {dict(funnel)}")
@@ -433,7 +410,7 @@ def _run(
 
 
 def _built(
-    finished: Sequence[Generated],
+    finished: Iterable[Generated],
     names: Sequence[SurfaceName],
     about: Mapping[str, BearerPage],
     funnel: Counter[str],
