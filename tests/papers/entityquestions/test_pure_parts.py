@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from whichone.errors import BadInput
 from whichone.papers.entityquestions.draw import (
-    blank_tokens,
+    TOKENISERS,
     bucketed,
     buckets_of,
     disjoint_train,
@@ -101,7 +101,7 @@ def test_training_facts_share_no_token() -> None:
     stopped = disjoint_train(candidates, test, stop_words=frozenset({"abe", "ohio"}))
     assert len(stopped.facts) == 3
     comma = [fact("4", "Lancaster", "x"), fact("5", "lancaster,", "x")]
-    assert [f.subject for f in disjoint_train(comma, test, tokenise=blank_tokens).facts] == ["4"]
+    assert [f.subject for f in disjoint_train(comma, test, tokenise=TOKENISERS["blanks"]).facts] == ["4"]
     assert len(disjoint_train(candidates, [], most=2).facts) == 2
 
 

@@ -29,7 +29,6 @@ from whichone.papers.entityquestions.draw import (
     PUBLISHED_SIZES,
     TOKENISERS,
     Disjointness,
-    Drawn,
     RelationCount,
     Scope,
     Sizes,
@@ -49,8 +48,6 @@ from whichone.text.normalisers import decomposed, is_sublist, tokens
 from whichone.training.training_data import TrainingCorpus
 
 if TYPE_CHECKING:
-    from ibis.expr.types import Table
-
     from whichone.knowledge.engines import Tables
 
 
@@ -113,15 +110,14 @@ def card(
         training=training_in_words(options, steps, train),
         asked=ASKED[options.resolvable],
         verdicts=", ".join(f"{verdict} {n:,}" for verdict, n in sorted(verdicts.items())),
-        relations="\n".join(_row(count) for count in counts),
+        relations="\n".join(
+            f"| {c.relation} {c.label} | {c.facts:,} | {c.answers:,} |"
+            f" {f'{c.commonest_answer} ({c.commonest_share:.0%})' if c.answers else ''} |"
+            f" {'yes' if c.kept else f'no: {c.reason}'} |"
+            for c in counts
+        ),
         steps="\n".join(f"| {s['step']} | {s['kept']:,} | {s['removed']:,} |" for s in steps),
     )
-
-
-def _row(count: RelationCount) -> str:
-    common = f"{count.commonest_answer} ({count.commonest_share:.0%})" if count.answers else ""
-    kept = "yes" if count.kept else f"no: {count.reason}"
-    return f"| {count.relation} {count.label} | {count.facts:,} | {count.answers:,} | {common} | {kept} |"
 
 
 _ASKED = msgspec.msgpack.Decoder(dict[str, tuple[str, ...]])
@@ -234,7 +230,13 @@ def build_entityquestions(
     options, folder = options or EntityQuestionsOptions(), Folder.open(kb, KIND)
     language = language_asked(folder, options.language)
     options = msgspec.structs.replace(options, language=language)
-    relations = _relations(options)
+    known = read_relations(options.relations) if options.relations else spoken_relations(language)
+    if unknown := [r for r in (*options.only, *options.buckets) if r not in known]:
+        raise UsageError(
+            f"there is no question for {unknown[0]}",
+            hint="write it into a relations file and name that with --relations",
+        )
+    relations = {key: r for key, r in known.items() if not options.only or key in options.only}
     if options.tokeniser not in TOKENISERS:
         raise UsageError(
             f"there is no tokeniser {options.tokeniser!r}", hint=did_you_mean(options.tokeniser, TOKENISERS)
@@ -245,9 +247,13 @@ def build_entityquestions(
         articles = int(tables.engine.value(tables.pages.filter(tables.pages.kind == ARTICLE).count()))
         all_facts = entityquestions_facts.facts_of(tables, list(relations))
         asked = all_facts.semi_join(entityquestions_facts.with_article(tables), "entity")
-        values, subjects = _values(tables, asked, options)
+        values: dict[tuple[str, str], list[str]] = {}
+        for row in tables.rows(asked.order_by("property", "entity", "nth", "value")):
+            values.setdefault((row["property"], row["entity"]), []).append(row["value"])
+        entities = asked.select("entity").distinct()
+        subjects = entityquestions_facts.subjects(tables, entities, options.frequency)
         objects = asked.select(entity="value").distinct()
-        names = entityquestions_facts.names_of(tables, objects, options.language)
+        names = entityquestions_facts.names_of(tables, objects, language)
         lost = entityquestions_facts.without_article(tables, all_facts)
         facts = named_facts(values, names, subjects, account, lost)
         if options.wording == "clean":
@@ -260,7 +266,7 @@ def build_entityquestions(
         else:
             by, seen = "an answer stands on the subject's page", evidence(tables, facts, cut)
         facts = stated(facts, by, seen, account)
-        maker = _maker(tables, relations, facts, options)
+        maker = _maker(tables, known, relations, facts, options)
         facts = maker.askable(facts, options.resolvable, account)
         least = options.least_facts or max(1, min(LEAST_FACTS, round(SMALL_SHARE * articles)))
         counts = relation_counts(
@@ -269,16 +275,29 @@ def build_entityquestions(
             least_facts=least,
             least_answers=options.least_answers,
         )
-        asked_names: dict[str, tuple[str, ...]] = {}
-        if options.train_questions:
+        seen_entity = read_listed(options.train_entities) if options.train_entities else None
+        if options.train_questions and seen_entity is None:
             bucketed = (fact.subject for fact in facts if fact.relation in options.buckets)
             subject_table = tables.listed("entity", bucketed)
-            asked_names = entityquestions_facts.names_of(tables, subject_table, options.language)
-        drawn, train = _draw(facts, counts, options, account, asked_names, triples)
+            asked_names = entityquestions_facts.names_of(tables, subject_table, language)
+            seen_entity = read_seen(options.train_questions, asked_names)
+        lines = read_text_lines(options.stop_words) if options.stop_words is not None else ()
+        stop_words = frozenset(line.strip().lower() for _, line in lines) - {""}
+        passed = {count.relation for count in counts if count.kept}
+        drawn, train = draw(
+            [fact for fact in facts if fact.relation in passed],
+            options.sizes,
+            Disjointness(options.train_scope, TOKENISERS[options.tokeniser], stop_words),
+            options.buckets,
+            seen_entity,
+            account,
+            options.seed,
+            triples,
+        )
         if not drawn:
             why = "; ".join(f"{count.relation}: {count.reason}" for count in counts[:5])
             raise BadInput("no relation passes the criteria", file=kb, hint=why)
-        queries = maker.queries(drawn)
+        queries = [maker.query(item) for item in drawn]
         tables.engine.release()
         if not train:
             talk(training_in_words(options, account.counts(), 0))
@@ -299,34 +318,6 @@ def build_entityquestions(
         return BuiltQuestions(benchmark, counts, account.counts(), len(train))
 
 
-def _known_relations(options: EntityQuestionsOptions) -> dict[str, Relation]:
-    if options.relations is not None:
-        return read_relations(options.relations)
-    return spoken_relations(options.language)
-
-
-def _relations(options: EntityQuestionsOptions) -> dict[str, Relation]:
-    known = _known_relations(options)
-    unknown = [r for r in (*options.only, *options.buckets) if r not in known]
-    if unknown:
-        raise UsageError(
-            f"there is no question for {unknown[0]}",
-            hint="write it into a relations file and name that with --relations",
-        )
-    return {key: r for key, r in known.items() if not options.only or key in options.only}
-
-
-def _values(
-    tables: Tables, facts: Table, options: EntityQuestionsOptions
-) -> tuple[dict[tuple[str, str], list[str]], dict[str, entityquestions_facts.Subject]]:
-    """The values by (relation, subject) of the subjects that have an article, and these subjects."""
-    values: dict[tuple[str, str], list[str]] = {}
-    for row in tables.rows(facts.order_by("property", "entity", "nth", "value")):
-        values.setdefault((row["property"], row["entity"]), []).append(row["value"])
-    entities = facts.select("entity").distinct()
-    return values, entityquestions_facts.subjects(tables, entities, options.frequency)
-
-
 def _triples(
     values: Mapping[tuple[str, str], Sequence[str]], subjects: Mapping[str, entityquestions_facts.Subject]
 ) -> dict[str, Triples]:
@@ -340,40 +331,14 @@ def _triples(
     }
 
 
-def _draw(
-    facts: Sequence[EntityFact],
-    counts: Sequence[RelationCount],
-    options: EntityQuestionsOptions,
-    account: Account,
-    names: Mapping[str, Sequence[str]],
-    triples: Mapping[str, Triples],
-) -> tuple[list[Drawn], list[EntityFact]]:
-    kept = {count.relation for count in counts if count.kept}
-    seen = None
-    if options.train_entities:
-        seen = read_listed(options.train_entities)
-    elif options.train_questions:
-        seen = read_seen(options.train_questions, names)
-    lines = read_text_lines(options.stop_words) if options.stop_words is not None else ()
-    stop_words = frozenset(line.strip().lower() for _, line in lines) - {""}
-    disjointness = Disjointness(options.train_scope, TOKENISERS[options.tokeniser], stop_words)
-    return draw(
-        [fact for fact in facts if fact.relation in kept],
-        options.sizes,
-        disjointness,
-        options.buckets,
-        seen,
-        account,
-        options.seed,
-        triples,
-    )
-
-
 def _maker(
-    tables: Tables, relations: Iterable[str], facts: Sequence[EntityFact], options: EntityQuestionsOptions
+    tables: Tables,
+    known: Mapping[str, Relation],
+    relations: Iterable[str],
+    facts: Sequence[EntityFact],
+    options: EntityQuestionsOptions,
 ) -> QueryMaker:
     """A relation's question is also one of every other relation that is asked for by the same words."""
-    known = _known_relations(options)
     words = {known[key].question for key in relations}
     alike = {key: relation for key, relation in known.items() if relation.question in words}
     all_facts = entityquestions_facts.facts_of(tables, list(alike))
@@ -391,22 +356,21 @@ def _maker(
 
 def training_lines(train: Sequence[EntityFact], relations: Mapping[str, Relation]) -> bytes:
     """One training fact a line, asked in both wordings where there are two."""
-    lines = []
-    for fact in train:
-        relation = relations[fact.relation]
-        row: dict[str, Any] = {
+    rows = (
+        {
             "id": f"{fact.relation}-{fact.subject}",
             "relation": fact.relation,
             "question": relation.ask(fact.name),
-            "answers": list(fact.answers()),
+            "answers": fact.answers(),
             "subject": fact.subject,
             "objects": [o.id for o in fact.objects],
             "page": fact.page,
+            **({"reworded": relation.ask(fact.name, reworded=True)} if relation.reworded else {}),
         }
-        if relation.reworded:
-            row["reworded"] = relation.ask(fact.name, reworded=True)
-        lines.append(msgspec.json.encode(row) + b"\n")
-    return b"".join(lines)
+        for fact in train
+        for relation in [relations[fact.relation]]
+    )
+    return b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
 
 
 def build_builtin(kb: Path, out: Path) -> Benchmark:

@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain, combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
@@ -70,7 +71,7 @@ def buckets_of(
     """The bucket of each subject, 0 the most frequent; a subject counts once for each of its triples."""
     known = {subject: f for subject, f in frequencies.items() if f is not None}
     order = sorted(known, key=lambda subject: (-known[subject], subject))
-    if triples is not None:
+    if triples:
         known = {subject: f * triples.get(subject, 1) for subject, f in known.items()}
     total = sum(known.values())
     before = 0.0
@@ -78,10 +79,9 @@ def buckets_of(
     for subject in order:
         middle = before + known[subject] / 2
         before += known[subject]
-        if known[subject] > 0:
-            bucket_of[subject] = min(int(buckets * middle / total), buckets - 1)
-        else:
-            bucket_of[subject] = buckets - 1
+        bucket_of[subject] = min(
+            int(buckets * middle / total) if known[subject] > 0 else buckets, buckets - 1
+        )
     return bucket_of
 
 
@@ -93,10 +93,8 @@ def bucketed(
     The paper cuts the buckets from all triples of the knowledge base, with evidence or without.
     """
     held = list(facts)
-    if triples is None:
-        places = buckets_of({fact.subject: fact.frequency for fact in held}, buckets)
-    else:
-        places = buckets_of(triples.frequencies, buckets, triples.counts)
+    known = triples or Triples({}, {fact.subject: fact.frequency for fact in held})
+    places = buckets_of(known.frequencies, buckets, known.counts)
     bucket_facts: dict[int, list[EntityFact]] = {number: [] for number in range(buckets)}
     for fact in held:
         if fact.subject in places:
@@ -135,15 +133,11 @@ Scope = Literal["triples", "subjects"]
 Tokenise = Callable[[str], Iterable[str]]
 
 
-def drqa_tokens(text: str) -> list[str]:
-    return tokens(decomposed(text))
-
-
-def blank_tokens(text: str) -> list[str]:
-    return text.lower().split()
-
-
-TOKENISERS: dict[str, Tokenise] = {"drqa": drqa_tokens, "blanks": blank_tokens}
+# DrQA's tokens of the decomposed text, or what is between blanks.
+TOKENISERS: dict[str, Tokenise] = {
+    "drqa": lambda text: tokens(decomposed(text)),
+    "blanks": lambda text: text.lower().split(),
+}
 
 
 class DisjointTrain(msgspec.Struct, frozen=True):
@@ -154,9 +148,7 @@ class DisjointTrain(msgspec.Struct, frozen=True):
 
 def fact_tokens(fact: EntityFact, scope: Scope, tokenise: Tokenise, stop_words: frozenset[str]) -> set[str]:
     """Tokens of the subject's name and, for triples, of the objects' labels; no stop words."""
-    texts = [fact.name]
-    if scope == "triples":
-        texts += [o.label for o in fact.objects]
+    texts = [fact.name, *(o.label for o in fact.objects if scope == "triples")]
     return {token for text in texts for token in tokenise(text)} - stop_words
 
 
@@ -165,15 +157,13 @@ def disjoint_train(
     test: Sequence[EntityFact],
     *,
     scope: Scope = "triples",
-    tokenise: Tokenise = drqa_tokens,
+    tokenise: Tokenise = TOKENISERS["drqa"],
     stop_words: frozenset[str] = frozenset(),
     most: int = DISJOINT_MOST,
     seed: int = 0,
 ) -> DisjointTrain:
     """At most `most` candidates, drawn at random from those without a token of the test set."""
-    taken: set[str] = set()
-    for fact in test:
-        taken |= fact_tokens(fact, scope, tokenise, stop_words)
+    taken = {token for fact in test for token in fact_tokens(fact, scope, tokenise, stop_words)}
     free = [fact for fact in candidates if taken.isdisjoint(fact_tokens(fact, scope, tokenise, stop_words))]
     drawn = shuffled(free, lambda fact: fact.key, seed, "train")[:most]
     return DisjointTrain(drawn, len(candidates), len(candidates) - len(free))
@@ -233,8 +223,7 @@ def draw(
         order = shuffled(members, lambda fact: fact.key, seed, "test and dev")
         until_test, of_dev = sizes.of(len(order))
         test, dev = order[:until_test], order[until_test : until_test + of_dev]
-        for split, chosen in (("test", test), ("dev", dev)):
-            drawn.update({fact.key: Drawn(fact, split) for fact in chosen})
+        drawn |= {f.key: Drawn(f, split) for split, own in (("test", test), ("dev", dev)) for f in own}
         disjoint = disjoint_train(
             order[until_test + of_dev :],
             test,
@@ -253,10 +242,9 @@ def draw(
         asked.kept += len(unasked)
         asked.removed += len(disjoint.facts) - len(unasked)
         train += unasked
-        for number, held in by_bucket.items():
-            for fact in held:
-                if fact.key in drawn:
-                    drawn[fact.key].bucket = number
+        for number, fact in ((number, fact) for number, held in by_bucket.items() for fact in held):
+            if fact.key in drawn:
+                drawn[fact.key].bucket = number
     return [drawn[key] for key in sorted(drawn)], train
 
 
@@ -268,13 +256,10 @@ def _draw_buckets(
     seed: int,
 ) -> None:
     """Add and mark the facts of "rand ent" and, where training entities are known, "train ent"."""
-    for members in random_entities(by_bucket, most=most, seed=seed).values():
-        for fact in members:
-            drawn.setdefault(fact.key, Drawn(fact)).rand_ent = True
-    if seen is not None:
-        for members in training_entities(by_bucket, seen).values():
-            for fact in members:
-                drawn.setdefault(fact.key, Drawn(fact)).train_ent = True
+    for fact in chain.from_iterable(random_entities(by_bucket, most=most, seed=seed).values()):
+        drawn.setdefault(fact.key, Drawn(fact)).rand_ent = True
+    for fact in chain.from_iterable(training_entities(by_bucket, seen).values()) if seen else ():
+        drawn.setdefault(fact.key, Drawn(fact)).train_ent = True
 
 
 # Which relations are worth asking about: section 3 of the paper, as numbers.
@@ -327,11 +312,9 @@ def _count(
     objects = Counter(o.id for fact in facts for o in fact.objects)
     names = {o.id: o.label for fact in facts for o in fact.objects}
     common = min(objects, key=lambda o: (-objects[o], o), default=None)
-    reasons = []
-    if len(facts) <= least_facts:
-        reasons.append(f"{len(facts)} facts, not more than {least_facts:g}")
-    if len(objects) < least_answers:
-        reasons.append(f"{len(objects)} different answers, fewer than {least_answers}")
+    few = f"{len(facts)} facts, not more than {least_facts:g}" if len(facts) <= least_facts else ""
+    same = f"{len(objects)} different answers, fewer than {least_answers}"
+    reason = "; ".join(filter(None, [few, same if len(objects) < least_answers else ""]))
     return RelationCount(
         relation=relation,
         label=label,
@@ -339,8 +322,8 @@ def _count(
         answers=len(objects),
         commonest_answer=names[common] if common else None,
         commonest_share=objects[common] / sum(objects.values()) if common else 0.0,
-        kept=not reasons,
-        reason="; ".join(reasons),
+        kept=not reason,
+        reason=reason,
     )
 
 
@@ -422,15 +405,10 @@ LONGEST_NAME = 8  # Words of the longest name looked for in a question
 
 
 def read_listed(path: str | Path) -> Callable[[EntityFact], bool]:
-    ids: set[str] = set()
-    keys: set[str] = set()
-    for _, line in read_text_lines(path):
-        text = line.strip()
-        if _IDENTIFIER.fullmatch(text):
-            ids.add(text)
-        elif text:
-            keys.add(name_key(text))
-    if not ids and not keys:
+    listed = {line.strip() for _, line in read_text_lines(path)} - {""}
+    ids = {text for text in listed if _IDENTIFIER.fullmatch(text)}
+    keys = {name_key(text) for text in listed - ids}
+    if not listed:
         raise BadInput("there is neither an id nor a name in the file", file=path)
     return lambda fact: fact.subject in ids or name_key(fact.name) in keys
 
@@ -461,15 +439,9 @@ def read_seen(
 def names_in(questions: Iterable[str], longest: int = LONGEST_NAME) -> set[str]:
     """The name keys of all stretches of words, without the punctuation around them."""
     names: set[str] = set()
-    for question in questions:
-        words = name_key(question).split()
-        for start in range(len(words)):
-            for end in range(start + 1, min(start + longest, len(words)) + 1):
-                stretch = " ".join(words[start:end])
-                names.update(_bare(stretch))
+    for words in (name_key(question).split() for question in questions):
+        for start, end in combinations(range(len(words) + 1), 2):
+            if end - start <= longest:
+                bare = " ".join(words[start:end]).strip("?.,!;:\"'()")
+                names |= {bare, bare.removesuffix("'s"), bare.removesuffix("’s")}
     return names
-
-
-def _bare(stretch: str) -> tuple[str, ...]:
-    bare = stretch.strip("?.,!;:\"'()")
-    return (bare, bare.removesuffix("'s"), bare.removesuffix("’s"))

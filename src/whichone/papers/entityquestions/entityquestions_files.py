@@ -43,11 +43,9 @@ class FilePlace(msgspec.Struct, frozen=True):
     stem: str = ""
 
     def prefix(self) -> str:
-        parts = [] if self.set == "main" else [self.set]
-        parts.append(self.relation or self.stem)
-        parts.extend([] if self.bucket is None else [f"bucket{self.bucket}"])
-        parts.extend([self.split] if self.split else [])
-        return ".".join(parts)
+        bucket = "" if self.bucket is None else f"bucket{self.bucket}"
+        beginning = "" if self.set == "main" else self.set
+        return ".".join(filter(None, (beginning, self.relation or self.stem, bucket, self.split)))
 
 
 def place_of(path: Path) -> FilePlace:
@@ -87,23 +85,20 @@ def read_questions(path: str | Path) -> Iterator[Query]:
 def _read_file(path: Path) -> Iterator[Query]:
     place = place_of(path)
     relation = published_relations().get(place.relation or "")
-    attributes = {
-        key: value
-        for key, value in (
-            ("split", place.split),
-            ("set", place.set),
-            ("bucket", place.bucket),
-            ("rand_ent", place.set == RANDOM or None),
-            ("train_ent", place.set == SEEN or None),
-        )
-        if value is not None
-    }
-    count = 0
-    for count, (line, record) in enumerate(_records(path), 1):
+    known = {"split": place.split, "set": place.set, "bucket": place.bucket}
+    known |= {"rand_ent": place.set == RANDOM or None, "train_ent": place.set == SEEN or None}
+    attributes = {key: value for key, value in known.items() if value is not None}
+    records: Iterable[tuple[int | None, QuestionRecord]]
+    if ".jsonl" in path.suffixes:
+        records = read_json_lines(path, QuestionRecord)
+    else:
+        records = ((None, record) for record in array_records(path, QuestionRecord))
+    number = -1
+    for number, (line, record) in enumerate(records):
         if not record.answers:
             raise BadInput("a question without answers", file=path, line=line)
         yield Query(
-            id=f"{place.prefix()}.{count - 1}",
+            id=f"{place.prefix()}.{number}",
             task=TASK,
             input=record.question,
             outputs=(Output(answer=record.answers[0], aliases=tuple(record.answers[1:])),),
@@ -111,26 +106,16 @@ def _read_file(path: Path) -> Iterator[Query]:
             relation=place.relation,
             attributes=attributes,
         )
-    if not count:
+    if number < 0:
         raise BadInput("there is no question in the file", file=path)
-
-
-def _records(path: Path) -> Iterator[tuple[int | None, QuestionRecord]]:
-    if ".jsonl" in path.suffixes:
-        yield from read_json_lines(path, QuestionRecord)
-        return
-    for record in array_records(path, QuestionRecord):
-        yield None, record
 
 
 def write_questions(path: str | Path, queries: Iterable[Query]) -> int:
     """One question file as released, indented by four; JSON lines when the name says so."""
     path = Path(path)
     records = [{"question": q.input, "answers": list(q.answers())} for q in queries]
-    if path.suffix == ".jsonl":
-        data = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
-    else:
-        data = json.dumps(records, indent=4).encode()
+    lines = (msgspec.json.encode(record) + b"\n" for record in records)
+    data = b"".join(lines) if path.suffix == ".jsonl" else json.dumps(records, indent=4).encode()
     write_atomic(path, data)
     return len(records)
 
@@ -166,12 +151,10 @@ class Resolvability(msgspec.Struct, frozen=True):
 def resolution(others: Iterable[OtherBearer], types_with_relation: Collection[str]) -> Resolvability:
     """The verdict on one question from the other bearers of its name."""
     held = list(others)
-    having = sum(other.has_relation for other in held)
-    if having:
+    if having := sum(other.has_relation for other in held):
         return Resolvability("no", 1 + having)
-    if any(not other.types or not other.types.isdisjoint(types_with_relation) for other in held):
-        return Resolvability("unknown", 1)
-    return Resolvability("yes", 1)
+    may = any(not other.types or not other.types.isdisjoint(types_with_relation) for other in held)
+    return Resolvability("unknown" if may else "yes", 1)
 
 
 def best_expected(verdict: Verdict, candidates: int, k: int) -> float:
@@ -212,9 +195,7 @@ def name_sets(bearers: NameBearers) -> dict[str, NameSet]:
         members.sort(key=lambda s: (-(s.frequency or 0.0), s.entity))
         sets[key] = NameSet(
             id=f"name:{key}",
-            name=min(m.label for m in members if name_key(m.label) == key)
-            if any(name_key(m.label) == key for m in members)
-            else key,
+            name=min((m.label for m in members if name_key(m.label) == key), default=key),
             collection=TASK,
             bearers=tuple(
                 Bearer(
@@ -253,13 +234,10 @@ class QueryMaker:
         for key, relation in relations.items():
             by_words.setdefault(relation.ask("", reworded=reworded), []).append(key)
         same = {key: alike for alike in by_words.values() for key in alike}
-        self._having = {
-            key: frozenset[str]().union(*(having.get(r, ()) for r in alike)) for key, alike in same.items()
-        }
-        self._types = {
-            key: frozenset[str]().union(*(types_with_relation.get(r, ()) for r in alike))
-            for key, alike in same.items()
-        }
+        self._having, self._types = (
+            {key: frozenset[str]().union(*(of.get(r, ()) for r in alike)) for key, alike in same.items()}
+            for of in (having, types_with_relation)
+        )
 
     def text(self, fact: EntityFact) -> str:
         return self.relations[fact.relation].ask(fact.name, reworded=self.reworded)
@@ -290,22 +268,18 @@ class QueryMaker:
         alone = account.step("no other question has the same words", "facts")
         kept = []
         for same in known.values():
-            if len({fact.subject for fact in same}) == 1:
-                kept.append(_joined(same))
-            removed = same if len({fact.subject for fact in same}) > 1 else same[1:]
-            for fact in removed:
+            of_one = len({fact.subject for fact in same}) == 1
+            kept += [_joined(same)] if of_one else []
+            for fact in same[of_one:]:
                 alone.remove(f"{fact.key} {self.text(fact)}")
         alone.kept = len(kept)
         return sorted(kept, key=lambda fact: (fact.relation, fact.subject))
-
-    def queries(self, drawn: Sequence[Drawn]) -> list[Query]:
-        return [self._query(item) for item in drawn]
 
     def used_sets(self, queries: Sequence[Query]) -> list[NameSet]:
         used = {query.name_set for query in queries}
         return [name_set for name_set in self.sets.values() if name_set.id in used]
 
-    def _query(self, drawn: Drawn) -> Query:
+    def query(self, drawn: Drawn) -> Query:
         fact = drawn.fact
         name_set = self.sets.get(name_key(fact.name))
         roles = {b.entity: b.role for b in name_set.bearers} if name_set else {}
@@ -371,12 +345,9 @@ def write_release(folder: str | Path, queries: Iterable[Query]) -> dict[str, int
     for query in queries:
         for place, placed in _places(query):
             grouped.setdefault(place, []).append(placed)
-    counts = {}
-    for place, members in sorted(grouped.items()):
-        path = Path(folder) / place
-        path.parent.mkdir(parents=True, exist_ok=True)
-        counts[place] = write_questions(path, members)
-    return counts
+    for place in grouped:
+        (Path(folder) / place).parent.mkdir(parents=True, exist_ok=True)
+    return {place: write_questions(Path(folder) / place, own) for place, own in sorted(grouped.items())}
 
 
 def _places(query: Query) -> Iterator[tuple[str, Query]]:
@@ -384,28 +355,24 @@ def _places(query: Query) -> Iterator[tuple[str, Query]]:
     relation = query.relation or "questions"
     split = str(query.attributes.get("split", "test"))
     bucket = f"{relation}/bucket{query.attributes.get('bucket')}.test.json"
-    if "set" in query.attributes:
-        yield _imported(query, relation, split, bucket), query
+    if kind := query.attributes.get("set"):
+        one_off = f"one-off/{kind}"
+        if kind == "main":
+            yield f"{split}/{relation}.{split}.json", query
+        elif query.attributes.get("bucket") is not None:
+            yield f"{one_off}/{bucket}", query
+        else:
+            yield f"{one_off}/{relation}/{relation}_{kind.replace('-', '_')}.{split}.json", query
         return
     if split != "none":
         yield f"{split}/{relation}.{split}.json", query
-        reworded = _reworded(query)
-        if reworded is not None:
+        if (reworded := _reworded(query)) is not None:
             similar = f"one-off/similar/{relation}/{relation}_similar.{split}.json"
             yield similar, msgspec.structs.replace(query, input=reworded)
     if query.attributes.get("rand_ent"):
         yield f"one-off/{RANDOM}/{bucket}", query
     if query.attributes.get("train_ent"):
         yield f"one-off/{SEEN}/{bucket}", query
-
-
-def _imported(query: Query, relation: str, split: str, bucket: str) -> str:
-    kind = str(query.attributes["set"])
-    if kind == "main":
-        return f"{split}/{relation}.{split}.json"
-    if query.attributes.get("bucket") is not None:
-        return f"one-off/{kind}/{bucket}"
-    return f"one-off/{kind}/{relation}/{relation}_{kind.replace('-', '_')}.{split}.json"
 
 
 def _reworded(query: Query) -> str | None:

@@ -77,8 +77,8 @@ def _datasets(scores: Scores) -> list[tuple[str, Scores]]:
         named = (benchmark_of(query), str(query.attributes.get("dataset") or ""))
         return ": ".join(filter(None, named))
 
-    known = dict.fromkeys(map(dataset, scores.queries))
-    if set(known) <= {""}:
+    known = [*dict.fromkeys(map(dataset, scores.queries))]
+    if known in ([], [""]):
         return [("all questions", scores)]
     return [(name or "other questions", _where(scores, dataset, name)) for name in known]
 
@@ -183,13 +183,11 @@ def table_7(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark
         hits = zip(scores.queries, scores.values[f"answer_in_top@{K}"], strict=True)
         lacking = (q for q, hit in hits if hit == 0 and any(page in titles for page in q.gold_pages()))
         missed = list(itertools.islice(lacking, 3))
-        ranked: dict[str, list[str]] = {}
-        found = run.rows_of(sorted(q.id for q in missed), 3)
-        for row in found.sort_by([("question", "ascending"), ("rank", "ascending")]).to_pylist():
-            ranked.setdefault(row["question"], []).append(row["passage"])
+        found = run.rows_of(sorted(q.id for q in missed), 3).sort_by("rank").to_pylist()
         for query in missed:
             gold = min(page for page in query.gold_pages() if page in titles)
-            shown = [("gold", f"{gold}#0"), *enumerate(ranked.get(query.id, ()), 1)]
+            own = [row["passage"] for row in found if row["question"] == query.id]
+            shown = [("gold", f"{gold}#0"), *enumerate(own, 1)]
             texts = benchmark.corpus.get([passage for _, passage in shown])
             for rank, passage in shown:
                 words = texts[passage].text.split() if passage in texts else []
@@ -232,11 +230,8 @@ def _bucket(query: Query) -> int | None:
 
 
 def _frequency(query: Query) -> float | None:
-    for name in ("frequency", "popularity", "s_pop"):
-        value = query.attributes.get(name)
-        if isinstance(value, int | float) and value >= 0:
-            return float(value)
-    return None
+    values = (query.attributes.get(name) for name in ("frequency", "popularity", "s_pop"))
+    return next((float(value) for value in values if isinstance(value, int | float) and value >= 0), None)
 
 
 def kinds(queries: Sequence[Query]) -> list[Kind]:
@@ -272,8 +267,7 @@ def figure_1(systems: Sequence[Scores], measure: Measure) -> Figure | None:
     """A panel a relation, a colour a system, a line style a kind of entities; rare ones to the right."""
     queries = systems[0].queries
     places = bucket_places(queries)
-    relations = sorted(places, key=lambda r: (-len(places[r]), r))[:4]
-    if not relations:
+    if not (relations := sorted(places, key=lambda r: (-len(places[r]), r))[:4]):
         return None
     curves = [
         (colour, style, scores, kind)
@@ -332,8 +326,8 @@ def tuned_on(system: str) -> tuple[str, str] | None:
 
 def tuned_relations(systems: Sequence[Scores]) -> list[str]:
     asked = {query.relation for scores in systems for query in scores.queries}
-    named = [tuned[1] for scores in systems if (tuned := tuned_on(scores.system))]
-    return [relation for relation in dict.fromkeys(named) if relation in asked]
+    named = dict.fromkeys(tuned[1] for scores in systems if (tuned := tuned_on(scores.system)))
+    return [relation for relation in named if relation in asked]
 
 
 def table_2(systems: Sequence[Scores], measure: str, relations: Sequence[str]) -> Table:
@@ -400,8 +394,7 @@ def entityquestions_section(
     runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False
 ) -> Section | None:
     """Tables 1 to 3 and 5 to 7, Figure 1, and the two questions no published evaluation asks."""
-    simple = applying(benchmark)
-    if not simple:
+    if not (simple := applying(benchmark)):
         return None
     measures = [answer_in_top(K), substring_in_top(K), accuracy(1), accuracy(5), confused(K)]
     measures += [answer_in_top(1), right_page(1), right_page(K), lucky_hit(1), lucky_hit(K)]

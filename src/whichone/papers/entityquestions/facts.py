@@ -108,13 +108,9 @@ def names_of(tables: Tables, entities: Table, language: str) -> dict[str, tuple[
     return {entity: tuple(spellings) for entity, spellings in all_names.items()}
 
 
-def having(tables: Tables, facts: Table, bearers: NameBearers) -> dict[str, set[str]]:
-    wanted = tables.listed("entity", bearers.types)
-    pairs = facts.semi_join(wanted, "entity").select("property", "entity").distinct()
-    by_relation: dict[str, set[str]] = {}
-    for row in tables.rows(pairs):
-        by_relation.setdefault(row["property"], set()).add(row["entity"])
-    return by_relation
+def having(tables: Tables, facts: Table, bearers: NameBearers) -> dict[str, frozenset[str]]:
+    own = facts.semi_join(tables.listed("entity", bearers.types), "entity")
+    return _grouped(tables, own.select(key="property", value="entity"))
 
 
 def bearers_of(tables: Tables, keys: Iterable[str], language: str, frequency: Frequency) -> NameBearers:
@@ -125,9 +121,7 @@ def bearers_of(tables: Tables, keys: Iterable[str], language: str, frequency: Fr
     borne = names.semi_join(wanted, "key").select("key", "entity").distinct()
     several = borne.group_by("key").agg(bearers=borne.count())
     borne = borne.semi_join(several.filter(several.bearers > 1), "key")
-    by_key: dict[str, set[str]] = {}
-    for row in tables.rows(borne):
-        by_key.setdefault(row["key"], set()).add(row["entity"])
+    by_key = _grouped(tables, borne.select("key", value="entity"))
     entities = borne.select("entity").distinct()
     return NameBearers(
         {key: tuple(sorted(members)) for key, members in by_key.items()},
@@ -139,11 +133,15 @@ def bearers_of(tables: Tables, keys: Iterable[str], language: str, frequency: Fr
 def types_with(tables: Tables, facts: Table) -> dict[str, frozenset[str]]:
     entities = tables.entities.select("entity", "types")
     having = facts.select("entity", "property").distinct().inner_join(entities, "entity")
-    all_types: dict[str, set[str]] = {}
-    spread = having.select("property", type=having.types.unnest()).distinct()
-    for row in tables.rows(spread):
-        all_types.setdefault(row["property"], set()).add(row["type"])
-    return {relation: frozenset(types) for relation, types in all_types.items()}
+    return _grouped(tables, having.select(key="property", value=having.types.unnest()))
+
+
+def _grouped(tables: Tables, pairs: Table) -> dict[str, frozenset[str]]:
+    """The values of each key."""
+    groups: dict[str, set[str]] = {}
+    for row in tables.rows(pairs.distinct()):
+        groups.setdefault(row["key"], set()).add(row["value"])
+    return {key: frozenset(values) for key, values in groups.items()}
 
 
 class Object(msgspec.Struct, frozen=True):
@@ -200,13 +198,12 @@ class _Document(msgspec.Struct):
 def read_triples(paths: Iterable[str | Path]) -> set[Triple]:
     """Subject, property and object ids of every triple that is aligned with a sentence."""
     triples = set()
-    for path in paths:
-        for document in array_records(path, _Document):
-            for aligned in document.triples:
-                mentions = (aligned.subject, aligned.predicate, aligned.object)
-                subject, predicate, value = (_identifier(mention.uri) for mention in mentions)
-                if subject and predicate and value:
-                    triples.add((subject, predicate, value))
+    documents = (document for path in paths for document in array_records(path, _Document))
+    for aligned in (aligned for document in documents for aligned in document.triples):
+        mentions = (aligned.subject, aligned.predicate, aligned.object)
+        subject, predicate, value = (_identifier(mention.uri) for mention in mentions)
+        if subject and predicate and value:
+            triples.add((subject, predicate, value))
     return triples
 
 
@@ -261,11 +258,8 @@ def stated(
 ) -> list[EntityFact]:
     """The facts whose keys were `seen`, with their passages; `by` is what the filter is called."""
     step = account.step(by, "facts")
-    kept = []
-    for fact in facts:
-        if fact.key in seen:
-            kept.append(msgspec.structs.replace(fact, evidence=seen[fact.key]))
-        else:
-            step.remove(f"{fact.key} {fact.name}")
+    kept = [msgspec.structs.replace(f, evidence=seen[f.key]) for f in facts if f.key in seen]
+    for fact in (fact for fact in facts if fact.key not in seen):
+        step.remove(f"{fact.key} {fact.name}")
     step.kept = len(kept)
     return kept

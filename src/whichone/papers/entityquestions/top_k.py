@@ -110,11 +110,10 @@ class Needle(msgspec.Struct, frozen=True):
         return search
 
     def _stands_verbatim(self, lines: bytes, at: int) -> bool:
-        if self.verbatim is None:
-            return False
         start = at - self.offset
         return (
-            start > 0
+            self.verbatim is not None
+            and start > 0
             and lines.startswith(self.verbatim, start)
             and lines[start - 1] in _BETWEEN
             and lines[start + len(self.verbatim)] in _BETWEEN
@@ -155,11 +154,8 @@ def needle(answer: str) -> Needle | None:
 
 def hidden_lines(lines: RawLines) -> set[int]:
     """Numbers of the lines in which a byte search may overlook a piece."""
-    text = lines.text
-    places = [match.start() for match in _HIDDEN.finditer(text)]
-    if not text.isascii():
-        places += [match.start() for match in _KELVIN_SIGN.finditer(text)]
-    return {bisect(lines.ends, at) for at in places}
+    patterns = [_HIDDEN] if lines.text.isascii() else [_HIDDEN, _KELVIN_SIGN]
+    return {bisect(lines.ends, match.start()) for p in patterns for match in p.finditer(lines.text)}
 
 
 _NO_TITLE = msgspec.Raw(b'""')
@@ -174,8 +170,7 @@ class RawPassage(msgspec.Struct):
     has_answer: bool | int | None = None
 
     def passage(self) -> MatchedText:
-        flag = None if self.has_answer is None else bool(self.has_answer)
-        return MatchedText(self.decoded_title(), _decode_text(self.text), flag)
+        return StoredPassage(_decode_text(self.text), self.decoded_title(), self.has_answer).passage()
 
     def decoded_title(self) -> str:
         return cast("str | None", _decode_title(self.title)) or ""
@@ -260,9 +255,8 @@ class Labels(msgspec.Struct, frozen=True):
 def by_relation(files: Mapping[str, Sequence[Labels]]) -> dict[str, list[Labels]]:
     """Questions under the relation that their record names, else under the name of their file."""
     grouped: dict[str, list[Labels]] = {}
-    for name, questions in files.items():
-        for labels in questions:
-            grouped.setdefault(labels.relation or name, []).append(labels)
+    for name, labels in ((name, labels) for name, questions in files.items() for labels in questions):
+        grouped.setdefault(labels.relation or name, []).append(labels)
     return grouped
 
 
@@ -335,18 +329,13 @@ def _whole(path: Path, pieces: list[_Labelled | None], matcher: str, empty_answe
     labels: list[Labels] = []
     for piece in pieces:
         assert piece is not None
-        if piece.problem is not None:
-            raise _bad_question(path, len(labels) + piece.problem.at, piece.problem)
+        if (wrong := piece.problem) is not None:
+            which = f"question {len(labels) + wrong.at} (from 0), {wrong.question!r}"
+            raise BadInput(f"{which}: {wrong.message}", file=path, hint=wrong.hint)
         labels.extend(piece.labels)
     if not labels:
         raise BadInput("there is no question in the file", file=path)
     return labels
-
-
-def _bad_question(path: Path, index: int, problem: _Problem) -> BadInput:
-    return BadInput(
-        f"question {index} (from 0), {problem.question!r}: {problem.message}", file=path, hint=problem.hint
-    )
 
 
 _RESULTS = msgspec.json.Decoder(list[RawResult])
@@ -365,8 +354,12 @@ def _label(results: Sequence[RawResult | StoredResult], matcher: Matcher, empty_
     labels: list[Labels] = []
     for at, result in enumerate(results):
         try:
-            if not empty_answers:
-                refuse_empty_answers(matcher, result.answers)
+            empty = [a for a in result.answers if not empty_answers and matcher.matches_everything(a)]
+            if empty:
+                raise BadInput(
+                    f"answer {empty[0]!r} has no tokens and would be found in every passage",
+                    hint="remove it, or give --empty-answers match for the published behaviour",
+                )
             hits = _hits(result, matcher.prepare(result.answers))
         except BadInput as error:
             return _Labelled(labels, _Problem(at, result.question, error.message, error.hint))
@@ -379,15 +372,6 @@ def _hits(result: RawResult | StoredResult, answers: PreparedAnswers) -> list[in
         return ranks_with_answer(answers, result.ctxs)
     passages: Sequence[RawPassage | StoredPassage] = result.ctxs
     return [rank for rank, ctx in enumerate(passages) if answers.found_in(ctx.passage())]
-
-
-def refuse_empty_answers(matcher: Matcher, answers: Sequence[str]) -> None:
-    for answer in answers:
-        if matcher.matches_everything(answer):
-            raise BadInput(
-                f"answer {answer!r} has no tokens and would be found in every passage",
-                hint="remove it, or give --empty-answers match for the published behaviour",
-            )
 
 
 _COMPRESSED = re.compile(r"\.(gz|bz2|zst)$")
