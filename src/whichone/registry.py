@@ -5,9 +5,12 @@ whole paper under `whichone.papers`: a module whose upper-case names map names t
 (`COMMANDS`, `MEASURES`, `EXPORTS`, `TABLES`, ...; CONTRIBUTING.md lists them).
 """
 
+import contextlib
 import functools
 import importlib
+import os
 import sys
+from collections.abc import Iterable, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -98,3 +101,31 @@ def _broken(entry: EntryPoint, error: Exception) -> BadInput:
 
 def _warn_about(error: BadInput) -> None:
     print(f"whichone: {error}", file=sys.stderr)
+
+
+# Code that a file or folder names: those are data, and only a person names code.
+
+
+ONLY_THIS_CODE = "WHICHONE_ONLY_THIS_CODE"
+"""In the environment of a command that a file names: a line for each code that the person at the keyboard named."""
+
+_allowed = [frozenset(os.environ[ONLY_THIS_CODE].splitlines())] if ONLY_THIS_CODE in os.environ else []
+
+
+@contextlib.contextmanager
+def only_this_code(places: Iterable[str]) -> Iterator[None]:
+    """While the block runs `refuse_unnamed` lets this code alone pass."""
+    _allowed.append(frozenset(places))
+    try:
+        yield
+    finally:
+        _allowed.pop()
+
+
+def refuse_unnamed(code: str) -> None:
+    """Stop before code runs (a `module:attribute`, a jar, what a Spark master sends) that no person has named."""
+    if any(code not in allowed for allowed in _allowed):
+        raise UsageError(
+            f"{code} would run with your rights, and only a file or folder names it",
+            hint=f"look at what it does, then give --allow {code}",
+        )

@@ -13,7 +13,7 @@ from fake_server import Reply, completion, error
 
 from whichone.cli import whichone
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.experiment.execute import dry_run, run_experiment
+from whichone.experiment.execute import dry_run, prepare, run_experiment
 from whichone.experiment.plan import read_plan
 from whichone.runs.run import Answers, Run
 
@@ -138,6 +138,31 @@ def test_own_measures_and_jars_are_code(toy, tmp_path, named, allow):
         run_experiment(file, out)
     assert not out.exists()
     assert dry_run(file, out, allow=[allow])
+
+
+def test_a_step_runs_no_code_that_only_the_file_names(toy, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("their_code.py").write_text("open('ran', 'w').close()\ndef search(text):\n    return []\n")
+    bench = str(toy.folder.root)
+    for code in (["-o", "make=their_code:search"], ["-omake=their_code:search"]):
+        words = ["retrieve", bench, "stepped", "--retriever", "haystack", *code]
+        file = tmp_path / "steps.toml"
+        file.write_text(
+            f'benchmarks = ["{bench}"]\n[[retriever]]\nretriever = "bm25"\n'
+            f'[[step]]\ncommand = {json.dumps(words)}\nout = "stepped"\n'
+        )
+        with pytest.raises(UsageError, match="would run with your rights: their_code:search"):
+            run_experiment(file)
+        assert not Path("ran").exists()
+        # what reads like no code in the file and turns out to be some is refused by the command itself
+        plan = read_plan(file)
+        with pytest.raises(BadInput, match="exit code 2"):
+            prepare(plan, ["their_code:other"])
+        assert not Path("ran").exists()
+        with pytest.raises(BadInput, match="exit code"):
+            prepare(plan, ["their_code:search"])  # which is no component of haystack
+        assert Path("ran").exists()
+        Path("ran").unlink()
 
 
 def test_killed_it_goes_on_per_question(toy, tmp_path, serve, monkeypatch):

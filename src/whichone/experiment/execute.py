@@ -1,5 +1,6 @@
 """Running an experiment: cells that are done are not done again, the others go on where they stopped."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.chat.endpoint import Prices
 from whichone.chat.prompt import DEFAULT, find_prompt
@@ -20,7 +22,6 @@ from whichone.files.manifest import MANIFEST
 from whichone.measures.scores import score_folder, slice_rows
 from whichone.progress import talk
 from whichone.report.report import make_report
-from whichone.retrieval.adapters.adapted import only_this_code
 from whichone.retrieval.dense.encoder import encoders_kept
 from whichone.runs.read import read
 from whichone.runs.retrieve import retrieve
@@ -177,13 +178,14 @@ def dry_run(
     ]
 
 
-def prepare(plan: Plan) -> None:
+def prepare(plan: Plan, allow: Sequence[str]) -> None:
     """Each step and training in a process of its own; one that was stopped goes on."""
+    named = {**os.environ, registry.ONLY_THIS_CODE: "\n".join(allow)}
     for each in plan.first:
         if each.done:
             continue
         talk(f"whichone {shlex.join(each.words)}")
-        done = subprocess.run([sys.executable, "-m", "whichone", *each.words], check=False)
+        done = subprocess.run([sys.executable, "-m", "whichone", *each.words], check=False, env=named)
         if done.returncode:
             raise BadInput(
                 f"what makes it ended with exit code {done.returncode}",
@@ -203,9 +205,9 @@ def run_experiment(
     place = output_folder(plan, Path(file), out)
     results: list[CellResult] = []
     failed: set[str] = set()
-    prepare(plan)
+    prepare(plan, allow)
     listed = list(cells(plan, place))
-    with encoders_kept(), only_this_code(allow):  # many rows of a ladder share an encoder
+    with encoders_kept(), registry.only_this_code(allow):  # many rows of a ladder share an encoder
         for n, cell in enumerate(listed, 1):
             status = cell.status
             talk(f"[{n}/{len(listed)}] {cell.benchmark}: {cell.name}: {status}")

@@ -163,7 +163,12 @@ def _check_code(plan: Plan, file: Path, allow: Sequence[str]) -> None:
     """A file may be anybody's: a person names the code in it that runs, and before anything is done."""
     named = [each.retriever for each in plan.retriever] + [each.reader for each in plan.reader]
     named += [str(each.options.get("make", "")) for each in plan.retriever]
-    named += [word for step in plan.step for word in step.command if re.fullmatch(r"[\w.]+:\w+", word)]
+    words = [word for each in plan.first for word in each.words]
+    named += [
+        code[1]
+        for word in words
+        if (code := re.fullmatch(r"(?:.*=)?([A-Za-z_][\w.]*:[A-Za-z_][\w.]*)", word))
+    ]
     named += [measure.rpartition("@")[0] or measure for measure in plan.measures + plan.retrieval_measures]
     named = [name for name in named if ":" in name]
     named += [str(each.options["jar"]) for each in plan.retriever if "jar" in each.options]

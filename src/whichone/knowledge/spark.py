@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import sqlglot  # Ibis brings it
 from sqlglot import exp
 
+from whichone import registry
 from whichone.errors import BadInput, Missing, WhichoneError, missing_extra
 from whichone.files import tables
 from whichone.files.arrow_records import blocks
@@ -51,6 +52,8 @@ def start_spark(master: str, memory: str) -> Any:
         from pyspark.sql import SparkSession
     except ImportError:
         raise missing_extra("pyspark", "spark") from None
+    if not master.startswith("local"):
+        registry.refuse_unnamed(master)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
         "spark.ui.enabled": "false",

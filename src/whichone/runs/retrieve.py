@@ -34,7 +34,7 @@ from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.options import takes
 from whichone.progress import talk
 from whichone.protocols import Retriever
-from whichone.retrieval.adapters.adapted import FunctionRetriever, load_function, only_this_code
+from whichone.retrieval.adapters.adapted import FunctionRetriever, load_function
 from whichone.retrieval.indexes import index_over
 from whichone.runs.provenance import what_leaves
 from whichone.runs.run import COUNTS, Run, of_many
@@ -261,7 +261,7 @@ def reproduce(
     opened = published.benchmark(benchmark)
     how = recorded_call(published)
     _check_addresses(how, allow)
-    with tempfile.TemporaryDirectory() as temporary, only_this_code(allow):
+    with tempfile.TemporaryDirectory() as temporary, registry.only_this_code(allow):
         place = Path(out) if out is not None else Path(temporary) / "run"
         again = retrieve(opened, place, name=published.name, **how)
         return compare_runs(published, again)

@@ -1,6 +1,5 @@
 """What all adapters share: the id rule, scores best first, and a first question asked alone."""
 
-import contextlib
 import functools
 import importlib
 import inspect
@@ -13,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from whichone import registry
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError, WhichoneError, did_you_mean, sample
 from whichone.records import Question, Ranking
@@ -394,34 +394,9 @@ def _takes_many(search: Search) -> bool:
     return isinstance(origin, type) and origin is not str and issubclass(origin, Sequence)
 
 
-_allowed: list[frozenset[str]] = []
-
-
-@contextlib.contextmanager
-def only_this_code(places: Iterable[str]) -> Iterator[None]:
-    """While the block runs `refuse_unnamed` lets this code alone pass.
-
-    For work that a file or folder describes: those are data, and only a person names code.
-    """
-    _allowed.append(frozenset(places))
-    try:
-        yield
-    finally:
-        _allowed.pop()
-
-
-def refuse_unnamed(code: str) -> None:
-    """Stop before code runs (a `module:attribute`, a jar) that no person has named."""
-    if _allowed and code not in _allowed[-1]:
-        raise UsageError(
-            f"{code} would run with your rights, and only a file or folder names it",
-            hint=f"look at what it does, then give --allow {code}",
-        )
-
-
 def load_function(place: str) -> Any:
     """What `module:attribute` means, looked up in the current folder first."""
-    refuse_unnamed(place)
+    registry.refuse_unnamed(place)
     module, _, attribute = place.partition(":")
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))

@@ -7,10 +7,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+from whichone import registry
 from whichone.corpus.corpus import Corpus
 from whichone.errors import Missing, UsageError
 from whichone.files.pools import available_cores
-from whichone.retrieval.adapters.adapted import Adapted, SystemHit, missing, refuse_unnamed, yes
+from whichone.retrieval.adapters.adapted import Adapted, SystemHit, missing, yes
 
 _SEARCHER = "io.anserini.search.SimpleSearcher"
 _JARS = "resources/jars/anserini-*-fatjar.jar"
@@ -112,7 +113,7 @@ class Lucene(Adapted):
 def _java(jar: str | Path | None) -> Any:
     """What loads classes of Anserini; a process has one Java, with the jar it was started with."""
     if jar is not None:
-        refuse_unnamed(str(jar))
+        registry.refuse_unnamed(str(jar))
     try:
         import jnius_config
     except ImportError as error:
