@@ -25,12 +25,11 @@ from whichone.names import token_key
 from whichone.records import Passage, Question
 from whichone.retrieval.bm25 import Bm25Parameters
 from whichone.retrieval.namesake import NamesakeRetriever
-from whichone.retrieval.namesake.asking import Resolution
 from whichone.retrieval.namesake.given import Thing, passage_rows, save_passages, things
 from whichone.retrieval.namesake.knowledge_evidence import RelationTable
 from whichone.retrieval.namesake.lexical import Lexical, passes
 from whichone.retrieval.namesake.question_names import PageNames
-from whichone.retrieval.namesake.questions_asked import Searcher, reordered
+from whichone.retrieval.namesake.questions_asked import Resolution, Searcher, reordered
 from whichone.retrieval.namesake.snapshot import Index, Part
 from whichone.retrieval.namesake.spelling import NameVariants
 from whichone.retrieval.namesake.weights import NamesakeParameters

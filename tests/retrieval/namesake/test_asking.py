@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import whichone
-from whichone.retrieval.namesake.asking import PossibleBearer, question_back, splitting
-from whichone.retrieval.namesake.questions_asked import periods
+from whichone.retrieval.namesake.questions_asked import PossibleBearer, periods, question_back, splitting
 from whichone.retrieval.namesake.spelling import has_form, places_in
 from whichone.retrieval.namesake.weights import FEATURES, EvidenceModel, Fit, calibrated, softmax
 
