@@ -15,13 +15,16 @@ from whichone.cli import whichone
 from whichone.errors import BadInput, UsageError
 from whichone.reading.extractive import DprReader, DprReaderModel, best_span
 from whichone.records import Output, Passage, Provenance, Query, Question, ReadingTask
+from whichone.retrieval.adapters.adapted import FunctionRetriever
+from whichone.runs.runner import run_retriever
 from whichone.training.examples import Example, Negative, Text
 from whichone.training.reading_examples import reading_examples
-from whichone.training.train_readers import DprReaderTraining, answer_spans
 from whichone.training.trainer import TrainingSettings
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+
+from whichone.training.train_readers import DprReaderTraining, ShownInTraining, answer_spans  # noqa: E402
 
 
 @pytest.fixture
@@ -182,6 +185,22 @@ def test_claims_learn_from_both_kinds_of_negatives(tmp_path: Path) -> None:
         ("w1 w5.", "NEUTRAL"),
         ("w3 w4.", "NEUTRAL"),
     ]
+
+
+def test_claims_learn_from_the_wrong_pages_of_a_run(tmp_path: Path) -> None:
+    """KILT takes those of DPR; BM25 would take the page that has the claim's words."""
+    texts = {"a": "w1 w2.", "b": "w1 w5.", "c": "w7 w8."}
+    passages = [Passage(id=f"c:{n}#0", page=f"c:{n}", title=n, text=text) for n, text in texts.items()]
+    gold = ((Provenance(page="c:a", passage="c:a#0"),),)
+    claim = Query(id="f", task="fc", input="w1 w2", outputs=(Output(answer="SUPPORTS", provenance=gold),))
+    bench = save_benchmark(tmp_path / "fever", name="fever", queries=[claim], passages=passages)
+    ranked = FunctionRetriever(lambda question, k: ["c:a#0", "c:c#0", "c:b#0"], name="dpr")
+    run = run_retriever(ranked, bench, tmp_path / "run", k=3, name="dpr")
+    made, _ = reading_examples(bench, bench.queries, "claims", tmp_path / "w", run=run)
+    assert [(e.text, e.target) for e in made] == [("w1 w2.", "SUPPORTS"), ("w7 w8.", "NEUTRAL")]
+    ShownInTraining(runs=(str(tmp_path / "run"),)).check("claims")
+    with pytest.raises(UsageError, match="--run goes with"):
+        ShownInTraining(context="gold", runs=("RUN",)).check("seq2seq")
 
 
 def test_fever_reads_the_pages_first_sentence_and_orders_by_probability(tmp_path: Path) -> None:

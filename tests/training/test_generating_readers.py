@@ -17,10 +17,13 @@ from whichone.errors import BadInput, UsageError
 from whichone.reading.seq2seq import fitted_question, joined_input, prefixed
 from whichone.records import Output, Passage, Provenance, Query, Question, ReadingTask
 from whichone.runs.run import Answers
-from whichone.training.reading_examples import ContextExamples
+from whichone.training.reading_examples import ContextExamples, reading_examples
+from whichone.training.trainer import TrainingSettings
 
 pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
+
+from whichone.training.train_readers import ReaderTraining  # noqa: E402
 
 NAMES = [f"name{n}" for n in range(8)]
 TOWNS = [f"town{n}" for n in range(8)]
@@ -99,6 +102,34 @@ def test_examples_of_every_task_by_context(bench: Benchmark, tmp_path: Path) -> 
     assert found["sf2"].context[0] == "name2 | name2 born in town2"
     assert max(len(e.context) for e in found.values()) == 2
     assert closed["dialogue3"].target == "name3 was born in town3 and so was hello"
+
+
+def test_every_gold_answer_is_learned_in_turn(bart: Path, tmp_path: Path) -> None:
+    passages = [Passage(id="c:a#0", page="c:a", title="name1", text="name1 born in town2 town3")]
+    gold = ((Provenance(page="c:a"),),)
+    outputs = (Output(answer="town1", provenance=gold), Output(answer="town2", aliases=("town3",)))
+    query = Query(id="q", task="qa", input="born name1 ?", outputs=outputs)
+    both = save_benchmark(tmp_path / "both", name="both", queries=[query], passages=passages)
+    (written,) = ContextExamples(both, "gold", 3, tmp_path / "w").examples(both.queries)[0]
+    assert [written.at(epoch).target for epoch in range(4)] == ["town1", "town2", "town3", "town1"]
+    (read,) = reading_examples(both, both.queries, "extractive", tmp_path / "w")[0]
+    assert [(e.target, e.start) for e in (read.at(0), read.at(1))] == [("town2", 14), ("town3", 20)]
+    settings = TrainingSettings(batch=2, longest=64)
+    training = ReaderTraining(
+        "seq2seq",
+        bart,
+        [written, written],
+        tmp_path / "out",
+        settings,
+        device="cpu",
+        taught={"context": "gold"},
+    )
+    said = [training.collate([written], epoch)["labels"][0].tolist() for epoch in range(3)]
+    assert [training.tokenizer.decode(row, skip_special_tokens=True) for row in said] == [
+        "town1",
+        "town2",
+        "town3",
+    ]
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ SHORT = {
     '"--preset", "dpr"': '"--preset", "dpr", "--epochs", "1", "--batch", "4", "--longest", "24", "--device", "cpu"',
     'preset = "dpr-reader"': 'preset = "dpr-reader", epochs = 1, batch = 2, longest = 48, hard = 1, device = "cpu"',
     'corpus = "KILT/CORPUS", checkpoint = "BERT" }': 'corpus = "KILT/CORPUS", checkpoint = "BERT", epochs = 1, batch = 4, longest = 32, candidates = 4, device = "cpu" }',
+    'run = "KILT/DPR-TRAIN", checkpoint = "BERT" }': 'run = "KILT/DPR-TRAIN", checkpoint = "BERT", epochs = 1, batch = 4, longest = 48, device = "cpu" }',
     'generator = "BART" }': 'generator = "BART", epochs = 1, batch = 2, longest = 48, device = "cpu" }',
     'preset = "kilt" }': 'preset = "kilt", mentions = "auto", candidates = 4, device = "cpu" }',
     'encoder = "KILT/DPR/best" }': 'encoder = "KILT/DPR/best", device = "cpu" }',
@@ -109,7 +110,14 @@ def test_tables_3_to_5_by_one_command(place: Path, monkeypatch: pytest.MonkeyPat
     assert "NSMN: no row yet: whichone import answers KILT/DEV FILE KILT/NSMN" in said
     assert set(rows("kilt-retrieval")) == {"Tf-idf", "DPR", "BLINK"}
     closed = {f"{name} (closed book)" for name in ("BART", "T5")}
-    systems = {*closed, "BART with passages + DPR", "BERT + DPR", "RAG", "title + BLINK"}
+    systems = {
+        *closed,
+        "BART with passages + DPR",
+        "BERT + DPR",
+        "BERT for claims + DPR",
+        "RAG",
+        "title + BLINK",
+    }
     downstream, gated = rows("kilt-downstream"), rows("kilt-scores")
     assert set(downstream) == set(gated) == systems
     datasets = {name.partition(" ")[0] for name in next(iter(downstream.values())) if "(" in name}

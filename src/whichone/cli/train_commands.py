@@ -197,7 +197,7 @@ def train_reader_command(
     runs: Annotated[
         tuple[str, ...],
         Option(
-            "With --context retrieved: a run over a SOURCE; BM25 where there is none.",
+            "A run over a SOURCE: its first passages with --context retrieved, its best wrong page without --context; a search where there is none.",
             flags=("--run",),
             kind="path",
         ),

@@ -4,7 +4,7 @@ import functools
 import hashlib
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -20,13 +20,14 @@ from whichone.files.json_records import array_records
 from whichone.files.lines import ODD_RECORD, open_binary, read_json_lines
 from whichone.names import title_key
 from whichone.progress import talk
-from whichone.records import Passage, Query, page_of
+from whichone.records import Passage, Query, Ranking, page_of
 from whichone.retrieval.baselines import TfIdf
 from whichone.retrieval.bm25 import Bm25
+from whichone.runs.run import Run
 from whichone.text.normalisers import contains_any, tokens
 from whichone.training.held_out import name_of
 
-NegativeKind = Literal["bm25", "tfidf", "namesake", "given"]
+NegativeKind = Literal["bm25", "tfidf", "namesake", "given", "run"]
 
 
 class Text(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -181,16 +182,28 @@ class ExampleMaker:
     """Finds each query's right and wrong passages in a benchmark's corpus, which stays on disk."""
 
     def __init__(
-        self, benchmark: Benchmark, work: Path, *, kinds: Sequence[str] = KINDS, most: int = 4, seed: int = 0
+        self,
+        benchmark: Benchmark,
+        work: Path,
+        *,
+        kinds: Sequence[str] = KINDS,
+        most: int = 4,
+        seed: int = 0,
+        run: Run | None = None,
     ) -> None:
         self.benchmark = benchmark
         self.kinds = kinds
         self.most = most
         self.seed = seed
         self._corpus = benchmark.corpus
-        self._searches = {
+        self._searches: dict[NegativeKind, Callable[..., Iterable[Ranking]]] = {
             kind: made.over(benchmark.corpus, work).search for kind, made in SEARCHES.items() if kind in kinds
         }
+        if run is not None:
+            ranked = run.ranked_passages()
+            self._searches["run"] = lambda asked, k: (
+                Ranking(q.id, tuple(ranked.get(q.id, ()))[:k]) for q in asked
+            )
 
     def examples(self, queries: Sequence[Query]) -> tuple[list[Example], list[str]]:
         """One example a query, and the ids of those without a question or a passage to learn from."""

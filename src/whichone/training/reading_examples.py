@@ -1,5 +1,7 @@
 """What a reader learns from: a question with a passage, and what is to be said of it."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Sequence
 from itertools import chain
@@ -50,6 +52,13 @@ class ReadingExample(msgspec.Struct, frozen=True, omit_defaults=True):
     task: str = "qa"
     context: tuple[str, ...] | None = None
     """Passages to be put before the question, best first; None: one passage, `title` and `text`."""
+    others: tuple[tuple[str, int], ...] = ()
+    """The other gold answers, and where each begins: another epoch learns the next one."""
+
+    def at(self, epoch: int) -> ReadingExample:
+        """With the answer that this epoch learns."""
+        target, start = ((self.target, self.start), *self.others)[epoch % (1 + len(self.others))]
+        return msgspec.structs.replace(self, target=target, start=start)
 
 
 def chosen_tasks(kind: Kind, wanted: Sequence[str], *, context: bool = False) -> tuple[str, ...]:
@@ -70,9 +79,11 @@ def reading_examples(
     seed: int = 0,
     negatives: Negatives = "bm25",
     tasks: Sequence[str] = (),
+    run: Run | None = None,
 ) -> tuple[Sequence[ReadingExample], list[str]]:
     """For each query its gold passage, and the best non-gold page's passage as one with no answer; on disk.
 
+    The best of a run, else of a search over the corpus.
     Returned beside: the ids of queries that teach nothing (no gold passage, or none that contains the answer).
     """
     tasks = tasks or TASKS[kind]
@@ -80,8 +91,8 @@ def reading_examples(
     first = next(chosen, None)
     if first is None:
         raise BadInput(f"there is no query for a reader that is {kind} (tasks {', '.join(tasks)})")
-    searched = "bm25" if negatives == "kilt" else negatives
-    maker = ExampleMaker(benchmark, work, kinds=(searched,), most=1, seed=seed)
+    searched = "run" if run is not None else "bm25" if negatives == "kilt" else negatives
+    maker = ExampleMaker(benchmark, work, kinds=(searched,), most=1, seed=seed, run=run)
     examples, without, taught, bare = Spool(ReadingExample, work), list[str](), 0, 0
     for query, example in maker.stream(chain([first], chosen)):
         if example is None:
@@ -130,14 +141,16 @@ def _positive(query: Query, title: str, text: str, kind: Kind) -> ReadingExample
         label = next((a for a in query.answers() if a in (SUPPORTS, REFUTES)), None)
         return ReadingExample(query.id, query.input, title, text, label) if label else None
     question = question_in_words(query) if kind == "extractive" else query.input
-    for answer in query.answers():
-        start = text.lower().find(answer.lower())
-        if start >= 0 and answer:
-            said = text[start : start + len(answer)] if kind == "extractive" else answer
-            return ReadingExample(query.id, question, title, text, said, start)
-    if kind == "seq2seq" and query.answers():
-        return ReadingExample(query.id, question, title, text, query.answers()[0])
-    return None
+    answers = [(answer, text.lower().find(answer.lower())) for answer in query.answers() if answer]
+    stated = [(answer, start) for answer, start in answers if start >= 0]
+    if kind == "extractive":
+        stated = list(dict.fromkeys((text[start : start + len(answer)], start) for answer, start in stated))
+    elif not stated:
+        stated = answers[:1]
+    if not stated:
+        return None
+    (answer, start), *others = stated
+    return ReadingExample(query.id, question, title, text, answer, start, others=tuple(others))
 
 
 class ContextExamples:
@@ -172,12 +185,14 @@ class ContextExamples:
 
     def _example(self, query: Query, ids: Sequence[str]) -> ReadingExample:
         known = self.benchmark.corpus.get(ids)
+        first, *others = query.answers()
         return ReadingExample(
             query.id,
             query.input,
             "",
             "",
-            query.answers()[0],
+            first,
+            others=tuple((answer, -1) for answer in others),
             source=str(query.attributes.get("dataset") or ""),
             task=query.task,
             context=tuple(titled(known[i].title, known[i].text) for i in ids),

@@ -67,11 +67,17 @@ def fixed_passages(start: RagStart) -> str:
 
 
 class RagExample(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`others` are the other gold answers: another epoch learns the next one."""
+
     id: str
     question: str
     target: str
     task: str = "qa"
     source: str = ""
+    others: tuple[str, ...] = ()
+
+    def answer(self, epoch: int) -> str:
+        return (self.target, *self.others)[epoch % (1 + len(self.others))]
 
 
 class RagTraining(Training[RagExample]):
@@ -101,7 +107,8 @@ class RagTraining(Training[RagExample]):
         places = [place_of(place) for place in given if place is not None]
         first = initialisation_of(places[-1], self.rag.rag)
         tokenizer = self.rag.tokenizer
-        longest = max((len(tokenizer(text_target=e.target)["input_ids"]) for e in examples), default=0)
+        answers = (answer for e in examples for answer in (e.target, *e.others))
+        longest = max((len(tokenizer(text_target=answer)["input_ids"]) for answer in answers), default=0)
         self.taught = Taught(
             initialisation=msgspec.structs.replace(
                 first, checkpoint=" + ".join(Path(p).name for p in places)
@@ -147,7 +154,7 @@ class RagTraining(Training[RagExample]):
             for example, result in zip(batch, self.index.texts(rows), strict=True)
             for _, title, text in result
         ]
-        targets = model.targets([e.target for e in batch], self.target_limit)
+        targets = model.targets([e.answer(epoch or 0) for e in batch], self.target_limit)
         tokens = model.token_log_likelihoods(model.inputs(texts), targets.repeat_interleave(count, 0))
         mask = (targets != IGNORED).float()
         return log_likelihood(model.marginal, documents, tokens.view(len(batch), count, -1), mask)
@@ -232,7 +239,8 @@ def _examples(sources: Sequence[LearningSource[Query]], near: Path) -> Sequence[
                 continue
             identity = f"{number}/{query.id}" if number else query.id
             dataset = str(query.attributes.get("dataset") or source.name)
-            items.append(RagExample(identity, query.input, query.answers()[0], query.task, dataset))
+            first, *others = query.answers()
+            items.append(RagExample(identity, query.input, first, query.task, dataset, tuple(others)))
     if without:
         talk(f"{without:,} queries teach nothing: no answer, or a task that is not written")
     if not items:

@@ -122,7 +122,8 @@ class ReaderTraining(Training[ReadingExample]):
     def _longest_target(self, examples: Sequence[ReadingExample]) -> int:
         """Tokens of the longest target; those beyond what the model can write are counted and said."""
         seen, longest, longer = Seen(), 0, 0
-        for block in blocks((written(self.prefix, e.target) for e in examples), BLOCK):
+        targets = (answer for e in examples for answer in (e.target, *(other for other, _ in e.others)))
+        for block in blocks((written(self.prefix, target) for target in targets), BLOCK):
             known = seen.add(block, [0] * len(block))
             for target in {t for t, before in zip(block, known, strict=True) if before is None}:
                 length = len(self.tokenizer(text_target=target)["input_ids"])
@@ -143,7 +144,7 @@ class ReaderTraining(Training[ReadingExample]):
         return joined_input(self.tokenizer, asked, example.task, example.context, window)[0]
 
     def collate(self, batch: Sequence[ReadingExample], epoch: int) -> dict[str, Any]:
-        return dict(_ENCODE[self.kind](self, batch))
+        return dict(_ENCODE[self.kind](self, [example.at(epoch) for example in batch]))
 
     def accuracy(self) -> float:
         """How often both ends of an answer, the label, or every token after the right ones is the likeliest."""
@@ -259,7 +260,7 @@ _ENCODE = {"extractive": _extractive, "seq2seq": _seq2seq, "claims": _claims}
 class ShownInTraining(msgspec.Struct, frozen=True, kw_only=True):
     """What a sequence-to-sequence reader is shown in training; without `context` one passage a time.
 
-    `runs` are rankings of the sources; a source without one is searched with BM25.
+    `runs` are rankings of the sources, which context or wrong passages come from; a source without one is searched.
     """
 
     context: Context | None = None
@@ -272,8 +273,8 @@ class ShownInTraining(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("--context and --prefix are for readers that are seq2seq")
         if self.depth < 1:
             raise UsageError("--depth must be at least 1")
-        if self.runs and self.context != "retrieved":
-            raise UsageError("--run goes with --context retrieved")
+        if self.runs and self.context not in (None, "retrieved"):
+            raise UsageError("--run goes with --context retrieved, or without --context")
 
 
 def train_reader(
@@ -344,11 +345,18 @@ def _examples_of(
     tasks: Sequence[str],
 ) -> tuple[Sequence[ReadingExample], list[str]]:
     work = default_index_folder(part.benchmark.corpus)
+    run = run_over(part.benchmark, shown.runs)
     if shown.context is None:
         return reading_examples(
-            part.benchmark, part.records, kind, work, seed=settings.seed, negatives=negatives, tasks=tasks
+            part.benchmark,
+            part.records,
+            kind,
+            work,
+            seed=settings.seed,
+            negatives=negatives,
+            tasks=tasks,
+            run=run,
         )
-    run = run_over(part.benchmark, shown.runs)
     maker = ContextExamples(part.benchmark, shown.context, shown.depth, work, run)
     return maker.examples(part.records, tasks)
 
@@ -360,7 +368,7 @@ def run_over(benchmark: Benchmark, places: Sequence[str]) -> Run | None:
         if run.folder.manifest.parents.get("benchmark") == benchmark.id:
             return run
     if places:
-        talk(f"none of the runs is over {benchmark.id}: its passages come from BM25")
+        talk(f"none of the runs is over {benchmark.id}: its passages come from a search")
     return None
 
 
