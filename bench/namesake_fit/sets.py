@@ -126,7 +126,9 @@ def inventors(folder: Path) -> Any:
     return command("build", "inventors", folder) or None
 
 
-def catalogue_of_players(wheel: Path | None, folder: Path) -> Any:
+def catalogue_of_players(
+    wheel: Path | None, folder: Path, *, limit: int = 2_000, underspecified: float = 0.2
+) -> Any:
     """Baseball players by where and when they were born, their hands, and when they played."""
     import duckdb
 
@@ -148,7 +150,7 @@ def catalogue_of_players(wheel: Path | None, folder: Path) -> Any:
         "year": "birth year", "bats": "batting hand", "debut": "debut",
     }  # fmt: skip
     text = "{name} ({given}) was born in {city}, {state}, {country}, in {year}. Bats: {bats}. First game {debut}, last game {last}; {height} inches tall."
-    return catalogue(folder, rows, attributes, text, "player")
+    return catalogue(folder, rows, attributes, text, "player", limit, underspecified)
 
 
 def catalogue_of_places(folder: Path) -> Any:
@@ -174,8 +176,11 @@ def catalogue_of_places(folder: Path) -> Any:
     return catalogue(folder, rows, attributes, text, "place")
 
 
-def catalogue(folder: Path, rows: Any, attributes: dict[str, str], text: str, kind: str) -> Any:
-    """A benchmark of a table, a fifth of whose questions do not say who is meant."""
+def catalogue(
+    folder: Path, rows: Any, attributes: dict[str, str], text: str, kind: str,
+    limit: int = 2_000, underspecified: float = 0.2,
+) -> Any:  # fmt: skip
+    """A benchmark of a table; a share of its questions does not say who is meant."""
     base = folder.with_suffix(".parts")
     base.mkdir(parents=True, exist_ok=True)
     rows.write_csv(str(base / "rows.csv"))
@@ -187,7 +192,7 @@ def catalogue(folder: Path, rows: Any, attributes: dict[str, str], text: str, ki
     lines += ["[documents]", f"template = {json.dumps(text)}"]
     (base / "catalogue.toml").write_text("\n".join(lines))
     done = command("ingest", "--catalogue", base / "catalogue.toml", base / "kb") and command(
-        "build", "catalogue", base / "kb", folder, "--limit", 2_000, "--underspecified", 0.2
+        "build", "catalogue", base / "kb", folder, "--limit", limit, "--underspecified", underspecified
     )
     return done or None
 
