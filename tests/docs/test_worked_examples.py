@@ -1,7 +1,8 @@
-"""The examples by hand in docs/what-the-numbers-mean.md: every line is computed, every measure is there."""
+"""The examples by hand that docs/what-the-numbers-mean.md shows, in docs/data: every line is computed, every measure is there."""
 
 from __future__ import annotations
 
+import csv
 import re
 from pathlib import Path
 
@@ -12,9 +13,12 @@ from whichone import registry
 from whichone.measures.measure import Answered, Retrieved, parse_measure
 from whichone.records import Call, Output, Passage, Provenance, Query, Trace
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "what-the-numbers-mean.md"
-LINE = re.compile(r"^\| `([\w@]+)` \| (.+?) \| ([\d.]+|–) \| ", re.M)
-EXAMPLES = LINE.findall(PAGE.read_text("utf-8"))
+DATA = Path(__file__).resolve().parents[2] / "docs" / "data"
+EXAMPLES = [
+    (row[0].strip("`"), row[1], row[2])
+    for file in sorted(DATA.glob("examples-*.csv"))
+    for row in list(csv.reader(file.read_text("utf-8").splitlines()))[1:]
+]
 
 TEXTS = {
     "T": "Abe Lincoln played the trombone",
