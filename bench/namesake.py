@@ -4,6 +4,8 @@
     python bench/namesake.py fit   --work artefacts/namesake            # evidence.json, then the table
     python bench/namesake.py table --work ... --only 48k --most 200     # a sample of some sets, while changing the code
     python bench/namesake.py table --work ... --set NAME=BENCHMARK      # further sets
+    python bench/namesake.py absent --work ... [--fit] [--judge CROSS]  # who is meant and not there: held-out names
+    python bench/namesake.py asking --work ...                          # questions back: held-out names, a simulated user
     python bench/namesake.py open  --work ...                           # once a release: the other half, logged
 
 The sets: 48,048 passages of Wikipedia with questions of EntityQuestions, PopQA and HotpotQA (`../shared/data`, or
@@ -33,7 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("stage", choices=["table", "fit", "open"])
+    parser.add_argument("stage", choices=["table", "fit", "open", "absent", "asking"])
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--only", default="", help="sets whose name begins so, between commas")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=BENCHMARK")
@@ -41,6 +43,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=600, help="questions of a set at most")
     parser.add_argument("--judge", help="the folder of a reader, whose score is a feature too")
     parser.add_argument("--out", type=Path, help="also write the table there")
+    parser.add_argument("--fit", action="store_true", help="of `absent`: learn its weights first")
     parser.add_argument(
         "--into", type=Path, help="a folder for weights, floors and the log instead of the repository's"
     )
@@ -49,6 +52,21 @@ def main() -> None:
     )
     options = parsed(parser, small="table --work {place} --only ambigdocs --most 12")
 
+    if options.stage == "asking":
+        from namesake_fit import asking
+
+        print(asking.table(options.work, options.players, options.only))
+        return
+    if options.stage == "absent":
+        from namesake_fit import absent
+        from whichone.retrieval.namesake.weights import EvidenceModel
+
+        listed = list(absent.cases_of(options.work, options.players, options.only, options.judge))
+        model = absent.write(listed, options.into) if options.fit else EvidenceModel.load()
+        print(made := absent.table(listed, model))
+        if options.out is not None:
+            options.out.write_text(made + "\n")
+        return
     from namesake_fit.model import cases_of
     from namesake_fit.sets import development
     from namesake_fit.table import log_opening, print_table, write_floors

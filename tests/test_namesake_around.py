@@ -59,7 +59,7 @@ def test_who_is_meant_judged_by_results() -> None:
     around = whichone.Namesake.around(words, names=PEOPLE)
     believed = around.resolve("Where is Ada Park?", TICKETS)
     assert not believed.resolvable
-    assert believed.question == "Which Ada Park: Leeds or Turin?"
+    assert believed.question == "Which Ada Park: the one from Leeds, the one from Turin, or another?"
     decided = around.resolve("Where is Ada Park?", TICKETS, answer="Turin")
     assert decided.best is not None and decided.best.id == "c2"
 

@@ -25,11 +25,12 @@ from whichone.names import token_key
 from whichone.records import Passage, Question
 from whichone.retrieval.bm25 import Bm25Parameters
 from whichone.retrieval.namesake import NamesakeRetriever
+from whichone.retrieval.namesake.asking import Resolution
 from whichone.retrieval.namesake.given import Thing, passage_rows, save_passages, things
 from whichone.retrieval.namesake.knowledge_evidence import RelationTable
 from whichone.retrieval.namesake.lexical import Lexical, passes
 from whichone.retrieval.namesake.question_names import PageNames
-from whichone.retrieval.namesake.questions_asked import Resolution, Searcher, reordered
+from whichone.retrieval.namesake.questions_asked import Searcher, reordered
 from whichone.retrieval.namesake.snapshot import Index, Part
 from whichone.retrieval.namesake.spelling import NameVariants
 from whichone.retrieval.namesake.weights import NamesakeParameters
@@ -73,7 +74,8 @@ class Namesake:
         of one entity belong together; further fields can be filtered by. `names` are records too, or a file of
         records: `id` (an entity, page or passage), `name`, `aliases`, and attributes such as company or
         city; or a mapping from names to ids. `language` ("de", "fr", "es"; else English) is that of the
-        passages. The index is temporary until it is saved.
+        passages. A question back uses the attributes in `ask` first, and none of those in `never`, which no
+        resolution shows either. The index is temporary until it is saved.
         """
         place = Path(tempfile.mkdtemp(prefix="whichone-namesake-"))
         try:
@@ -95,13 +97,17 @@ class Namesake:
         return opened
 
     @staticmethod
-    def around(search: Search, *, names: Any = None, wider: int = 3, language: str = "en") -> NamesakeAround:
+    def around(
+        search: Search, *, names: Any = None, wider: int = 3, language: str = "en",
+        ask: Iterable[str] = (), never: Iterable[str] = (),
+    ) -> NamesakeAround:  # fmt: skip
         """Around a search that exists already, without an index: `search(text, k)` returns results.
 
         Results are records, passages, texts, or documents of LangChain, LlamaIndex and Haystack, and come back
-        as they were. `names` and `language` are as for `over`; a result belongs to a thing by its `entity` or its id.
+        as they were. `names`, `language`, `ask` and `never` are as for `over`; a result belongs to a thing by its `entity` or
+        its id.
         """
-        return NamesakeAround(search, names, wider=wider, language=language)
+        return NamesakeAround(search, names, wider=wider, language=language, ask=ask, never=never)
 
     @classmethod
     def open(cls, folder: str | Path, **options: Any) -> Namesake:
@@ -196,10 +202,10 @@ class Namesake:
         return hits
 
     def resolve(self, text: str, *, answer: str = "", filter: Mapping[str, Any] | None = None) -> Resolution:
-        """Who the name in a question means, with a calibrated probability for each bearer.
+        """Who the name in a question means, with a calibrated probability for each bearer, and for none of them.
 
-        Where the question does not say enough (`resolvable` is False), `question` is the shortest one back
-        that would decide; what comes back goes into `answer`. Of several names the first shared one is
+        `outcome` says what to do: "this one", the first bearer; "ask", put `question` to the user, whose reply
+        goes into `answer`; "nobody", the one who is meant is not here. Of several names the first shared one is
         resolved.
         """
         with self._lock:
@@ -252,13 +258,17 @@ class NamesakeAround:
     """
 
     def __init__(
-        self, search: Search | None, names: Any = None, *, wider: int = 3, language: str = "en"
-    ) -> None:
+        self, search: Search | None, names: Any = None, *, wider: int = 3, language: str = "en",
+        ask: Iterable[str] = (), never: Iterable[str] = (),
+    ) -> None:  # fmt: skip
         if search is not None and not callable(search):
             raise UsageError(f"a search is a function `(text, k)`, not {search!r:.60}")
         self._search = search
         self._wider = _count(wider, "wider")
         self._language = language
+        self._parameters = NamesakeParameters.of(
+            {"encoder": "none", "ask": _names_of(ask, "ask"), "never": _names_of(never, "never")}
+        )
         self._things = list(things(names))
         pairs = [(name, n) for n, thing in enumerate(self._things) for name in thing.names]
         openers = RelationTable.load(language).language.openers
@@ -323,7 +333,7 @@ class NamesakeAround:
             raise BadInput("there is no search to ask", hint="give one, or its results")
         listed = self._widened(text, 5, {}) if results is None else _results(results, "the results are")
         if not listed:
-            return Resolution(text, None)
+            return Resolution(text, None, (), False, 0.0, None, 1.0, "nobody")
         return self._searcher(listed).resolve(question, answer)
 
     def _searcher(self, results: Sequence[Any]) -> Searcher:
@@ -342,7 +352,7 @@ class NamesakeAround:
         terms = [lexical.keys(f"{row['title'] or ''} {row['text']}") for row in rows]
         part = Part.of(rows, given, terms, Bm25Parameters(), _MEAN_LENGTH)
         index = Index([part], Bm25Parameters(), language=self._language)
-        return Searcher(index, NamesakeParameters(encoder="none"), lambda: None)
+        return Searcher(index, self._parameters, lambda: None)
 
 
 class _Variants:
@@ -415,6 +425,13 @@ def _count(k: Any, name: str = "k") -> int:
     except TypeError:
         pass
     raise UsageError(f"{name} is {k!r:.60}: give a whole number from 1")
+
+
+def _names_of(attributes: Any, option: str) -> tuple[str, ...]:
+    listed = (attributes,) if isinstance(attributes, str) else tuple(attributes)
+    if not all(isinstance(name, str) for name in listed):
+        raise UsageError(f"{option} is a list of attributes' names, not {attributes!r:.60}")
+    return listed
 
 
 def _text(text: Any, what: str = "a question") -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from whichone import registry
+from whichone.measures.absent import ABSENT_MEASURES
 from whichone.measures.measure import Answered, Retrieved, parse_measure
 from whichone.records import Call, Output, Passage, Provenance, Query, Trace
 
@@ -93,6 +95,14 @@ def value(name: str, told: str) -> float | None:
     if told.startswith("(acts on"):
         task = msgspec.structs.replace(ABE, task="act", attributes={"action": "email"})
         return measure.value(answered(task, told))
+    if name in ABSENT_MEASURES:
+        away = told.startswith("(T is not there")
+        outputs = (
+            tuple(msgspec.structs.replace(o, provenance=()) for o in ABE.outputs) if away else ABE.outputs
+        )
+        query = msgspec.structs.replace(ABE, outputs=outputs, attributes={"absent": away})
+        found = retrieved(query, told.rpartition(")")[2].strip().split(", "))
+        return measure.value(replace(found, declined="says" in told))
     if measure.of == "answers":
         several = "Jonze" in told or "Lee" in told or "Nobody" in told
         return measure.value(answered(HER if several else ABE, told))

@@ -88,7 +88,7 @@ def test_reasons_are_words_that_can_be_read() -> None:
 
 def test_where_nothing_speaks_the_page_says_so(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from whichone.namesake import Namesake
-    from whichone.retrieval.namesake.questions_asked import PossibleBearer, Resolution
+    from whichone.retrieval.namesake.asking import PossibleBearer, Resolution
 
     bearers = (PossibleBearer("a", "Kim Park (a)", 0.6), PossibleBearer("b", "Kim Park (b)", 0.4))
     monkeypatch.setattr(Namesake, "resolve", lambda self, text, **_: Resolution(text, "Kim Park", bearers))

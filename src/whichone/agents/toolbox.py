@@ -1,17 +1,22 @@
 """The tools of an agent over one question: each call is counted against a budget and kept."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import msgspec
 
 from whichone.chat.endpoint import Endpoint
 from whichone.chat.prompt import passages_text
 from whichone.errors import BadInput, UsageError, WhichoneError
-from whichone.protocols import Retriever, ToolCall, Tools
+from whichone.protocols import Agent, Retriever, ToolCall, Tools
 from whichone.reading.llm import answer_of
 from whichone.records import Answer, Call, Passage, Question, Trace
+
+if TYPE_CHECKING:
+    from whichone.retrieval.namesake.asking import PossibleBearer, Resolution
 
 Lookup = Callable[[Sequence[str]], Sequence[Passage]]
 User = Callable[[Question, str], str]
@@ -164,6 +169,61 @@ class PlainAgent:
             said = tools.act(action, id=first.page, **arguments)
             return Answer(question=question.id, text=said, passages=(first.id,))
         return Answer(question=question.id, text=first.text, passages=(first.id,))
+
+
+class Guard(Protocol):
+    """What resolves names: a `whichone.Namesake`, or one around a search."""
+
+    def resolve(self, text: str, *, answer: str = "") -> Resolution: ...
+
+
+class Guarded:
+    """An agent that works only once it is known who is meant, and acts on nobody else.
+
+    Where the question says too little the user is asked; where nobody here is meant, nothing is done.
+    """
+
+    def __init__(self, agent: Agent, guard: Guard) -> None:
+        self._agent, self._guard = agent, guard
+        self.name = f"{getattr(agent, 'name', type(agent).__name__)} behind a guard"
+
+    def describe(self) -> dict[str, Any]:
+        inner = self._agent.describe() if hasattr(self._agent, "describe") else {}
+        return {**inner, "guard": type(self._guard).__name__}
+
+    def work(self, question: Question, tools: Toolbox) -> Answer:
+        believed, reply = self._guard.resolve(question.text), ""
+        if believed.outcome == "ask":
+            reply = tools.ask_user(believed.question or "Which one do you mean?")
+            believed = self._guard.resolve(question.text, answer=reply)
+        if believed.outcome != "this one" or believed.best is None:
+            return Answer(question=question.id, notes={"reason": believed.question or believed.outcome})
+        told = msgspec.structs.replace(question, text=f"{question.text} {reply}".strip())
+        return self._agent.work(told, cast("Tools", _MeantOnly(tools, believed.best)))
+
+
+class _MeantOnly:
+    """The tools where it is known who is meant: others are neither shown nor acted on."""
+
+    def __init__(self, tools: Toolbox, meant: PossibleBearer) -> None:
+        self._tools, self._meant = tools, meant
+        self._records = {meant.id}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tools, name)
+
+    def search(self, text: str, k: int = 5) -> list[Passage]:
+        said = " ".join([text, self._meant.title, *self._meant.attributes.values()])
+        found = self._tools.search(said, max(k, 20))
+        meant = [p for p in found if self._meant.id in (p.entity, p.page, p.id, p.source_id)][:k]
+        self._records.update(record for p in meant for record in (p.id, p.page))
+        return meant
+
+    def act(self, action: str, **arguments: Any) -> str:
+        record = str(arguments.get("id", ""))
+        if record not in self._records:
+            return f"Not done: {self._meant.title} ({self._meant.id}) is meant, not {record or 'nobody'}."
+        return self._tools.act(action, **arguments)
 
 
 def _wanted(text: str, actions: Mapping[str, Action], named: str | None) -> tuple[str, dict[str, str]]:

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.corpus.corpus import Corpus
+from whichone.corpus.page_names import Named
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.names import name_key, without_parentheses
 from whichone.records import NameSet, Query
@@ -218,6 +220,126 @@ def small_corpus(
         counts=counts,
         allow_no_gold=True,
     )
+
+
+# Some bearers left out of the corpus: their questions stay, and nobody there is the one who is meant.
+
+
+def absent_benchmark(
+    benchmark: Benchmark, out: str | Path, *, share: float = 0.2, seed: int = 0
+) -> Benchmark:
+    """Every question with `absent` as an attribute, over a corpus without a share of the bearers.
+
+    Of a shared name one bearer stays at least, for whom an absent one may be taken. A page that is gold of somebody
+    else too stays, with its bearers; a question that fits several bearers is left out where its own is absent.
+    """
+    if not 0 < share < 1:
+        raise UsageError(f"the share of absent bearers is above 0 and below 1, not {share:g}")
+    queries = list(benchmark.queries)
+    gone = _drawn_bearers(benchmark, queries, share, seed)
+    left_out = frozenset(page for pages in gone.values() for page in pages)
+    kept = [_without(query, left_out) for query in queries]
+    asked = [query for query in kept if query is not None]
+    absent = sum(query.attributes["absent"] for query in asked)
+    if not absent:
+        raise BadInput(
+            "no bearer can be left out: each shares its pages or has its name alone",
+            file=benchmark.folder.root,
+            hint="give a larger --share, or a benchmark with more names",
+        )
+    passages = benchmark.passages
+    present = passages.filter(pc.invert(pc.is_in(passages["page"], value_set=pa.array(sorted(left_out)))))
+    sets = [
+        msgspec.structs.replace(
+            s, bearers=tuple(msgspec.structs.replace(b, pages=tuple(p for p in b.pages if p not in left_out)) for b in s.bearers)
+        )
+        for s in benchmark.sets
+    ]  # fmt: skip
+    remark = (
+        f"\nOf the bearers {len(gone):,} are absent: their {len(left_out):,} pages are left out of the corpus, and "
+        f"their {absent:,} questions are marked `absent`. Nobody in the corpus is the one whom they mean.\n"
+    )
+    return save_benchmark(
+        out,
+        name=f"{benchmark.name}-absent",
+        queries=asked,
+        sets=sets,
+        passages=present,
+        names=_names_of_pages(benchmark.corpus, left_out),
+        card=benchmark.card + remark,
+        parameters={"share": share, "seed": seed},
+        sources=benchmark.folder.manifest.sources,
+        parents={"benchmark": benchmark.id},
+        counts={"absent": absent, "absent_bearers": len(gone), "pages": len(benchmark.pages) - len(left_out)},
+        allow_no_gold=True,
+    )
+
+
+def _drawn_bearers(
+    benchmark: Benchmark, queries: Sequence[Query], share: float, seed: int
+) -> dict[str, set[str]]:
+    """Entities, or gold pages where a question names no entity, with their pages."""
+    pages: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
+    for query in queries:
+        owned = query.gold_pages() & benchmark.pages
+        if owned:
+            bearer = query.entity or min(owned)
+            pages.setdefault(bearer, set()).update(owned)
+            names.setdefault(bearer, set()).update([query.name_set] if query.name_set else [])
+    for name_set in benchmark.sets:
+        for own in name_set.bearers:
+            if own.entity in pages:
+                pages[own.entity].update(own.pages)
+                names[own.entity].add(name_set.id)
+    owners: dict[str, set[str]] = {}
+    for bearer, own_pages in pages.items():
+        for page in own_pages:
+            owners.setdefault(page, set()).add(bearer)
+    there = {
+        s.id: {b.entity for b in s.bearers if any(page in benchmark.pages for page in b.pages)}
+        for s in benchmark.sets
+    }
+    gone: dict[str, set[str]] = {}
+    for bearer in sorted(pages, key=lambda b: _hash(b, seed)):
+        alone = all(len(owners[page]) == 1 for page in pages[bearer])
+        if len(gone) < share * len(pages) and alone and all(there[n] - {bearer} for n in names[bearer]):
+            gone[bearer] = pages[bearer]
+            for name in names[bearer]:
+                there[name].discard(bearer)
+    return gone
+
+
+def _without(query: Query, left_out: frozenset[str]) -> Query | None:
+    """A question over the corpus that is left; None where it fits those who stay as well."""
+    gold = query.gold_pages()
+    absent = bool(gold) and gold <= left_out
+    if absent and (query.attributes.get("resolvable") == "no" or query.attributes.get("underspecified")):
+        return None
+    marked = {**query.attributes, "absent": absent}
+    if gold.isdisjoint(left_out):
+        return msgspec.structs.replace(query, attributes=marked)
+    outputs = [
+        msgspec.structs.replace(
+            o, provenance=tuple(g for g in o.provenance if not any(p.page in left_out for p in g))
+        )
+        for o in query.outputs
+    ]
+    kept = (
+        outputs
+        if absent
+        else [o for o, was in zip(outputs, query.outputs, strict=True) if o.provenance or not was.provenance]
+    )
+    return msgspec.structs.replace(query, outputs=tuple(kept), attributes=marked)
+
+
+def _names_of_pages(corpus: Corpus, left_out: frozenset[str]) -> Iterator[tuple[str, Named]]:
+    """The redirects, texts of links and aliases of the pages that stay, as the corpus has them."""
+    for batch in corpus.names.table.batches(["name", "page", "kind", "count"]):
+        rows = [row for row in batch.to_pylist() if row["kind"] in ("redirect", "anchor", "alias")]
+        for row, page in zip(rows, corpus.page_ids([row["page"] for row in rows]), strict=True):
+            if page not in left_out:
+                yield page, Named(row["name"], row["kind"], row["count"])
 
 
 # Splits of a benchmark by name, in which no name and no entity appears in two parts.

@@ -71,7 +71,7 @@ SECTIONS: dict[str, dict[str, str]] = {
 _NO_LINEAR_ALGEBRA = (["ingest"], ["export"], ["build", "amber"])
 # Where each command is, as a function that is called like it; papers bring more.
 _PLACES = {
-    "build_commands": ("build catalogue", "build noise", "build paq", "build small", "build splits"),
+    "build_commands": ("build absent", "build catalogue", "build noise", "build paq", "build small", "build splits"),
     "data_commands": ("audit", "corpus", "fetch", "world"),
     "folder_commands": ("doctor", "export", "list", "reproduce", "show", "verify"),
     "import_commands": ("import answers", "import open-questions", "import questions", "import run"),

@@ -1,4 +1,4 @@
-"""`whichone build`: benchmarks of a catalogue and of PAQ, and noisy, small or split ones of another benchmark."""
+"""`whichone build`: benchmarks of a catalogue and of PAQ, and noisy, incomplete, small or split ones of another benchmark."""
 
 from typing import Annotated
 
@@ -81,6 +81,36 @@ def build_noise_command(
         Benchmark.open(bench), out, kinds=kinds or tuple(KINDS), strongest=strongest, seed=seed
     )
     emit_benchmark(created, as_json)
+
+
+# `whichone build absent`: a share of the bearers left out, whose questions stay.
+
+
+@command("absent", makes="out")
+def build_absent_command(
+    bench: Asked,
+    out: Place,
+    *,
+    share: Annotated[float, Option("The share of the bearers that are left out.")] = 0.2,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Leave a share of the bearers of BENCH out of its corpus and keep their questions, marked, in OUT.
+
+    Their pages and names go, so that the one who is meant is not there. A system that hands a namesake over
+    all the same is wrong, and one that refuses those who are there is of no use: the measures are
+    handed_over and refused_present.
+
+    \b
+    whichone build absent BENCH OUT --share 0.2
+    whichone retrieve OUT RUN --retriever namesake
+    whichone score RUN --measures handed_over,refused_present
+    whichone check RUN --max-handed-over 0.2 --max-refused-present 0.05
+    """
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.benchmarks.derive import absent_benchmark
+
+    emit_benchmark(absent_benchmark(Benchmark.open(bench), out, share=share, seed=seed), as_json)
 
 
 # `whichone build paq`: a sample of PAQ to train on.

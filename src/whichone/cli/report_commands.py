@@ -311,6 +311,12 @@ def serve_command(
             kind="folder",
         ),
     ] = None,
+    mcp: Annotated[
+        bool,
+        Option(
+            "With --search: tools for an assistant over standard input and output (Model Context Protocol)."
+        ),
+    ] = False,
     log: Annotated[bool, Option("Log every request as a line of JSON on standard error.")] = False,
 ) -> None:
     """Show all benchmarks and runs below FOLDER (builtin/amber without one) as web pages.
@@ -326,7 +332,11 @@ def serve_command(
     whichone serve AMBER_H AMBER_N RUNS
     whichone serve OUT --host 0.0.0.0 --database postgresql://whichone@db/whichone
     whichone serve --search INDEX --port 8080
+    whichone serve --search INDEX --mcp
     """
+    if mcp:
+        _serve_tools(index)
+        return
     try:
         import fastapi  # noqa: F401
         import itsdangerous  # noqa: F401
@@ -359,3 +369,16 @@ def serve_command(
     from whichone.web.search_service import serve_search
 
     serve_search(index, settings)
+
+
+def _serve_tools(index: str | None) -> None:
+    """`resolve`, `ask` and `search` for the assistant that started this process."""
+    if index is None:
+        raise UsageError("--mcp serves an index: give it with --search INDEX")
+    try:
+        from whichone.web.mcp_server import serve_stdio
+    except ImportError as error:
+        raise missing_extra(error.name or "mcp", "mcp") from None
+    from whichone.namesake import Namesake
+
+    serve_stdio(Namesake.open(index))

@@ -222,13 +222,14 @@ def work_command(benchmark: AllAsked, answers: Place, *, plan: WorkOptions, as_j
     \b
     whichone work BENCH ANSWERS --agent my_module:agent --search namesake
     whichone work TASKS ANSWERS --agent guess --search namesake -o encoder=none
+    whichone work TASKS ANSWERS --agent guess --guard INDEX
     """
     from whichone.api import answer_by_agent
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.runs.agent_runner import named_agent, named_search
 
     answer_run = answer_by_agent(
-        named_agent(plan.agent),
+        named_agent(plan.agent, plan.guard),
         Benchmark.open(benchmark),
         Path(answers),
         search=named_search(plan.search),
@@ -236,7 +237,7 @@ def work_command(benchmark: AllAsked, answers: Place, *, plan: WorkOptions, as_j
         user="simulated" if plan.user else None,
         budget=plan.budget,
         turns=plan.turns,
-        name=plan.name or f"{plan.agent} + {plan.search}",
+        name=plan.name or f"{plan.agent} + {plan.search}{' behind a guard' if plan.guard else ''}",
         on_error="skip",
         limit=plan.limit,
     )

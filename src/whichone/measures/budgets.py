@@ -37,6 +37,12 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
     min_asked: Annotated[
         float | None, Option("Answers: asked back where no search can decide, at least.")
     ] = None
+    max_handed_over: Annotated[
+        float | None, Option("Somebody handed over for one who is not there, at most (`build absent`).")
+    ] = None
+    max_refused_present: Annotated[
+        float | None, Option("Nobody handed over though the one meant is there, at most.")
+    ] = None
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Budgets:

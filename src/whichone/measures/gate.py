@@ -22,6 +22,7 @@ from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError, WhichoneError, how_many
 from whichone.files.folder import Folder
 from whichone.files.output import cache_folder
+from whichone.measures.absent import ABSENT_MEASURES, HANDED_OVER, REFUSED_PRESENT, has_absent
 from whichone.measures.budgets import Budgets, GateOptions
 from whichone.measures.comparison import LEVEL, Comparison, compare, slices
 from whichone.measures.intervals import Estimate, cluster_sums, difference_of_means, interval
@@ -269,6 +270,7 @@ def _of(measure: str, role: str | None = None) -> Callable[[Scores], Estimate]:
 _RANKINGS = "a run of a search is needed, over questions about shared names"
 _ROLES = "the benchmark does not say who is the most popular bearer of a name"
 _ANSWERS = "a folder of answers is needed, to questions about shared names"
+_ABSENT = "questions about bearers that the corpus does not have are needed (whichone build absent)"
 _TASKS = "an agent's answers to tasks are needed (whichone build catalogue --tasks act)"
 # What each budget is about, the measures that it needs, and why a benchmark may not have them.
 _FIGURES: dict[str, tuple[Callable[[Scores], Estimate], set[str], str]] = {
@@ -283,6 +285,8 @@ _FIGURES: dict[str, tuple[Callable[[Scores], Estimate], set[str], str]] = {
     "max_wrong_actions": (_of("wrong_action"), {"wrong_action"}, _TASKS),
     "max_other_actions": (_of("other_action"), {"other_action"}, _TASKS),
     "min_right_actions": (_of("right_action"), {"right_action"}, _TASKS),
+    "max_handed_over": (_of(HANDED_OVER), {HANDED_OVER}, _ABSENT),
+    "max_refused_present": (_of(REFUSED_PRESENT), {REFUSED_PRESENT}, _ABSENT),
     "min_asked": (
         asked,
         {"asked_back", "asked_user"},
@@ -356,6 +360,8 @@ _FIGURE_WORDS = {
     "max_other_actions": "did something else",
     "min_right_actions": "did what was asked",
     "min_asked": "asked where it must",
+    "max_handed_over": "handed over for somebody absent",
+    "max_refused_present": "refused though there",
 }
 
 
@@ -367,6 +373,7 @@ ANSWER_MEASURES = (
     "answer_right",
     "answered_for_namesake",
     *ACTION_MEASURES,
+    *ABSENT_MEASURES,
     "failure",
     "asked_back",
     "asked_user",
@@ -407,7 +414,8 @@ def gate_folder(
 def gate_run(run: Run, benchmark: Benchmark, budgets: Budgets, options: GateOptions) -> GateReport:
     """Budgets, what applies to every search, the floor unless it is switched off, and the baseline."""
     depth = gate_depth(benchmark.corpus.page_count)
-    measures = parse_measures(gate_measures(depth))
+    absent = ABSENT_MEASURES if has_absent(benchmark) else ()
+    measures = parse_measures([*gate_measures(depth), *absent])
     old = Run.open(options.baseline) if options.baseline else None
     return check_slices(
         score_run(run, benchmark, measures),

@@ -47,6 +47,8 @@ class Retrieved:
     passage: Callable[[str], Passage] | None = None
     """Looks a passage up, for measures that read its text."""
     failed: bool = False
+    declined: bool = False
+    """The system says that the one who is meant is not there."""
 
 
 @dataclass(frozen=True)

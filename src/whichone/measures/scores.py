@@ -31,6 +31,7 @@ from whichone.files.arrow_records import (
     of_keys,
 )
 from whichone.files.folder import Folder
+from whichone.measures.absent import ABSENT_MEASURES, noted_nobody
 from whichone.measures.intervals import SHALLOW, Estimate, clusters_of, interval, number_parts
 from whichone.measures.measure import Answered, Measure, Retrieved, check_of, parse_measures
 from whichone.measures.outcomes import OUTCOME_MEASURES, Judging
@@ -219,6 +220,7 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
     pages, failures, left_out = run.ranked_pages(), run.failures, run.left_out
     order = run.ranked_passages() if any(m.needs_text for m in measures) else {}
     lookup = PassageBlocks(benchmark.corpus, order)
+    noted = noted_nobody(run) if any(m.name in ABSENT_MEASURES for m in measures) else {}
     values = {str(m): numbers(len(benchmark.queries), np.float64, np.nan) for m in measures}
     single = [(m.value, values[str(m)]) for m in measures if m.batch is None]
     place, ranked = -1, 0
@@ -241,6 +243,7 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
                 passages=passages,
                 passage=lookup if order else None,
                 failed=query.id in failures,
+                declined=query.id in noted and noted[query.id].declines,
             )
             for measured, column in single:
                 value = measured(retrieved)

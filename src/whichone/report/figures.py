@@ -461,3 +461,24 @@ def _gold_below(
 
 def _short(text: str) -> str:
     return shortened(text, _WIDTH - 4)
+
+
+def operating_curve(points: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]]) -> Figure:
+    """Absent bearers that are noticed against present ones that are refused, a line a system."""
+    with drawing(size=(5.4, 4.0)) as (figure, axes):
+        axis = axes[0][0]
+        for n, (system, (refused, noticed)) in enumerate(points.items()):
+            axis.step(refused, noticed, where="post", color=PALETTE[n % len(PALETTE)], label=system, lw=1.4)
+        axis.plot([0, 1], [0, 1], color=GREY, lw=0.6)
+        axis.axvline(0.05, color=GREY, lw=0.6, ls=":")
+        axis.set(
+            xlabel="refused, of those who are there", ylabel="noticed, of those who are not",
+            xlim=(0, 1), ylim=(0, 1.02),
+        )  # fmt: skip
+        axis.legend(fontsize=8, frameon=False, loc="lower right")
+        return finish(
+            figure,
+            "nobody",
+            "Nobody here: what being careful costs",
+            "Every point is a bar on how sure a system is; the grey diagonal knows nothing, the dotted line is at 5 %.",
+        )

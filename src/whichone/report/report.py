@@ -18,6 +18,7 @@ from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.benchmarks.gold import GOLD_IS, GOLD_WORDS
 from whichone.benchmarks.several import BENCHMARK
 from whichone.errors import UsageError
+from whichone.measures.absent import ABSENT_MEASURES, AT_REFUSED, Curve
 from whichone.measures.comparison import LEVEL, RULE, check_same_benchmark, compare, names_needed, tied_ranks
 from whichone.measures.intervals import SHALLOW, cluster_note, cluster_rule
 from whichone.measures.measure import Measure, parse_measures
@@ -160,6 +161,7 @@ def _sections(
             html=_found_html(systems, results),
         ),
         kinds_section(systems, benchmark, results),
+        nobody_section(runs, systems, benchmark),
         Section("Popularity", figures=popularity) if popularity else None,
         three_choice_section(ranked, answers, benchmark, options.study),
         *(section(runs, benchmark, redact=redact) for section in registry.every("tables").values()),
@@ -190,6 +192,35 @@ def _found_html(systems: Sequence[Scores], results: FirstResults) -> str:
     }
     shares = shares_by(best_first(systems, results), results, groups)
     return render("kinds.html", kinds=[("", shares)], namesakes=results.any_set)
+
+
+def nobody_section(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) -> Section | None:
+    """What becomes of questions about bearers that the corpus does not have, and the curve of being careful."""
+    drawn = {s.system: Curve.of(run, benchmark) for run, s in zip(runs, systems, strict=True)}
+    curves = {system: curve for system, curve in drawn.items() if curve is not None}
+    if not curves:
+        return None
+    own = [score_run(run, benchmark, parse_measures(ABSENT_MEASURES)) for run in runs]
+    rows: list[Sequence[Cell]] = [
+        (system, *slice_scores(scores)[0][1].values(), *map(curve.noticed, AT_REFUSED), curve.by)
+        for (system, curve), scores in zip(curves.items(), own, strict=True)
+    ]
+    table = Table(
+        key="nobody",
+        title="Nobody here: bearers that the corpus does not have",
+        columns=(
+            "system", "somebody handed over", "refused though there",
+            *(f"absent noticed where {100 * share:g} % of those there are refused" for share in AT_REFUSED), "sure by",
+        ),
+        rows=rows,
+        note="A system declines by an empty result or by its own note; the curve moves a bar over how sure it says it is.",
+    )  # fmt: skip
+    figure = None
+    if importlib.util.find_spec("matplotlib") is not None:
+        from whichone.report.figures import operating_curve
+
+        figure = operating_curve({system: curve.points() for system, curve in curves.items()})
+    return Section("Nobody here", [table], [figure] if figure else [])
 
 
 def rank_table(systems: Sequence[Scores]) -> Table:

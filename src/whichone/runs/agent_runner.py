@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from whichone.agents.toolbox import Act, Action, FunctionAgent, PlainAgent, Policy, Toolbox, User
+from whichone.agents.toolbox import Act, Action, FunctionAgent, Guarded, PlainAgent, Policy, Toolbox, User
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.protocols import Agent, Retriever
@@ -197,8 +197,12 @@ def as_agent(agent: Any, *, name: str | None = None) -> Agent:
     return FunctionAgent(agent, name=name)
 
 
-def named_agent(name: str) -> Any:
-    """An agent by its name on the command line: a plain one, or `module:attribute`."""
+def named_agent(name: str, guard: str | None = None) -> Any:
+    """An agent by its name on the command line: a plain one, or `module:attribute`; behind an index that guards it."""
+    if guard is not None:
+        from whichone.namesake import Namesake
+
+        return Guarded(as_agent(named_agent(name)), Namesake.open(guard))
     if ":" in name:
         return load_function(name)
     if name not in get_args(Policy):

@@ -157,6 +157,10 @@ class WorkOptions(Struct, frozen=True, kw_only=True):
             metavar="KEY=VALUE",
         ),
     ] = {}
+    guard: Annotated[
+        str | None,
+        Option("An index of `namesake`: the agent works once it is known who is meant.", kind="folder"),
+    ] = None
     budget: Annotated[int, Option("Calls of tools for a question.")] = 10
     turns: Annotated[int, Option("Questions back that end a turn.")] = 0
     user: Annotated[bool, Option("A simulated user answers questions.", flags=("--user/--no-user",))] = True

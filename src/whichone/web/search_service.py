@@ -1,5 +1,6 @@
 """An index of `namesake` as an HTTP service: search, updates, health and metrics, with tokens."""
 
+import importlib.util
 import json
 import re
 import threading
@@ -17,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
 
 from whichone.errors import UsageError
 from whichone.namesake import Hit, Namesake
@@ -170,13 +172,26 @@ def make_search_app(index: str | Path, settings: SiteSettings) -> FastAPI:
     def may_change(credentials: Credentials) -> None:
         doors.need("change", credentials)
 
+    def check(request: Request) -> None:
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        sent = HTTPAuthorizationCredentials(scheme=kind, credentials=token.strip())
+        doors.need("search", sent if kind.casefold() == "bearer" else None)
+
+    tools = None
+    if importlib.util.find_spec("mcp") is not None:
+        from whichone.web.mcp_server import HttpEndpoint
+
+        tools = HttpEndpoint(namesake, check)
     app = FastAPI(
+        lifespan=tools.lifespan if tools is not None else None,
         title="whichone search",
         version=versions().get("whichone", "0"),
         description="Searches passages; of several things of one name the one that is meant.",
         docs_url=None,  # its page would load scripts from elsewhere
         redoc_url=None,
     )
+    if tools is not None:
+        app.router.routes.append(Route("/mcp", tools, include_in_schema=False))
     app.state.doors = doors
     app.state.namesake = namesake
     searching, changing = [Depends(may_search)], [Depends(may_change)]
@@ -360,6 +375,8 @@ def serve_search(index: str | Path, settings: SiteSettings) -> None:
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     place = f"http://{shown}:{settings.port}"
     talk(f"searching {index}: a page at {place}/, its API at {place}/docs")
+    if importlib.util.find_spec("mcp") is not None:
+        talk(f"tools for assistants (Model Context Protocol, streamable HTTP) at {place}/mcp")
     talk(f"token to search:  {app.state.doors.token('search')}")
     talk(f"token to change:  {app.state.doors.token('change')}")
     talk('send it as a header: "Authorization: Bearer TOKEN", or give it to the page')

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import whichone
-from whichone.retrieval.namesake.questions_asked import PossibleBearer, periods, question_back, splitting
+from whichone.retrieval.namesake.asking import PossibleBearer, question_back, splitting
+from whichone.retrieval.namesake.questions_asked import periods
 from whichone.retrieval.namesake.spelling import has_form, places_in
 from whichone.retrieval.namesake.weights import FEATURES, EvidenceModel, Fit, calibrated, softmax
 
@@ -25,7 +26,11 @@ def test_an_open_question_is_asked_back_and_an_answer_decides(staff: whichone.Na
     believed = staff.resolve("What is the badge of Ada Park?")
     assert not believed.resolvable and believed.confidence < 0.5
     assert [bearer.probability for bearer in believed.bearers] == pytest.approx([0.5, 0.5], abs=0.1)
-    assert believed.question == "Which Ada Park: Leeds (Payroll) or Turin (Legal)?"
+    choices = "the one in Payroll from Leeds, the one in Legal from Turin, or another?"
+    assert believed.question == f"Which Ada Park: {choices}" and believed.outcome == "ask"
+    for answer, meant in [("2", "2"), ("the first one", "1"), ("No. 2", "2"), ("the last", "2")]:
+        (chosen,) = staff.resolve("What is the badge of Ada Park?", answer=answer).bearers
+        assert (chosen.id, chosen.probability) == (meant, 1.0)
     for answer, meant in [("Turin", "2"), ("the one in payroll", "1")]:
         decided = staff.resolve("What is the badge of Ada Park?", answer=answer)
         assert decided.resolvable and decided.question is None
@@ -46,8 +51,75 @@ def test_names_of_one_bearer_or_none(staff: whichone.Namesake) -> None:
     assert (only.id, only.probability) == ("3", 1.0)
     nobody = staff.resolve("where is the canteen?")
     assert nobody.name is None and nobody.bearers == () and nobody.best is None
+    assert not nobody.resolvable and nobody.outcome == "nobody"
     (left,) = staff.resolve("Where is Ada Park?", filter={"city": "Leeds"}).bearers
     assert left.id == "1"
+
+
+def test_a_name_that_nobody_has_is_said_with_close_spellings(staff: whichone.Namesake) -> None:
+    stranger = staff.resolve("Where is Zoe Quill?")
+    assert (stranger.name, stranger.outcome, stranger.nobody) == ("Zoe Quill", "nobody", 1.0)
+    assert stranger.question == "Nobody here is called Zoe Quill." and not stranger.resolvable
+    respelt = staff.resolve("Where is Boo Lindt?")
+    assert respelt.close == ("Bo Lind",)
+    assert respelt.question == "Nobody here is called Boo Lindt. Did you mean Bo Lind?"
+    meant = staff.resolve("Where is Boo Lindt?", answer="Bo Lind")
+    assert meant.best is not None and meant.best.id == "3" and meant.resolvable
+
+
+def test_somebody_of_the_name_is_not_taken_for_one_who_is_not_here(staff: whichone.Namesake) -> None:
+    away = staff.resolve("Who is Bo Lind from Sydney in Marketing at Fabrikam?")
+    there = staff.resolve("Who is Bo Lind from Oslo in Legal?")
+    assert away.outcome == "nobody" and away.best is not None and not away.resolvable
+    assert there.outcome == "this one" and there.nobody < 0.5 < away.nobody
+    assert staff.resolve("What is the badge of Ada Park from Sydney?").outcome == "nobody"
+    assert staff.resolve("What is the badge of Bo Lind, who is not in Legal?").outcome == "nobody"
+
+
+def test_another_rules_out_all_that_were_offered() -> None:
+    cities = ["Leeds", "Turin", "Oslo", "Bonn", "Lyon", "Graz"]
+    records = [
+        {"id": str(n), "title": "Ada Park", "text": f"Badge {n}.", "city": city}
+        for n, city in enumerate(cities)
+    ]
+    six = whichone.Namesake.over(records, encoder="none")
+    text = "What is the badge of Ada Park?"
+    first = six.resolve(text)
+    assert len(first.choices) == 4 and first.question is not None
+    assert first.question.count("the one") == 4 and first.question.endswith(", or another?")
+    second = six.resolve(text, answer="none of them")
+    assert second.outcome == "ask" and set(second.choices) == {str(n) for n in range(6)} - set(first.choices)
+    two = whichone.Namesake.over(records[:2], encoder="none").resolve(text, answer="another")
+    assert two.outcome == "nobody" and two.bearers == () and not two.resolvable
+
+
+def test_the_user_sets_what_is_asked_and_what_is_never_shown() -> None:
+    records = [{**r, "ssn": f"00{r['id']}", "team": "Red" if r["id"] == "1" else "Blue"} for r in STAFF]
+    text = "What is the badge of Ada Park?"
+    named = whichone.Namesake.over(records, encoder="none", ask=["ssn"], never=["team"]).resolve(text)
+    assert named.question is not None and "whose ssn is 001" in named.question
+    hidden = whichone.Namesake.over(records, encoder="none", ask=["team"], never=["ssn"])
+    believed = hidden.resolve(text)
+    assert (
+        believed.question
+        == "Which Ada Park: the one of Red in Payroll, the one of Blue in Legal, or another?"
+    )
+    assert not any("ssn" in bearer.attributes for bearer in believed.bearers)
+    people = [{**r, "name": r["title"]} for r in records]
+    around = whichone.Namesake.around(
+        lambda text, k: STAFF, names=people, never=["ssn", "team", "city", "department"]
+    )
+    asked = around.resolve(text).question
+    assert asked is not None and not any(word in asked for word in ("00", "Red", "Leeds", "Legal"))
+
+
+def test_the_value_that_is_asked_for_is_not_given_away(staff: whichone.Namesake) -> None:
+    for text, never in [
+        ("What is the city of Ada Park?", "Leeds"),
+        ("In which department does Ada Park work?", "Payroll"),
+    ]:
+        asked = staff.resolve(text).question
+        assert asked is not None and never not in asked and asked.count("the one") == 2
 
 
 def test_the_attribute_that_splits_best_is_asked_for() -> None:
@@ -57,9 +129,11 @@ def test_the_attribute_that_splits_best_is_asked_for() -> None:
         PossibleBearer("c", "X", 0.2, attributes={"team": "blue", "site": "C"}),
     ]
     assert splitting(bearers) == ["site", "team"]
-    assert question_back("X", bearers) == "Which X: A, B or C?"
+    asked, choices = question_back("X", bearers)
+    assert asked == "Which X: the one from A, the one from B, the one from C, or another?"
+    assert choices == ("a", "b", "c")
     alike = [PossibleBearer("a", "X", 0.5), PossibleBearer("b", "X", 0.5)]
-    assert question_back("X", alike) == "Which X do you mean? 2 have this name."
+    assert question_back("X", alike) == ("Which X do you mean? 2 have this name.", ())
 
 
 def test_decades_and_centuries() -> None:

@@ -426,6 +426,7 @@ class Weigher:
             self._add_about(evidence, asked.about)
         if asked.periods:
             self._add_period(evidence, asked.periods)
+        self._add_missing(evidence, asked, around)
         if self._knowledge is not None:
             self._add_facts(evidence, self._knowledge, around)
         if self._options.popularity:
@@ -526,6 +527,27 @@ class Weigher:
         best = max((_worth(around.clues, s) for s in sentences), default=0.0)
         evidence.values["together"] = best / whole
         evidence.values["unplaced"] = 1 - _worth(around.clues, every) / whole
+
+    def _add_missing(self, evidence: Evidence, asked: Asked, around: Around) -> None:
+        """How much of what the question says it has nowhere, also words that are in no passage."""
+        stem, attributes = self._pages.table.language.stem, list(self._attributes(evidence))
+        known = frozenset().union(*self._read_sentences(evidence), *(stems for _, _, stems in attributes))
+        small = {word for word in _WORD.findall(asked.said) if word.islower()}  # of an answer, "the one in"
+        proper = {stem(w.lower()) for w in around.proper.split() if w not in small or stem(w) in known}
+        missing = proper - known
+        if missing and around.said.places:  # "New York" is there where NY is
+            values = [forms for _, value, _ in attributes for forms in places_in(value)]
+            text = " ".join(self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ])
+            had = [p for p in around.said.places if any(p & own for own in values) or has_form(text, p)]
+            missing -= {stem(word.lower()) for forms in had for form in forms for word in _WORD.findall(form)}
+        if evidence.values.get("about") or evidence.values.get("period"):
+            missing = {word for word in missing if not any(map(str.isdigit, word))}
+        evidence.values["missing"] = min(len(missing), 4) / 4
+        evidence.values["placed"] = 1 - len(missing) / len(proper) if proper else 0.0
+        evidence.values["says more"] = float(bool(proper))
+        plain = around.clues.keys() - proper
+        evidence.values["unsaid"] = len(plain - known) / max(len(plain), 1)
+        evidence.values["unheard"] = min(sum(not worth for worth in around.clues.values()), 4) / 4
 
     def _read_sentences(self, evidence: Evidence) -> list[frozenset[str]]:
         """The stems of each sentence that is read, the first one with those of the title."""

@@ -61,7 +61,7 @@ def loose_names(
 ) -> list[Loose]:
     """For every stretch that is written as a name and was not found as it is: the longest that may be one."""
     cased = any(c.isupper() for c in text[1:])
-    runs = list(_runs(text, places, words, openers) if cased else _windows(words, openers))
+    runs = list(name_runs(text, places, words, openers) if cased else _windows(words, openers))
     runs = [_with_particles(words, run) if "," in words[slice(*run)] else run for run in runs]
     reader = _Reader(words, look_up, variants)
     results: list[Loose] = []
@@ -87,7 +87,7 @@ def loose_names(
     return results
 
 
-def _runs(
+def name_runs(
     text: str, places: Sequence[Place], words: Sequence[str], openers: frozenset[str]
 ) -> Iterator[Place]:
     """Stretches of words with a capital, joined by points, commas, hyphens and particles."""

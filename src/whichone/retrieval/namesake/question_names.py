@@ -11,7 +11,7 @@ from typing import Protocol
 from whichone.corpus.page_names import Bearing
 from whichone.names import plain_signs, token_key, token_places
 from whichone.retrieval.namesake.knowledge_evidence import RelationTable
-from whichone.retrieval.namesake.loose_names import Variants, loose_names, name_words, other_forms
+from whichone.retrieval.namesake.loose_names import Variants, loose_names, name_runs, name_words, other_forms
 from whichone.retrieval.namesake.spelling import core_words
 
 LONGEST = 24  # Of a question at most so many words and signs together are looked up as a name
@@ -268,6 +268,23 @@ def _whole(
         for n in (before, after)
         if 0 <= n < len(words) and n > 0
     )
+
+
+def strangers(text: str, mentions: Sequence[Mention], openers: frozenset[str]) -> list[str]:
+    """What is written as a name in a text and overlaps with no name that was found; one word alone where none was."""
+    text = plain_signs(subject(text))
+    places = token_places(text)
+    words = [text[start:end].casefold() for start, end in places]
+    listed = []
+    for start, end in name_runs(text, places, words, openers):
+        if start == 0 and sum(word.isalnum() for word in words[start:end]) > 2:
+            start = 1  # "Send Zed Null the contract"
+        several = sum(word.isalnum() for word in words[start:end]) > 1
+        opens = start == 0 and not several  # a capital because a sentence begins
+        at, to = places[start][0], places[end - 1][1]
+        if not opens and (several or not mentions) and not any(m.start < to and at < m.end for m in mentions):
+            listed.append(text[at:to])
+    return listed
 
 
 def remainder(text: str, mentions: Sequence[Mention]) -> list[str]:

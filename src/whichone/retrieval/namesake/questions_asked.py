@@ -1,10 +1,11 @@
-"""One snapshot of an index asked questions: names, bearers, evidence, order; who is meant, and what to ask back."""
+"""One snapshot of an index asked questions: names, bearers, evidence, order."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,16 @@ from whichone.names import plain_signs
 from whichone.records import Question
 from whichone.retrieval.dense.dense import Dense
 from whichone.retrieval.dense.encoder import Encoder, encoder_name, need_encoder
+from whichone.retrieval.namesake.asking import (
+    Asking,
+    Resolution,
+    asked_back,
+    is_another,
+    nobody_of,
+    picked,
+    resolution,
+    sought,
+)
 from whichone.retrieval.namesake.denials import Denial, Denials, blanked
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
 from whichone.retrieval.namesake.knowledge_evidence import Knowledge, RelationTable
@@ -27,16 +38,16 @@ from whichone.retrieval.namesake.question_names import (
     PageNames,
     names_one_thing,
     remainder,
+    strangers,
     subject,
 )
 from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge
 from whichone.retrieval.namesake.snapshot import Index
 from whichone.retrieval.namesake.weights import (
     EvidenceModel,
-    Fit,
     NamesakeParameters,
+    absence_features,
     calibrated,
-    lead_features,
     logistic,
 )
 
@@ -70,6 +81,11 @@ class Reading:
         """The name that the question is about, and its bearers: of the shared names that of the best bearer."""
         shared = [own for own in self.weighed if len(own[1]) > 1] or self.weighed
         return max(shared, key=lambda own: own[1][0].score, default=None)
+
+    @property
+    def best_other(self) -> float:
+        """The best score of a page without a name of the question."""
+        return max((e.score for e in self.candidates if "unnamed" in e.values), default=-math.inf)
 
     def notes(self, index: Index) -> dict[str, Any]:
         """Who has each name, and what speaks for and against each."""
@@ -122,6 +138,7 @@ class Searcher:
         self.parameters = parameters
         self._pages = index.pages
         self._find_encoder = encoder
+        self._asking = Asking(parameters.ask, parameters.never)
         self._relations: RelationTable = index.pages.table
         self._knowledge: Knowledge | None = None
         if before is not None:  # the base of an index stays, and its pages keep their numbers
@@ -192,16 +209,67 @@ class Searcher:
 
     def resolve(self, question: Question, answer: str = "", wanted: Filter | None = None) -> Resolution:
         """Who the name in a question means; `answer` is what was said when asked back."""
+        asked, reading = self._resolved(question, "", wanted)
+        if not answer:
+            return asked
+        another = is_another(answer)
+        if not asked.choices or not (another or picked(answer, asked.choices)):
+            return self._resolved(question, answer, wanted)[0]
+        meant = None if another else picked(answer, asked.choices)
+        left = [b for b in asked.bearers if (b.id == meant if meant else b.id not in asked.choices)]
+        share = sum(b.probability for b in left) or 1.0
+        known = msgspec.structs.replace(
+            asked,
+            bearers=tuple(msgspec.structs.replace(b, probability=round(b.probability / share, 4)) for b in left),
+            question=None, choices=(), resolvable=bool(left), confidence=1.0, nobody=float(not left),
+            outcome="this one" if left else "nobody",
+        )  # fmt: skip
+        if len(left) < 2:
+            return known
+        return asked_back(known, 0.0, self._asking, sought(reading.asked, left, self.index))
+
+    def _resolved(self, question: Question, answer: str, wanted: Filter | None) -> tuple[Resolution, Reading]:
         selection = self.index.select(wanted)
         heard = self._heard(question, selection)
+        if answer and not heard.mentions:  # "Did you mean Ada Park?" - "Ada Park"
+            heard = dataclasses.replace(
+                heard, mentions=self.mentions(Question(id="", text=answer), selection)
+            )
         said, denied = self._answered(answer)
         heard = dataclasses.replace(heard, denied=(*heard.denied, *denied))
         pool = self._pooler.pool(f"{heard.question.text} {said}".strip(), heard.mentions, selection)
         reading = self._read(heard, pool, 1, selection, said)
+        return self.resolution(question.text, reading), reading
+
+    def resolution(self, text: str, reading: Reading) -> Resolution:
+        """Who is meant, of what was weighed."""
         if reading.meant is None:
-            return Resolution(question.text, None)
+            return nobody_of(text, next(iter(self._strangers(text, reading)), None), self.index)
         mention, evidence = reading.meant
-        return resolution(question.text, mention.name, evidence, self.index, self.fit)
+        nobody = self.nobody(text, reading) or 0.0
+        return resolution(
+            text, mention.name, reading.asked, evidence, nobody, self.index, self.fit, self._asking
+        )
+
+    def nobody(self, text: str, reading: Reading) -> float | None:
+        """How likely nobody here is the one who is meant; None where the text has no name."""
+        unknown = self._strangers(text, reading)
+        if reading.meant is None:
+            return 1.0 if unknown else None
+        evidence = reading.meant[1]
+        features = absence_features(
+            [e.values for e in evidence], [e.score for e in evidence],
+            strangers=len(unknown), others=reading.best_other,
+        )  # fmt: skip
+        english = reading.asked.denials is Denials.load("en")  # what it was learned on
+        return logistic(self.fit.nobody, features) if self.fit.nobody and english else 0.0
+
+    def declining(self, nobody: float) -> dict[str, Any]:
+        """The same as a run notes it."""
+        return {"nobody": round(nobody, 4), "declines": nobody >= self.fit.nobody_from}
+
+    def _strangers(self, text: str, reading: Reading) -> list[str]:
+        return strangers(text, reading.mentions, self._relations.language.openers)
 
     def readings(
         self, questions: Sequence[Question], k: int, wanted: Filter | None = None
@@ -397,121 +465,3 @@ def reordered(pages: Sequence[int], groups: Iterable[Sequence[Evidence]]) -> lis
         for place, page in zip(places, members, strict=True):
             order[place] = page
     return order
-
-
-# What a name in a question means: the bearers, how likely each is, and the question back that would decide.
-
-
-_PARENTHESES = re.compile(r"\(([^()]*)\)\s*$")
-_IS = re.compile(
-    r"\b(?:is|was|are|were|ist|war|est|était|es|fue)\s+(?:an?|the|one of the|ein[e]?|der|die|das|une?|le|la|el|un[a]?)\s+"
-)
-_CLAUSE = re.compile(r"[.;,(]|\b(?:who|which|that|and|known|best|der|die|qui|que)\b")
-_SHOWN = 4
-_LONGEST = 60
-
-
-class PossibleBearer(msgspec.Struct, frozen=True):
-    """One bearer of the name."""
-
-    id: str
-    """The entity, or the page where passages name no entity."""
-    title: str
-    probability: float
-    speaks_for: tuple[str, ...] = ()
-    speaks_against: tuple[str, ...] = ()
-    attributes: Mapping[str, str] = {}
-
-
-class Resolution(msgspec.Struct, frozen=True):
-    """What is believed about a name in a question."""
-
-    text: str
-    name: str | None
-    bearers: tuple[PossibleBearer, ...] = ()
-    resolvable: bool = True
-    """Whether the question says enough to know who is meant."""
-    confidence: float = 1.0
-    """How likely it is that it does."""
-    question: str | None = None
-    """The shortest question back that would decide; none where nothing is to be asked."""
-
-    @property
-    def best(self) -> PossibleBearer | None:
-        return self.bearers[0] if self.bearers else None
-
-
-def resolution(
-    text: str, name: str | None, evidence: Sequence[Evidence], index: Index, fit: Fit
-) -> Resolution:
-    """From weighed bearers; `evidence` is empty where the text has no known name."""
-    bearers = tuple(_candidate(bearer, index) for bearer in evidence)
-    if len(bearers) < 2:
-        return Resolution(text, name, bearers)
-    features = lead_features([e.values for e in evidence], [e.score for e in evidence])
-    enough = logistic(fit.resolvable, features)
-    asked = None if enough >= 0.5 else question_back(name or "", bearers)
-    return Resolution(text, name, bearers, enough >= 0.5, round(enough, 4), asked)
-
-
-def _candidate(evidence: Evidence, index: Index) -> PossibleBearer:
-    title = index.pages.title(evidence.page)
-    known = index.attributes(evidence.page)
-    return PossibleBearer(
-        evidence.key,
-        title,
-        round(evidence.probability, 4),
-        tuple(evidence.speaks_for),
-        tuple(evidence.speaks_against),
-        {**known, **_described(title, index.pages.opening(evidence.page))},
-    )
-
-
-def _described(title: str, opening: str) -> dict[str, str]:
-    """What a page's own title and opening say that it is, where nothing else is known."""
-    described = {}
-    inside = _PARENTHESES.search(title)
-    if inside is not None and inside[1].strip():
-        described["title"] = inside[1].strip()
-    match = _IS.search(opening[:300])
-    if match is not None:
-        phrase = _CLAUSE.split(opening[match.end() : match.end() + 200])[0].strip()
-        if 0 < len(phrase) <= _LONGEST:
-            described["is"] = phrase
-    return described
-
-
-def question_back(name: str, bearers: Sequence[PossibleBearer]) -> str:
-    """Made from the attributes that split the likely bearers best, the shortest of these."""
-    likely = list(bearers[:_SHOWN])
-    order = splitting(likely)
-    if not order:
-        titles = dict.fromkeys(b.title or b.id for b in likely)
-        if len(titles) < len(likely):
-            return f"Which {name} do you mean? {len(bearers)} have this name."
-        return f"Which {name}: {_or(list(titles))}?"
-    first = order[0]
-    values = [b.attributes.get(first, "") for b in likely]
-    second = next((a for a in order[1:] if _worth(a, likely)[0] >= len(likely)), None)
-    shown = []
-    for bearer, value in zip(likely, values, strict=True):
-        more = bearer.attributes.get(second, "") if second else ""
-        shown.append(f"{value} ({more})" if value and more else value or more or bearer.title)
-    rest = " or another" if len(bearers) > len(likely) else ""
-    return f"Which {name}: {_or(list(dict.fromkeys(shown)))}{rest}?"
-
-
-def splitting(bearers: Sequence[PossibleBearer]) -> list[str]:
-    """Attributes by how many bearers they tell apart, then by how short their values are."""
-    names = dict.fromkeys(name for bearer in bearers for name in bearer.attributes)
-    ranked = sorted(names, key=lambda name: (-_worth(name, bearers)[0], _worth(name, bearers)[1]))
-    return [name for name in ranked if _worth(name, bearers)[0] > 1]
-
-
-def _worth(name: str, bearers: Sequence[PossibleBearer]) -> tuple[int, int]:
-    values = [bearer.attributes[name] for bearer in bearers if name in bearer.attributes]
-    return len({value.casefold() for value in values}), sum(map(len, values))
-
-
-def _or(texts: Sequence[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"

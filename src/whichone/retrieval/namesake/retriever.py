@@ -16,10 +16,11 @@ from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import Bm25Parameters
 from whichone.retrieval.dense.encoder import Encoder, encoder_name, find_encoder
 from whichone.retrieval.indexes import KIND, found_or_built, opened
+from whichone.retrieval.namesake.asking import Resolution
 from whichone.retrieval.namesake.given import Thing, things
 from whichone.retrieval.namesake.lexical import Filter
 from whichone.retrieval.namesake.question_names import Mention
-from whichone.retrieval.namesake.questions_asked import Reading, Resolution, Searcher
+from whichone.retrieval.namesake.questions_asked import Reading, Searcher
 from whichone.retrieval.namesake.snapshot import NAME, Index, build_part
 from whichone.retrieval.namesake.updates import Updates
 from whichone.retrieval.namesake.weights import NamesakeParameters
@@ -151,11 +152,15 @@ class NamesakeRetriever:
         """Passages for each question."""
         for question, reading in zip(questions, self.readings(questions, k), strict=True):
             rows, scores = reading.rows, reading.scores
+            nobody = self._searcher.nobody(question.text, reading)
             yield Ranking(
                 question=question.id,
                 passages=tuple(self.index.pages.passage_ids(rows)),
                 scores=tuple(scores),
-                notes=reading.notes(self.index),
+                notes={
+                    **reading.notes(self.index),
+                    **({} if nobody is None else self._searcher.declining(nobody)),
+                },
             )
 
     def readings(

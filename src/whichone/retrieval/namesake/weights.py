@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Annotated, Any, Literal
@@ -94,6 +95,10 @@ class Fit(msgspec.Struct, frozen=True):
     """Weights of what tells a question that can be resolved from one that cannot; "" is the constant."""
     sure: Mapping[str, float] = {}
     """Weights of what tells whether the best bearer is the right one, by the same `lead_features`."""
+    nobody: Mapping[str, float] = {}
+    """Weights of what tells that the one who is meant is none of the bearers, by `absence_features`."""
+    nobody_from: float = 0.5
+    """From which probability on nobody is handed over: one in twenty of those who are there is refused."""
 
 
 class EvidenceModel(msgspec.Struct, frozen=True):
@@ -170,6 +175,40 @@ def lead_features(values: Sequence[Mapping[str, float]], scores: Sequence[float]
     }
 
 
+_ABSOLUTE = (
+    "level", "rank", "words", "proper", "together", "unplaced", "named", "share", "alone", "loosely", "titled", "called", "bare",
+    "respelt", "longer", "nickname", "extra", "qualified", "kind", "other_kind", "no_kind", "states", "says", "opening", "attribute",
+    "place", "about", "period", "denied", "disambiguation", "elsewhere", "strange", "claim", "length",
+    "missing", "placed", "says more", "unsaid", "unheard",
+)  # fmt: skip
+# What says something only with another of these: much that is missing where much was said.
+_TOGETHER = (
+    "attribute", "bearers", "denied", "kind", "loosely", "missing", "no_kind", "others", "placed", "proper", "says more", "score",
+    "states", "strangers", "together", "unsaid", "words",
+)  # fmt: skip
+
+
+def absence_features(
+    values: Sequence[Mapping[str, float]], scores: Sequence[float], *, strangers: int, others: float = 0.0
+) -> dict[str, float]:
+    """What tells whether anybody here is meant: what the best bearer has at all, not what it has before others.
+
+    `others` is the score of the best page without a name of the question.
+    """
+    first = values[max(range(len(scores)), key=lambda n: scores[n])]
+    alone = {
+        **{name: first.get(name, 0.0) for name in _ABSOLUTE},
+        "score": max(scores),
+        "denied all": float(all(own.get("denied") for own in values)),
+        "placed by nobody": min(own.get("unplaced", 0.0) for own in values),
+        "bearers": float(np.log(len(scores))),
+        "strangers": float(min(strangers, 2)),
+        "others": min(max(others - max(scores), -5.0), 5.0),
+    }
+    together = {f"{a} * {b}": alone[a] * alone[b] for a, b in itertools.combinations(_TOGETHER, 2)}
+    return {**alone, **together}
+
+
 # Everything that changes what `namesake` answers.
 
 
@@ -201,6 +240,11 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     language: str = "auto"
     """Which words name kinds, relations and questions; "auto" takes what the corpus says it is in."""
 
+    ask: tuple[str, ...] = ()
+    """Attributes that a question back uses first, in this order."""
+    never: tuple[str, ...] = ()
+    """Attributes that no question back uses and no resolution shows."""
+
     popularity: Weight = 0.0
     """The prior: logarithm of the bearer's popularity in the knowledge base."""
 
@@ -211,6 +255,12 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         for name in options:
             if name not in known:
                 raise UsageError(f"`namesake` has no option {name!r}", hint=did_you_mean(name, known))
+        lists = {
+            n: tuple(filter(None, v.split(",")))
+            for n, v in options.items()
+            if n in ("ask", "never") and isinstance(v, str)
+        }
+        options = {**options, **lists}
         try:
             return msgspec.convert(options, cls, strict=False)
         except msgspec.ValidationError as error:

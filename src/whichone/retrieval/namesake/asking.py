@@ -1,0 +1,307 @@
+"""What a name in a question means: the bearers, how likely each or none of them is, and the question back that would decide."""
+
+import difflib
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from whichone.names import fold, token_key
+from whichone.retrieval.namesake.evidence import Asked, Evidence
+from whichone.retrieval.namesake.snapshot import Index
+from whichone.retrieval.namesake.weights import Fit, lead_features, logistic
+
+_PARENTHESES = re.compile(r"\(([^()]*)\)\s*$")
+_IS = re.compile(
+    r"\b(?:is|was|are|were|ist|war|est|était|es|fue)\s+(?:an?|the|one of the|ein[e]?|der|die|das|une?|le|la|el|un[a]?)\s+"
+)
+_CLAUSE = re.compile(r"[.;,(]|\b(?:who|which|that|and|known|best|der|die|qui|que)\b")
+_BORN = re.compile(r"\([^()]*?\b(1\d{3}|20\d\d)\b|\bborn\b[^.()]*?\b(1\d{3}|20\d\d)\b")
+SHOWN = 4
+_LONGEST = 60
+_MOST_CLOSE = 3
+_CLOSE = 0.7  # Of two spellings, how much must be the same
+_WORD = re.compile(r"[^\W_]+")
+_DATE = re.compile(r"(\d{4})-\d\d-\d\d")
+
+# How a choice says an attribute, by the words of its name, in the order in which people know such things.
+_PHRASES = [
+    (re.compile(p), phrase)
+    for p, phrase in (
+        (r"^(is|title)$", "the {}"),
+        (r"\b(team|club|company|employer|organi[sz]ation|school)\b", "of {}"),
+        (r"\b(department|office|unit)\b", "in {}"),
+        (r"\b(birth|born)\b", "born in {}"),
+        (r"\b(death|died)\b", "who died in {}"),
+        (r"\bdebut\b", "who debuted in {}"),
+        (r"\b(city|town|place|home|state|country|region|site|location)\b", "from {}"),
+        (r"\b(role|position|job|occupation|profession|kind|type)\b", "whose {name} is {}"),
+    )
+]
+_UNKNOWN_TO_PEOPLE = re.compile(
+    r"\b(id|ids|key|code|hash|uuid|url|uri|ssn|token|index|number|no|timestamp|height|weight)\b"
+)
+
+# What is asked for so, a page's own title and opening give away: "an American footballer".
+_TOLD_BY_KIND = frozenset(
+    ["occupation", "sport", "position", "instrument", "genre", "citizenship", "famous", "movement", "military",
+     "country_of_origin", "located", "industry", "author", "director", "performer", "religion", "sports_team", "created"]
+)  # fmt: skip
+
+Outcome = Literal["this one", "ask", "nobody"]
+
+
+class PossibleBearer(msgspec.Struct, frozen=True):
+    """One bearer of the name."""
+
+    id: str
+    """The entity, or the page where passages name no entity."""
+    title: str
+    probability: float
+    """That it is meant, if one of them is."""
+    speaks_for: tuple[str, ...] = ()
+    speaks_against: tuple[str, ...] = ()
+    attributes: Mapping[str, str] = {}
+
+
+class Resolution(msgspec.Struct, frozen=True):
+    """What is believed about a name in a question."""
+
+    text: str
+    name: str | None
+    """A name that nobody has is given too; None where the text has none."""
+    bearers: tuple[PossibleBearer, ...] = ()
+    resolvable: bool = True
+    """Whether the question says enough to know who is meant, and the one who is meant is here."""
+    confidence: float = 1.0
+    """How likely it is that it says enough."""
+    question: str | None = None
+    """The shortest question back that would decide; none where nothing is to be asked."""
+    nobody: float = 0.0
+    """How likely the one who is meant is none of the bearers."""
+    outcome: Outcome = "this one"
+    """The first bearer is meant; or the question back is to be asked; or nobody here is meant."""
+    close: tuple[str, ...] = ()
+    """Names that are spelt alike, where nobody has the name."""
+    choices: tuple[str, ...] = ()
+    """The ids of the bearers that the question back offers, in its order."""
+
+    @property
+    def best(self) -> PossibleBearer | None:
+        return self.bearers[0] if self.bearers else None
+
+
+class Asking(msgspec.Struct, frozen=True):
+    """Which attributes a question back may use: those in `first` before others, those in `never` not at all."""
+
+    first: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+
+
+def resolution(
+    text: str, name: str, asked: Asked, evidence: Sequence[Evidence], nobody: float, index: Index, fit: Fit,
+    asking: Asking,
+) -> Resolution:  # fmt: skip
+    """From the weighed bearers of a name; `nobody` is the probability that none of them is meant."""
+    bearers = tuple(_candidate(bearer, index, asking.never) for bearer in evidence)
+    known = Resolution(text, name, bearers, nobody=round(nobody, 4))
+    if nobody >= fit.nobody_from:
+        return msgspec.structs.replace(
+            known, resolvable=False, confidence=round(1 - nobody, 4), outcome="nobody"
+        )
+    if len(bearers) < 2:
+        return known
+    leads = lead_features([e.values for e in evidence], [e.score for e in evidence])
+    enough = logistic(fit.resolvable, leads)
+    if enough >= 0.5:
+        return msgspec.structs.replace(known, confidence=round(enough, 4))
+    return asked_back(known, enough, asking, sought(asked, bearers, index))
+
+
+def asked_back(known: Resolution, enough: float, asking: Asking, hidden: Collection[str]) -> Resolution:
+    """The same with a question back among its first bearers."""
+    question, choices = question_back(known.name or "", known.bearers, asking.first, hidden)
+    return msgspec.structs.replace(
+        known,
+        resolvable=False,
+        confidence=round(enough, 4),
+        question=question,
+        outcome="ask",
+        choices=choices,
+    )
+
+
+def nobody_of(text: str, name: str | None, index: Index) -> Resolution:
+    """Where the text has no name that anybody here has."""
+    close = close_spellings(name, index) if name else ()
+    asked = None
+    if name:
+        did_you_mean = f" Did you mean {_or(close)}?" if close else ""
+        asked = f"Nobody here is called {name}.{did_you_mean}"
+    return Resolution(text, name, (), False, 0.0, asked, 1.0, "nobody", close)
+
+
+def close_spellings(name: str, index: Index) -> tuple[str, ...]:
+    """Names of the index that share a word with a name, or nearly, and are spelt alike."""
+    words = [word for word in token_key(name).split() if word.isalnum()]
+    likes = {like for word in words for like in (word, *index.words_like(word))}
+    keys = {key for like in sorted(likes) for key in index.by_short_key(like, 200)} | likes
+    near = difflib.get_close_matches(token_key(name), sorted(keys), 2 * _MOST_CLOSE, _CLOSE)
+    known = index.look_up(near)
+    return tuple(dict.fromkeys(known[key][0].name for key in near if key in known))[:_MOST_CLOSE]
+
+
+def _candidate(evidence: Evidence, index: Index, never: Collection[str]) -> PossibleBearer:
+    title = index.pages.title(evidence.page)
+    known = {n: v for n, v in index.attributes(evidence.page).items() if n not in never}
+    return PossibleBearer(
+        evidence.key,
+        title,
+        round(evidence.probability, 4),
+        tuple(evidence.speaks_for),
+        tuple(evidence.speaks_against),
+        {**known, **_described(title, index.pages.opening(evidence.page))},
+    )
+
+
+def _described(title: str, opening: str) -> dict[str, str]:
+    """What a page's own title and opening say that it is, where nothing else is known."""
+    described = {}
+    inside = _PARENTHESES.search(title)
+    if inside is not None and inside[1].strip():
+        described["title"] = inside[1].strip()
+    match = _IS.search(opening[:300])
+    if match is not None:
+        phrase = _CLAUSE.split(opening[match.end() : match.end() + 200])[0].strip()
+        if 0 < len(phrase) <= _LONGEST:
+            described["is"] = phrase
+        born = _BORN.search(opening[: match.start()])
+        if born is not None:
+            described["born"] = born[1] or born[2]
+    return described
+
+
+def sought(asked: Asked, bearers: Sequence[PossibleBearer], index: Index) -> set[str]:
+    """The attributes whose value the question asks for, which no question back may give away."""
+    stem = index.pages.table.language.stem
+    words = {stem(w) for w in _words(asked.plain)}
+    words |= {part for relation in asked.relations for phrase in relation.asks for part in phrase}
+    words -= {stem(w) for w in asked.openers}
+    hidden = {n for b in bearers for n in b.attributes if any(stem(word) in words for word in _words(n))}
+    if any(relation.name in _TOLD_BY_KIND for relation in asked.relations):
+        hidden |= {"is", "title"}
+    return hidden
+
+
+def question_back(
+    name: str, bearers: Sequence[PossibleBearer], first: Sequence[str] = (), hidden: Collection[str] = ()
+) -> tuple[str, tuple[str, ...]]:
+    """A question with at most four labelled choices, of the attributes that people know and that tell these apart."""
+    likely = bearers[:SHOWN]
+    order = splitting(likely, first, hidden)
+    named = order[:1]
+    # a second one for those who do not know the first: of another kind, and telling more apart or all
+    more = sorted(
+        order[1:], key=lambda a: (_strangeness(a) > len(_PHRASES), _strangeness(a) == _strangeness(named[0]))
+    )
+    further = [a for a in more if _distinct(likely, [*named, a]) > _distinct(likely, named)]
+    named += (further or [a for a in more if _distinct(likely, [a]) == len(likely)])[:1]
+    offered: dict[str, str] = {}
+    for bearer in likely:
+        said = [_phrase(a, bearer.attributes[a], likely) for a in named if a in bearer.attributes]
+        if said:
+            offered.setdefault(" ".join(said), bearer.id)
+    if len(offered) > 1:
+        choices = [text if text.startswith("the ") else f"the one {text}" for text in offered]
+        return f"Which {name}: {', '.join(choices)}, or another?", tuple(offered.values())
+    titles = {b.title or b.id: b.id for b in likely}
+    if len(titles) == len(likely) > 1 and "title" not in hidden:
+        return f"Which {name}: {', '.join(titles)}, or another?", tuple(titles.values())
+    return f"Which {name} do you mean? {len(bearers)} have this name.", ()
+
+
+def splitting(
+    bearers: Sequence[PossibleBearer], first: Sequence[str] = (), hidden: Collection[str] = ()
+) -> list[str]:
+    """Attributes that tell bearers apart: the user's own order, then how many they tell apart and what people know."""
+    names = [n for n in dict.fromkeys(n for b in bearers for n in b.attributes) if n not in hidden]
+
+    def worth(name: str) -> tuple[int, int, int, int]:
+        place = first.index(name) if name in first else len(first)
+        return place, _strangeness(name) == len(_PHRASES) + 1, -_distinct(bearers, [name]), _strangeness(name)
+
+    def length(name: str) -> int:
+        return sum(len(b.attributes.get(name, "")) for b in bearers)
+
+    ranked = sorted(names, key=lambda name: (*worth(name), length(name)))
+    return [name for name in ranked if _distinct(bearers, [name]) > 1]
+
+
+def _strangeness(name: str) -> int:
+    """The place of an attribute among those that people know; numbers and codes come last."""
+    words = " ".join(_words(name))
+    if _UNKNOWN_TO_PEOPLE.search(words):
+        return len(_PHRASES) + 1
+    return next((n for n, (pattern, _) in enumerate(_PHRASES) if pattern.search(words)), len(_PHRASES))
+
+
+def _distinct(bearers: Sequence[PossibleBearer], names: Sequence[str]) -> int:
+    """How many values, or pairs of values, the bearers have; one without any is told apart by nothing."""
+    values = [tuple(fold(b.attributes.get(name, "")) for name in names) for b in bearers]
+    return len({value for value in values if any(value)})
+
+
+def _phrase(name: str, value: str, bearers: Sequence[PossibleBearer]) -> str:
+    """An attribute as a choice says it: "born in 1950", "whose badge is 17"; of dates the year where that will do."""
+    years = [_DATE.fullmatch(b.attributes.get(name, "")) for b in bearers]
+    if all(years) and len({year[1] for year in years if year}) == len(bearers):
+        value = value[:4]
+    place = _strangeness(name)
+    phrase = _PHRASES[place][1] if place < len(_PHRASES) else "whose {name} is {}"
+    return phrase.format(value, name=" ".join(_words(name)))
+
+
+def _words(name: str) -> list[str]:
+    return _WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).casefold())
+
+
+def _or(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"
+
+
+# What an answer to a question back picks: a choice by its number, or none of those that were offered.
+
+
+_ORDINALS = {
+    word: n
+    for n, words in enumerate(
+        ("1 first 1st erste ersten premier première primero primera", "2 second 2nd zweite zweiten deuxième segundo segunda",
+         "3 third 3rd dritte dritten troisième tercero tercera", "4 fourth 4th vierte vierten quatrième cuarto cuarta")
+    )
+    for word in words.split()
+}  # fmt: skip
+_FILLERS = frozenset(
+    _WORD.findall(
+        "the one number no choice option please it is i mean of them these those der die das nummer le la el"
+    )
+)
+_ANOTHER = re.compile(
+    r"\W*(?:(?:an)?other(?: one)?|(?:someone|somebody) else|none(?: of (?:them|these|those))?|neither(?: of them)?|not (?:any )?of (?:them|these)"
+    r"|keiner?(?: davon)?|ein anderer|aucun|un autre|ninguno|otro)\W*",
+    re.IGNORECASE,
+)
+
+
+def picked(answer: str, choices: Sequence[str]) -> str | None:
+    """The bearer that an answer names by its number among the choices."""
+    words = [word for word in _WORD.findall(answer.casefold()) if word not in _FILLERS]
+    if words == ["last"] and choices:
+        return choices[-1]
+    place = _ORDINALS.get(words[0], len(choices)) if len(words) == 1 else len(choices)
+    return choices[place] if place < len(choices) else None
+
+
+def is_another(answer: str) -> bool:
+    """Whether an answer says that it is none of the choices."""
+    return _ANOTHER.fullmatch(answer) is not None
