@@ -37,6 +37,12 @@ def bars(page: str) -> list[tuple[str, float]]:
     return [(name, float(width)) for name, width in zip(names, widths, strict=True)]
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine indexes more slowly than a visitor would wait."""
+    monkeypatch.setattr(ask, "_PATIENCE", 60.0)
+
+
 def test_a_question_is_answered_face_to_face(client: Any, key: str) -> None:
     page = text_of(client, "/ask", params={"q": "Where was Kim Park the trombonist from?"})
     believed = bars(page)
@@ -172,6 +178,21 @@ def service(tmp_path: Path) -> Iterator[TestClient]:
     settings = SiteSettings(hosts=("testserver",))
     with TestClient(make_search_app(tmp_path / "index", settings)) as client:
         yield client
+
+
+def test_a_name_of_one_bearer_leaves_nothing_to_decide(tmp_path: Path) -> None:
+    """Two passages about one person, and nobody else of the name."""
+    records = [
+        {"id": n, "title": "Ada Park", "entity": "ada", "text": f"Ada Park works in {n}."}
+        for n in ("Leeds", "Turin")
+    ]
+    whichone.Namesake.over(records, encoder="none").save(tmp_path / "index")
+    with TestClient(
+        make_search_app(tmp_path / "index", SiteSettings(public=True, hosts=("testserver",)))
+    ) as client:
+        page = text_of(client, "/", params={"q": "Where does Ada Park work?"})
+    assert bars(page) == [("Ada Park", 100.0)]
+    assert "Nobody else here has this name." in page and "decides between them" not in page
 
 
 def test_the_page_of_an_index(service: TestClient) -> None:

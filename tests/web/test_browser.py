@@ -14,8 +14,9 @@ from typing import Any, Literal
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT, AxeResults
 from campaigns import ambigdocs_benchmark, answer_all, complete
+from hard_benchmark import HARD, hard_benchmark
 from PIL import Image, ImageChops, ImageStat
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 from small_benchmark import answer_by, staff_benchmark, work_on
 from web_server import served
 
@@ -104,7 +105,7 @@ def seen(page: Page, name: str) -> None:
     """In both colour schemes: keeps a screenshot, compares it with the stored one, and asks axe."""
     ARTEFACTS.mkdir(exist_ok=True)
     assert page.viewport_size is not None
-    page.wait_for_function("document.readyState === 'complete'")  # a click may just have led on
+    page.wait_for_load_state()  # a click may just have led on
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         file = ARTEFACTS / f"{name}-{page.viewport_size['width']}-{scheme}.jpg"
@@ -227,6 +228,24 @@ def test_the_box(page: Page) -> None:
     seen(page, "ask")
 
 
+def test_hard_names_fit_every_page(tab: Page, tmp_path: Path) -> None:
+    """Right-to-left, hostile and very long ones: no page and no table needs to scroll sideways on a phone."""
+    benchmark = hard_benchmark(tmp_path / "served" / "hard", count=len(HARD))
+    for rank, name in enumerate(("<b>first</b>", "עברית")):
+        answer_by(benchmark, tmp_path / "served" / f"run{rank}", name, rank)
+    with served(tmp_path / "served", str(tmp_path / "web.sqlite"), tmp_path / "cache") as (_, place, cookies):
+        tab.context.add_cookies([{"name": n, "value": v, "url": place} for n, v in cookies.items()])
+        tab.set_viewport_size({"width": 390, "height": 850})
+        key = tab.request.get(f"{place}/api/benchmarks").json()[0]["key"]
+        views = [f"{what}/{n}" for what in ("set", "query") for n in range(1, len(HARD) + 1)]
+        for view in ("", "queries", "compare", *views):
+            tab.goto(f"{place}/b/{key}/{view}".rstrip("/"))
+            tab.locator("main details").evaluate_all("all => all.forEach(one => one.open = true)")
+            wide = "e => e.scrollWidth > e.clientWidth + 1 && (e.getAttribute('aria-label') || e.tagName)"
+            found = tab.locator("html, .scroll").evaluate_all(f"all => all.map({wide}).filter(Boolean)")
+            assert found == [], view
+
+
 def test_agents_and_bearers_of_one_title(page: Page) -> None:
     page.goto("/")
     page.locator(".cards").get_by_role("link", name="Staff of the lab").click()
@@ -264,7 +283,7 @@ def test_study_back_skip_pause_and_undo(page: Page) -> None:
     page.get_by_role("button", name="This page").click()
     text = page.locator("[data-marks] p").first
     text.dblclick(position={"x": 8, "y": 10})
-    page.wait_for_function("document.getElementById('span').value")
+    expect(page.locator("#span")).not_to_have_value("")
     assert page.locator("mark.marked").count() == 1
     page.get_by_role("button", name="Undo the mark").click()
     assert page.locator("#span").input_value() == ""
@@ -301,9 +320,13 @@ def test_study_by_keyboard(page: Page) -> None:
         page.get_by_role("button", name="Keep the answer").wait_for()
         text = page.locator("[data-marks] p").first
         text.dblclick(position={"x": 8, "y": 10})  # marks a word, which goes into the field
-        page.wait_for_function("document.getElementById('span').value")
+        expect(page.locator("#span")).not_to_have_value("")
         if not number:
             seen(page, "study-mark")
+            tops = page.locator(".task-foot button").evaluate_all(
+                "all => all.map(b => b.getBoundingClientRect().top)"
+            )
+            assert len(set(tops[:2])) == 1, "the buttons are in line"
         page.locator("#span").press("Enter")
         page.wait_for_load_state()
         page.reload()  # a closed tab goes on where it was
@@ -326,7 +349,7 @@ def test_annotation(page: Page) -> None:
     for box in page.get_by_label("Enough evidence", exact=True).all():
         box.check()
     page.get_by_role("button", name="Keep and go on").click()
-    assert page.get_by_role("alert").inner_text().startswith("mark the words")
+    assert page.get_by_role("alert").inner_text().startswith("Mark the words")
     for box in page.get_by_label("Not enough").all():
         box.check()
     page.get_by_label("or say why").fill("no town is named")

@@ -264,7 +264,7 @@ def test_a_refused_form_keeps_what_was_typed(client: Any, key: str) -> None:
         f"/boards/{board}/submissions", data=typed, files={"file": b"x"}, follow_redirects=False
     )
     assert refused.status_code == 422
-    assert "link must begin with https://" in refused.text
+    assert "Link must begin with https://" in refused.text
     assert 'value="Ours"' in refused.text and 'value="mine"' in refused.text
 
 

@@ -8,6 +8,8 @@ import gzip
 import re
 import time
 from collections.abc import Iterator
+from colorsys import rgb_to_hls
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from whichone.web.ask import marked
 from whichone.web.boards.submissions import unpack
 from whichone.web.explorer import explorer_views, listing
 from whichone.web.limits import POLICY, Guard, TokenBuckets, TooSlow
+from whichone.web.pages import sentence
 from whichone.web.web_site import SignedTokens, SiteSettings, clean
 
 WRITES = (
@@ -255,7 +258,7 @@ def test_bodies_are_limited_in_size(settings: SiteSettings) -> None:
         headers = {"content-type": "application/x-www-form-urlencoded"}
         assert client.post("/boards", content=endless(), headers=headers).status_code == 413
         page = client.post(board, content=b"x" * 400_001).text
-        assert "more than the 400,000 bytes" in page and "Back to Explorer" in page
+        assert "More than the 400,000 bytes" in page and "Back to Explorer" in page
         assert client.post(f"/api{board}", content=b"x" * 400_001).json()["detail"].startswith("more than")
 
 
@@ -472,6 +475,40 @@ def test_a_refusal_without_a_link_has_a_way_in(away: Any) -> None:
         answer = away.get("/enter", params={"token": pasted}, follow_redirects=False)
         assert answer.status_code == 303 and token in answer.headers["set-cookie"]
         away.cookies.clear()
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("there is no such page", "There is no such page."), ("your link is for another page", "Your link is for another page."),
+        ("nq.jsonl: line 1: no id", "nq.jsonl: line 1: no id."), ("Is it?", "Is it?"), ("", "."),
+    ],
+)  # fmt: skip
+def test_a_refusal_is_a_whole_sentence(said: str, shown: str) -> None:
+    assert sentence(said) == shown
+
+
+def test_every_refusal_is_shown_as_a_whole_sentence(away: Any, key: str) -> None:
+    mine = bearer(away, "annotator", scope="study:0123456789abcdef")
+    for place, headers, text in (
+        ("/nowhere", {}, "There is no such page."), ("/boards", {}, "This needs a link for the role reader."),
+        (f"/b/{key}", mine, "Your link is for another page."),
+        ("/b/0123456789ab", bearer(away, "reader"), "There is no such benchmark here."),
+    ):  # fmt: skip
+        page = away.get(place, headers=headers).text
+        assert f'role="alert">{text}</p>' in page
+        assert 'href="/' in page or 'action="/enter"' in page  # a way back, or in
+
+
+def test_orange_is_confusion_and_nothing_else() -> None:
+    """In both schemes no other colour of the pages is near it."""
+    sheet = (files("whichone.web") / "assets" / "web.css").read_text()
+    orange = set()
+    for name, code in re.findall(r"--([\w-]+): #([0-9a-f]{6})", sheet):
+        hue, lightness, saturation = rgb_to_hls(*(int(code[n : n + 2], 16) / 255 for n in (0, 2, 4)))
+        if 15 / 360 < hue < 45 / 360 and 0.15 < lightness < 0.85 and saturation > 0.4:
+            orange.add(name)
+    assert orange == {"namesake", "namesake-fill"}
 
 
 def test_many_links_are_a_page_at_a_time(client: Any) -> None:

@@ -2,7 +2,8 @@
 
 import re
 import secrets
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Literal, cast
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query
@@ -28,7 +29,7 @@ from whichone.web.pages import (
     visitor,
     when,
 )
-from whichone.web.storage import Transaction
+from whichone.web.storage import Row, Transaction
 from whichone.web.study.study import studies
 from whichone.web.web_site import DAY, Here, Link, Role, Site, clean, place_of_scope, same_secret
 
@@ -39,10 +40,10 @@ def delete_person(site: Site, link: str) -> bool:
     Of a submission a line remains that names nobody, so that a leaderboard's history has no gaps.
     """
 
-    def work(t: Transaction) -> str | None:
+    def work(t: Transaction) -> bool:
         rows = t.read("select person from links where link = ?", (link,))
         if not rows:
-            return None
+            return False
         person = str(rows[0]["person"])
         for task in t.read("select campaign, task from annotations where person = ?", (person,)):
             # a task that this person did is asked of somebody else again
@@ -56,11 +57,11 @@ def delete_person(site: Site, link: str) -> bool:
             t.execute(f"delete from {table} where person = ?", (person,))
         forget_submitter(t, person)
         t.execute("delete from links where person = ?", (person,))
-        return person
+        return True
 
-    person = site.database.write(work)
+    deleted = site.database.write(work)
     site.links.forget()
-    return person is not None
+    return deleted
 
 
 router = APIRouter(include_in_schema=False)
@@ -191,15 +192,16 @@ def access(
     )  # fmt: skip
 
 
-def _places(site: Site) -> list[tuple[str, str, str]]:
+def _places(site: Site) -> list[tuple[str, str, Role]]:
     """What a link can be for: its scope, a title that distinguishes it, and the role."""
+    places: list[tuple[str, str, Role, list[Row]]] = [
+        ("study", "study", "annotator", studies(site.database)),
+        ("campaign", "annotation", "annotator", campaigns(site.database)),
+        ("board", "leaderboard", "submitter", boards(site)),
+    ]
     return [
-        (f"{what}:{row[field]}", f"{called}: {row['title']}, made {when(row['made'])}", role)
-        for what, called, role, field, rows in (
-            ("study", "study", "annotator", "study", studies(site.database)),
-            ("campaign", "annotation", "annotator", "campaign", campaigns(site.database)),
-            ("board", "leaderboard", "submitter", "board", boards(site)),
-        )
+        (f"{what}:{row[what]}", f"{called}: {row['title']}, made {when(row['made'])}", role)
+        for what, called, role, rows in places
         for row in rows
     ]
 
@@ -212,19 +214,11 @@ def _base(request: Request) -> str:
 def links_csv(request: Request, site: Here, scope: Scope = "") -> Response:
     base = _base(request)
     rows = [
-        {
-            "label": link.label,
-            "role": link.role,
-            "for": link.scope or "everything",
-            "person": link.person,
-            "external": link.external,
-            "made": when(link.made),
-            "expires": when(link.expires),
-            "state": link.state(),
-            "link": f"{base}/enter?token={site.links.token(link)}",
-        }
+        {"label": link.label, "role": link.role, "for": link.scope or "everything", "person": link.person,
+         "external": link.external, "made": when(link.made), "expires": when(link.expires),
+         "state": link.state(), "link": f"{base}/enter?token={site.links.token(link)}"}
         for link in site.links.listed(scope or None)
-    ]
+    ]  # fmt: skip
     return csv_response(rows, "links.csv")
 
 
@@ -245,31 +239,28 @@ async def make_links(request: Request, site: Here) -> Response:
 
 def _purpose(site: Site, form: Form) -> tuple[Role, str]:
     purpose = form.text("for", "reader")
-    if purpose == "reader":
-        return "reader", ""
-    if purpose == "admin":
-        return "admin", ""
+    if purpose in ("reader", "admin"):
+        return cast("Role", purpose), ""
     roles = {scope: role for scope, _, role in _places(site)}
     if purpose not in roles:
         raise HTTPException(422, "choose what the links are for")
     if form.yes("invite") and roles[purpose] == "annotator":
         return "invite", purpose
-    return ("submitter" if roles[purpose] == "submitter" else "annotator"), purpose
+    return roles[purpose], purpose
 
 
 @router.post("/access/{link}/{action}")
-async def change_link(request: Request, site: Here, link: LinkKey, action: str) -> Response:
+async def change_link(
+    request: Request, site: Here, link: LinkKey, action: Literal["revoke", "renew", "forget"]
+) -> Response:
     form = await received(request, "admin")
-    if action == "revoke":
-        changed = await run_in_threadpool(site.links.revoke, link)
-    elif action == "renew":
-        days = form.number("days", 30, 1, 3650)
-        changed = await run_in_threadpool(site.links.renew, link, days * DAY)
-    elif action == "forget":
-        changed = await run_in_threadpool(delete_person, site, link)
-    else:
-        raise HTTPException(404, "there is no such action")
-    if not changed:
+    seconds = form.number("days", 30, 1, 3650) * DAY
+    change = {
+        "revoke": partial(site.links.revoke, link),
+        "renew": partial(site.links.renew, link, seconds),
+        "forget": partial(delete_person, site, link),
+    }[action]
+    if not await run_in_threadpool(change):
         raise HTTPException(404, "there is no such link")
     scope = form.text("scope", longest=100)
     return go(f"/access?scope={quote(scope)}" if scope else "/access")

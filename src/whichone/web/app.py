@@ -26,7 +26,7 @@ from whichone.web.limits import REFUSED, Guard, refused
 from whichone.web.pages import asset_response, show, template_environment
 from whichone.web.storage import StorageUnavailable
 from whichone.web.study import study_routes as study
-from whichone.web.web_site import LOOPBACK, Here, Site, SiteSettings, open_site, site_of
+from whichone.web.web_site import Here, Site, SiteSettings, open_site, site_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -61,8 +61,7 @@ class RequestLog:
 
         async def noting_send(message: Message) -> None:
             nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
+            status = message.get("status", status)
             await send(message)
 
         try:
@@ -70,13 +69,10 @@ class RequestLog:
         finally:
             person = scope.get("state", {}).get("person")
             line = {
-                "time": round(time.time(), 3),
-                "method": method,
-                "path": getattr(scope.get("route"), "path", "no such page"),
-                "status": status,
-                "seconds": round(time.perf_counter() - started, 4),
-                "person": getattr(person, "id", None),
-            }
+                "time": round(time.time(), 3), "method": method,
+                "path": getattr(scope.get("route"), "path", "no such page"), "status": status,
+                "seconds": round(time.perf_counter() - started, 4), "person": getattr(person, "id", None),
+            }  # fmt: skip
             print(json.dumps(line), file=sys.stderr, flush=True)
 
 
@@ -112,20 +108,12 @@ def make_app(settings: SiteSettings) -> FastAPI:
     for kind in (*REFUSED, NotReady, StorageUnavailable, OSError):
         app.add_exception_handler(kind, _refusal)
     app.add_middleware(
-        Guard, hosts=_hosts(site), upload_bytes=settings.upload_bytes, body_seconds=settings.body_seconds,
+        Guard, hosts=settings.names, upload_bytes=settings.upload_bytes, body_seconds=settings.body_seconds,
         refusal=_refusal,
     )  # fmt: skip
     if settings.log:
         app.add_middleware(RequestLog)
     return app
-
-
-def _hosts(site: Site) -> tuple[str, ...]:
-    """On loopback only its own names, so that no other site's name can be pointed at it."""
-    settings = site.settings
-    if settings.loopback:
-        return (*LOOPBACK, *settings.hosts)
-    return (settings.host, *settings.hosts) if settings.hosts else ()
 
 
 async def _refusal(request: Request, error: Exception) -> Response:

@@ -71,7 +71,6 @@ class Turns:
 
 # What words of a question a passage has, by their beginnings.
 
-
 _WORD = re.compile(r"\w+")
 _LENGTH = 320
 
@@ -107,19 +106,15 @@ class Asker:
 
     def __init__(self, namesake: Namesake, others: Mapping[str, Search] | None = None) -> None:
         own: dict[str, Search] = {"namesake": namesake.search, "BM25": namesake.by_words}
-        self._namesake, self._systems = namesake, own | dict(others or {})
+        self.namesake, self._systems = namesake, own | dict(others or {})
         self.open_question: str | None = None
         """A question to click on that one is asked back to."""
         self._stems = Stemmer.Stemmer(namesake.describe()["bm25"]["stemmer"])
 
-    def first_open(self, questions: Iterable[str]) -> str | None:
-        """The first question that says too little, so that one is asked back."""
-        return next((q for q in questions if self._namesake.resolve(q).question), None)
-
     def answer(self, text: str, said: str = "") -> dict[str, Any]:
         """Who is meant and how likely, with reasons, and the first passages of each system."""
-        self._namesake.refresh()
-        believed = self._namesake.resolve(text, answer=said)
+        self.namesake.refresh()
+        believed = self.namesake.resolve(text, answer=said)
         name, wider = believed.name or "", f"{text} {said}".strip()
         found = {system: search(wider, HITS) for system, search in self._systems.items()}
         words = self._by_stem([wider, *(h.passage.text for hits in found.values() for h in hits)])
@@ -177,18 +172,13 @@ def _readable(reasons: Iterable[str], words: Mapping[str, str]) -> list[str]:
 
 def _against(hits: Sequence[Mapping[str, Any]], places: Mapping[str, int]) -> dict[str, str]:
     """Whether a system hands over the one who is thought to be meant, another bearer, or neither."""
-    if not hits:
-        return {"kind": "other", "words": "∅ nothing"}
-    if not places:
-        return {"kind": "other", "words": ""}
+    if not hits or not places:
+        return {"kind": "other", "words": "" if hits else "∅ nothing"}
     place = places.get(hits[0]["about"])
     if place is None:
         return {"kind": "other", "words": "– something else"}
-    return (
-        {"kind": "gold", "words": "✓ the likeliest one"}
-        if place == 0
-        else {"kind": "namesake", "words": "✗ another of the name"}
-    )
+    kind, words = ("namesake", "✗ another of the name") if place else ("gold", "✓ the likeliest one")
+    return {"kind": kind, "words": words}
 
 
 # Which corpora can be asked on a server: small ones at once, others where an index is below its folder.
@@ -226,7 +216,7 @@ class Askers:
     def examples(self, site: Site, served: ServedBenchmark) -> list[str]:
         asker = self.of(site, served, wait=False)
         return [
-            *explorer_views.example_questions(site, served),
+            *explorer_views.example_questions(site.folder.benchmark_index(served)),
             *([asker.open_question] if asker and asker.open_question else []),
         ]
 
@@ -243,7 +233,8 @@ class Askers:
         }
         asker = Asker(Namesake.open(ours[0]), searches)
         with contextlib.suppress(NotReady):
-            asker.open_question = asker.first_open(explorer_views.short_questions(site, served))
+            short = explorer_views.short_questions(site, served)
+            asker.open_question = next((q for q in short if asker.namesake.resolve(q).question), None)
         return asker
 
     def close(self) -> None:
@@ -252,14 +243,10 @@ class Askers:
 
 def _search(retriever: Any, corpus: Corpus, text: str, k: int) -> list[Hit]:
     (ranking,) = retriever.search([Question(id="asked", text=text)], k)
-    pages = corpus.page_rows(ranking.passages)  # of systems that rank pages: the first passage
-    firsts = [None if place is None else corpus.rows_of(place).start for place in pages]
-    own = corpus.rows(ranking.passages)
-    rows = [
-        first if row is None else row
-        for row, first in zip(own, firsts, strict=True)
-        if row is not None or first is not None
-    ]
+    own, pages = corpus.rows(ranking.passages), corpus.page_rows(ranking.passages)
+    # of systems that rank pages: the first passage
+    firsts = (None if page is None else corpus.rows_of(page).start for page in pages)
+    rows = [first if row is None else row for row, first in zip(own, firsts, strict=True)]
     table = corpus.take([row for row in rows if row is not None], ["id", "page", "title", "text", "entity"])
     return [Hit(Passage(**row), 0.0) for row in table.to_pylist()]
 
@@ -281,8 +268,7 @@ def _made_by(index: Path) -> str:
 
 def asked_before(site: Site, served: ServedBenchmark, text: str) -> dict[str, Any] | None:
     """The benchmark's own question with these words, and what its runs handed over for it."""
-    wanted = listing.WantedRows(text=text)
-    rows = explorer_views.search(site, served, wanted, (), listing.find_queries).rows
+    rows = explorer_views.search(site, served, listing.WantedRows(text=text), (), listing.find_queries).rows
     same = next((row for row in rows if fold(row["input"]) == fold(text)), None)
     if same is None:
         return None
@@ -309,8 +295,7 @@ def ask(
 ) -> Response:  # fmt: skip
     person = may_read(request)
     listed = open_to(request)
-    served = next((s for s in listed if s.key == b), None) if b else next(iter(listed), None)
-    served = or_not_found(served, "benchmark to ask")
+    served = or_not_found(next((s for s in listed if b in ("", s.key)), None), "benchmark to ask")
     text, answer, before = q.strip(), None, None
     askers: Askers = request.app.state.askers
     if text:

@@ -168,7 +168,6 @@ def refused(error: Exception) -> tuple[int, str, Mapping[str, str] | None]:
 
 # Connections that send nothing are closed, so that half-open ones cannot use up the server.
 
-
 # Seconds in which a connection must have sent the headers of its first, or its next, request.
 PATIENCE = 20.0
 
@@ -221,16 +220,9 @@ def run_server(app: Any, *, host: str, port: int, body_seconds: float) -> None:
     import uvicorn
 
     uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        http=impatient_protocol(body_seconds),
-        log_level="warning",
-        server_header=False,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=10,
-        proxy_headers=False,
-    )
+        app, host=host, port=port, http=impatient_protocol(body_seconds), log_level="warning",
+        server_header=False, timeout_keep_alive=75, timeout_graceful_shutdown=10, proxy_headers=False,
+    )  # fmt: skip
 
 
 # The refusals that every part of the API may answer with.
@@ -247,15 +239,8 @@ class Refusal(BaseModel):
 REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Refusal, "description": text}
     for status, text in {
-        400: "not a request",
-        401: "no link",
-        403: "not with this link",
-        404: "not here",
-        408: "too slow",
-        409: "not now",
-        413: "too large",
-        422: "invalid input",
-        429: "too often",
+        400: "not a request", 401: "no link", 403: "not with this link", 404: "not here", 408: "too slow",
+        409: "not now", 413: "too large", 422: "invalid input", 429: "too often",
         503: "being indexed, or the database does not answer",
     }.items()
-}
+}  # fmt: skip

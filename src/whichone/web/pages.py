@@ -1,5 +1,6 @@
 """How a page is shown: its template, the visitor, and the way on after a form."""
 
+import contextlib
 import csv
 import io
 import json
@@ -11,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 from fastapi import Depends
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -31,25 +32,20 @@ from whichone.web.web_site import DAY, Role, Site, Visitor, clean, new_id, place
 
 # Who asks, and what they may do: by a bearer token, or by the cookie that a link left.
 
-
 COOKIE = "whichone"
 
 
 def visitor(request: Request) -> Visitor | None:
     """Who asks: by the token in the header where there is one, else by the cookie."""
-    known: Visitor | None
-    if hasattr(request.state, "person"):
-        known = request.state.person
-        return known
-    site = site_of(request)
-    scheme, _, sent = request.headers.get("authorization", "").partition(" ")
-    by_bearer = scheme.lower() == "bearer"
-    if by_bearer:
-        person = site.links.person(sent.strip())
-    else:
-        person = site.person_of_cookie(request.cookies.get(COOKIE, ""))
-    request.state.person, request.state.by_bearer = person, by_bearer and person is not None
-    return person
+    if not hasattr(request.state, "person"):
+        site = site_of(request)
+        scheme, _, sent = request.headers.get("authorization", "").partition(" ")
+        if by_bearer := scheme.lower() == "bearer":
+            person = site.links.person(sent.strip())
+        else:
+            person = site.person_of_cookie(request.cookies.get(COOKIE, ""))
+        request.state.person, request.state.by_bearer = person, by_bearer and person is not None
+    return cast("Visitor | None", request.state.person)
 
 
 def identified_by_bearer(request: Request) -> bool:
@@ -57,22 +53,14 @@ def identified_by_bearer(request: Request) -> bool:
     return visitor(request) is not None and bool(request.state.by_bearer)
 
 
-def visitor_or_nobody(request: Request) -> Visitor | None:
-    """The same for pages that must be shown when the database does not answer."""
-    try:
-        return visitor(request)
-    except StorageUnavailable:
-        return None
-
-
 def may_read(request: Request, role: Role = "reader", scope: str = "") -> Visitor | None:
     """Lets a reader in, or everybody where the server is public; raises for the others."""
     person = visitor(request)
-    if person is not None and person.may(role, scope):
-        return person
     if person is None and site_of(request).settings.public and role == "reader":
         return None
-    raise _refused(person, role)
+    if person is None or not person.may(role, scope):
+        raise _refused(person, role)
+    return person
 
 
 def must_be(request: Request, role: Role, scope: str = "") -> Visitor:
@@ -91,11 +79,9 @@ FOR_ADMINS = [Depends(_admin)]
 
 
 def _refused(person: Visitor | None, role: Role) -> HTTPException:
-    if person is None:
-        return HTTPException(401, f"this needs a link for the role {role}")
-    if person.scope:
+    if person is not None and person.scope:
         return HTTPException(403, "your link is for another page")
-    return HTTPException(403, f"this needs a link for the role {role}")
+    return HTTPException(401 if person is None else 403, f"this needs a link for the role {role}")
 
 
 def may_call(request: Request, role: Role | None, scope: str = "", *, bearer: bool = False) -> Visitor:
@@ -124,18 +110,13 @@ def scheme_of(request: Request) -> str:
 
 def set_cookie(request: Request, response: Response, token: str) -> None:
     response.set_cookie(
-        COOKIE,
-        token,
-        max_age=int(30 * DAY),
-        httponly=True,
-        samesite="lax",
+        COOKIE, token, max_age=int(30 * DAY), httponly=True, samesite="lax", path="/",
         secure=scheme_of(request) == "https",
-        path="/",
-    )
+    )  # fmt: skip
 
 
-_FOR_READERS = [("/", "Explorer"), ("/ask", "Ask"), ("/boards", "Leaderboard")]
-_FOR_ADMINS = [("/study", "User study"), ("/annotate", "Annotation"), ("/access", "Access")]
+_ROOMS_OF_READERS = [("/", "Explorer"), ("/ask", "Ask"), ("/boards", "Leaderboard")]
+_ROOMS_OF_ADMINS = [("/study", "User study"), ("/annotate", "Annotation"), ("/access", "Access")]
 _ROOMS = ("explorer", "study", "annotation", "boards")
 _TEMPLATES = ("whichone.report", "whichone.web", *(f"whichone.web.{room}" for room in _ROOMS))
 
@@ -154,13 +135,21 @@ def template_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"when": when, "bdi": isolated, "label": lambda text: without_id(text)[0]}
+    environment.filters |= {
+        "when": when, "bdi": isolated, "sentence": sentence, "label": lambda text: without_id(text)[0],
+    }  # fmt: skip
     return environment
 
 
 def isolated(name: object) -> Markup:
     """A name whose direction of writing ends with it."""
     return Markup("<bdi>{}</bdi>").format(visible(name))
+
+
+def sentence(text: str) -> str:
+    """A message with a capital, unless it begins with the name of something, and an end."""
+    begun = text[:1].upper() + text[1:] if text.partition(" ")[0].isalpha() else text
+    return begun if begun.endswith((".", "?", "!")) else f"{begun}."
 
 
 _ASSETS = {
@@ -179,8 +168,9 @@ async def asset_response(name: str) -> Response:
 
 
 def show(request: Request, page: str, status: int = 200, **values: Any) -> Response:
-    site = site_of(request)
-    person = visitor_or_nobody(request)
+    site, person = site_of(request), None
+    with contextlib.suppress(StorageUnavailable):  # a refusal must be shown all the same
+        person = visitor(request)
     html = request.app.state.templates.get_template(page).render(
         person=person,
         form_token=site.tokens.form_token(person) if person else "",
@@ -198,12 +188,11 @@ def _rooms_of(site: Site, person: Visitor | None) -> list[tuple[str, str]]:
         return [(place_of_scope(person.scope), "Your page")]
     if person is None and not site.settings.public:
         return []
-    try:
-        closed = () if readable_benchmarks(site, person) else ("/ask",)
-    except StorageUnavailable:
-        closed = ("/ask",)
-    rooms = [*_FOR_READERS, *(_FOR_ADMINS if person and person.may("admin") else [])]
-    return [room for room in rooms if room[0] not in closed]
+    asked: list[ServedBenchmark] = []
+    with contextlib.suppress(StorageUnavailable):
+        asked = readable_benchmarks(site, person)
+    rooms = [*_ROOMS_OF_READERS, *(_ROOMS_OF_ADMINS if person and person.may("admin") else [])]
+    return [room for room in rooms if asked or room[0] != "/ask"]
 
 
 def readable_benchmarks(site: Site, person: Visitor | None) -> list[ServedBenchmark]:
@@ -250,8 +239,8 @@ def csv_response(rows: Iterable[Mapping[str, Any]], name: str, columns: Sequence
 
 # Forms as every room receives them: who sent one, its fields cleaned and checked, what it makes.
 
-
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 _MOST_FIELDS = 200
 _LONGEST_TITLE = 200
 
@@ -266,22 +255,15 @@ class Form:
         value = self._fields.get(name, default)
         return default if isinstance(value, UploadFile) or value is None else clean(value, longest)
 
-    def number(self, name: str, default: int, low: int, high: int) -> int:
+    def number(self, name: str, default: N, low: int, high: int) -> N:
+        """A whole number where the default is one."""
         try:
-            number = int(self.text(name, str(default)) or default)
+            number = type(default)(self.text(name) or default)
         except ValueError:
-            raise HTTPException(422, f"{name} must be a whole number") from None
+            kind = "whole number" if isinstance(default, int) else "number"
+            raise HTTPException(422, f"{name} must be a {kind}") from None
         if not low <= number <= high:
-            raise HTTPException(422, f"{name} must lie between {low:,} and {high:,}")
-        return number
-
-    def fraction(self, name: str, default: float) -> float:
-        try:
-            number = float(self.text(name) or default)
-        except ValueError:
-            raise HTTPException(422, f"{name} must be a number") from None
-        if not 0 <= number <= 1:
-            raise HTTPException(422, f"{name} must lie between 0 and 1")
+            raise HTTPException(422, f"{name} must be between {low:,} and {high:,}")
         return number
 
     def yes(self, name: str) -> bool:

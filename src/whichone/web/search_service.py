@@ -26,7 +26,7 @@ from whichone.versions import versions
 from whichone.web.ask import LONGEST, Asker, Turns
 from whichone.web.limits import REFUSED, Guard, refused
 from whichone.web.pages import asset_response, template_environment
-from whichone.web.web_site import LOOPBACK, SignedTokens, SiteSettings, secret_in
+from whichone.web.web_site import SignedTokens, SiteSettings, secret_in
 
 Right = Literal["search", "change"]
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
@@ -106,22 +106,28 @@ class Metrics:
 
     def text(self, passages: int) -> str:
         """In the text format of Prometheus."""
-        lines = ["# TYPE whichone_passages gauge", f"whichone_passages {passages}"]
-        lines.append("# TYPE whichone_requests_total counter")
         with self._lock:
-            for (path, status), count in sorted(self._count.items()):
-                lines.append(f'whichone_requests_total{{path="{path}",status="{status}"}} {count}')
-            lines.append("# TYPE whichone_request_seconds summary")
+            lines = [
+                "# TYPE whichone_passages gauge",
+                f"whichone_passages {passages}",
+                "# TYPE whichone_requests_total counter",
+                *(
+                    f'whichone_requests_total{{path="{path}",status="{status}"}} {count}'
+                    for (path, status), count in sorted(self._count.items())
+                ),
+                "# TYPE whichone_request_seconds summary",
+            ]
             for path, seconds in sorted(self._last.items()):
-                ordered = sorted(seconds)
-                for quantile in _QUANTILES:
-                    value = ordered[min(len(ordered) - 1, int(quantile * len(ordered)))]
-                    label = f'path="{path}",quantile="{quantile}"'
-                    lines.append(f"whichone_request_seconds{{{label}}} {value:.6f}")
+                label, ordered = f'path="{path}"', sorted(seconds)
                 total = sum(n for (at, _), n in self._count.items() if at == path)
-                sums = f"{self._seconds[path]:.6f}"
-                lines.append(f'whichone_request_seconds_sum{{path="{path}"}} {sums}')
-                lines.append(f'whichone_request_seconds_count{{path="{path}"}} {total}')
+                lines += [
+                    *(
+                        f'whichone_request_seconds{{{label},quantile="{q}"}} {ordered[int(q * len(ordered))]:.6f}'
+                        for q in _QUANTILES
+                    ),
+                    f"whichone_request_seconds_sum{{{label}}} {self._seconds[path]:.6f}",
+                    f"whichone_request_seconds_count{{{label}}} {total}",
+                ]
         return "\n".join(lines) + "\n"
 
 
@@ -132,13 +138,13 @@ class Doors:
     """Who may search and who may change; a token is signed for one of the two."""
 
     def __init__(self, secret: str, *, public: bool) -> None:
-        self._tokens, self._public = SignedTokens(secret), public
+        self._tokens, self.public = SignedTokens(secret), public
 
     def token(self, right: Right) -> str:
         return self._tokens.sign(f"index:{right}")
 
     def need(self, right: Right, credentials: HTTPAuthorizationCredentials | None) -> None:
-        if right == "search" and self._public:
+        if right == "search" and self.public:
             return
         signed = None if credentials is None else self._tokens.link(credentials.credentials)
         if signed is None:
@@ -146,10 +152,8 @@ class Doors:
         if signed not in _RIGHTS[right]:
             raise HTTPException(403, "this token allows no changes")
 
-    def may_look(self, cookie: str) -> bool:
-        return self._public or self.has_token(cookie)
-
     def has_token(self, cookie: str) -> bool:
+        """Whether a cookie has one that lets search; it opens nothing but the page."""
         return self._tokens.link(cookie) in _RIGHTS["search"]
 
 
@@ -165,12 +169,6 @@ def make_search_app(index: str | Path, settings: SiteSettings) -> FastAPI:
     place = settings.secret or folder.with_name(f"{folder.name}.secret")
     doors = Doors(secret_in(place), public=settings.public)
     metrics = Metrics()
-
-    def may_search(credentials: Credentials) -> None:
-        doors.need("search", credentials)
-
-    def may_change(credentials: Credentials) -> None:
-        doors.need("change", credentials)
 
     def check(request: Request) -> None:
         kind, _, token = request.headers.get("authorization", "").partition(" ")
@@ -194,7 +192,14 @@ def make_search_app(index: str | Path, settings: SiteSettings) -> FastAPI:
         app.router.routes.append(Route("/mcp", tools, include_in_schema=False))
     app.state.doors = doors
     app.state.namesake = namesake
-    searching, changing = [Depends(may_search)], [Depends(may_change)]
+
+    def needing(right: Right) -> list[Any]:
+        def check(credentials: Credentials) -> None:
+            doors.need(right, credentials)
+
+        return [Depends(check)]
+
+    searching, changing = needing("search"), needing("change")
 
     @app.post("/search", dependencies=searching)
     def search(asked: SearchRequest) -> dict[str, Any]:
@@ -204,7 +209,7 @@ def make_search_app(index: str | Path, settings: SiteSettings) -> FastAPI:
         namesake.refresh()
         texts = [asked.text] if asked.text is not None else asked.texts or []
         answers = namesake.search_many(texts, asked.k, filter=asked.filter)
-        shown = [[_shown(hit) for hit in hits] for hits in answers]
+        shown = [list(map(_shown, hits)) for hits in answers]
         return {"results": shown[0] if asked.text is not None else shown}
 
     @app.get("/search", dependencies=searching)
@@ -264,12 +269,12 @@ def make_search_app(index: str | Path, settings: SiteSettings) -> FastAPI:
         request: Request, q: Annotated[str, Query(max_length=LONGEST)] = "",
         said: Annotated[str, Query(max_length=LONGEST)] = "",
     ) -> Response:  # fmt: skip
-        cookie = request.cookies.get(_COOKIE, "")
-        if not doors.may_look(cookie):
+        known = doors.has_token(request.cookies.get(_COOKIE, ""))
+        if not (known or doors.public):
             return page("search.html", request, 401, open=False, q="", answer=None)
         answer = None
         if text := q.strip():
-            with turns.taken(request, "who has the token" if doors.has_token(cookie) else ""):
+            with turns.taken(request, "who has the token" if known else ""):
                 answer = asker.answer(text, said.strip())
         return page("search.html", request, open=True, q=text, answer=answer)
 
@@ -308,12 +313,8 @@ def make_search_app(index: str | Path, settings: SiteSettings) -> FastAPI:
     for kind in REFUSED:
         app.add_exception_handler(kind, refusal)
     app.add_middleware(
-        Guard,
-        hosts=(*LOOPBACK, *settings.hosts) if settings.loopback else settings.hosts,
-        upload_bytes=settings.upload_bytes,
-        body_seconds=settings.body_seconds,
-        refusal=refusal,
-    )
+        Guard, hosts=settings.names, upload_bytes=settings.upload_bytes, body_seconds=settings.body_seconds, refusal=refusal,
+    )  # fmt: skip
     return app
 
 
@@ -324,19 +325,13 @@ def api_calls(described: dict[str, Any]) -> Iterator[dict[str, Any]]:
         for method, call in methods.items():
             content = call.get("requestBody", {}).get("content", {})
             named = content.get("application/json", {}).get("schema", {}).get("$ref", "")
-            schema = schemas.get(named.rpartition("/")[2], {})
+            body_fields = schemas.get(named.rpartition("/")[2], {}).get("properties", {})
+            parameters = {p["name"]: {**p["schema"], **p} for p in call.get("parameters", [])}
             fields = [
                 (name, _kind(field), _with_code(field.get("description", "")))
-                for name, field in schema.get("properties", {}).items()
-            ] + [
-                (p["name"], _kind(p["schema"]), _with_code(p.get("description", "")))
-                for p in call.get("parameters", [])
+                for name, field in (body_fields | parameters).items()
             ]
-            examples = {
-                name: field["examples"][0]
-                for name, field in schema.get("properties", {}).items()
-                if field.get("examples")
-            }
+            examples = {n: field["examples"][0] for n, field in body_fields.items() if field.get("examples")}
             body = f" --json '{json.dumps(examples)}'" if method == "post" else ""
             secret = " -H 'Authorization: Bearer TOKEN'" if call.get("security") else ""
             yield {
@@ -356,15 +351,9 @@ def _kind(schema: dict[str, Any]) -> str:
 
 
 def _shown(hit: Hit) -> dict[str, Any]:
-    return {
-        "id": hit.id,
-        "score": hit.score,
-        "title": hit.passage.title,
-        "text": hit.passage.text,
-        "page": hit.passage.page,
-        "entity": hit.passage.entity,
-        "fields": dict(hit.fields),
-    }
+    passage = hit.passage
+    return {"id": hit.id, "score": hit.score, "title": passage.title, "text": passage.text,
+            "page": passage.page, "entity": passage.entity, "fields": dict(hit.fields)}  # fmt: skip
 
 
 def serve_search(index: str | Path, settings: SiteSettings) -> None:

@@ -238,7 +238,6 @@ def _put(served: ServedBenchmark, folder: Folder) -> None:
 
 # Rankings and passages as they lie on disk, a few rows at a time.
 
-
 TOP = 10
 _LEAST_LETTERS = 40  # A passage shorter than this is not taken to be what a longer text is about
 
@@ -348,7 +347,6 @@ class TableReader:
 
 
 # The passages that annotators have before them now, so that a click does not go to the corpus.
-
 
 _MOST = 5000
 

@@ -1,13 +1,12 @@
 """Links that let people in: labelled, scoped to one study, campaign or board, listed, revoked."""
 
 import asyncio
+import contextlib
 import hashlib
 import hmac
 import os
 import secrets
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +24,6 @@ from whichone.web.served_folder import PassageCache, ServedFolder, TableReader
 from whichone.web.storage import Database, Row, Transaction, one_at_a_time, open_database
 
 # Signed tokens: what a link and a form must send back, and the secret that signs them.
-
 
 Role = Literal["reader", "annotator", "submitter", "invite", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -89,13 +87,11 @@ def secret_in(path: Path) -> str:
     """The secret in a file that its owner alone can read; created when it is not there."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        except FileExistsError:
-            pass
-        else:
-            with os.fdopen(descriptor, "w") as file:
-                file.write(secrets.token_hex(32))
+        with (
+            contextlib.suppress(FileExistsError),
+            os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file,
+        ):
+            file.write(secrets.token_hex(32))
         if os.name == "posix" and path.stat().st_mode & 0o077:
             raise BadInput(
                 "others can read the secret that signs links",
@@ -147,8 +143,7 @@ def place_of_scope(scope: str) -> str:
 class Links:
     def __init__(self, database: Database, tokens: SignedTokens) -> None:
         self._database, self._tokens = database, tokens
-        self._known: OrderedDict[str, tuple[float, Link | None]] = OrderedDict()
-        self._lock = threading.Lock()
+        self._known: dict[str, tuple[float, Link | None]] = {}
 
     def token(self, link: Link) -> str:
         return self._tokens.sign(link.link)
@@ -156,24 +151,19 @@ class Links:
     def person(self, token: str) -> Visitor | None:
         """Who a token speaks for; nobody when its link is unknown, revoked or expired."""
         identity = self._tokens.link(token) if token else None
-        link = self._current(identity) if identity else None
+        if identity is None:
+            return None
+        now = time.monotonic()
+        looked, link = self._known.get(identity, (-_FRESH, None))
+        if now - looked >= _FRESH:
+            rows = self._database.read(f"select {_COLUMNS} from links where link = ?", (identity,))
+            link = Link(**rows[0]) if rows else None
+            if len(self._known) >= _MOST_KNOWN:
+                self._known = {}
+            self._known[identity] = (now, link)
         if link is None or link.state() != "valid":
             return None
         return Visitor(link.person, link.role, token, link.scope)
-
-    def _current(self, identity: str) -> Link | None:
-        now = time.monotonic()
-        with self._lock:
-            known = self._known.get(identity)
-        if known is not None and now - known[0] < _FRESH:
-            return known[1]
-        rows = self._database.read(f"select {_COLUMNS} from links where link = ?", (identity,))
-        link = _link(rows[0]) if rows else None
-        with self._lock:
-            self._known[identity] = (now, link)
-            while len(self._known) > _MOST_KNOWN:
-                self._known.popitem(last=False)
-        return link
 
     def create(
         self, role: Role, *, scope: str = "", person: str = "", label: str = "",
@@ -186,12 +176,7 @@ class Links:
         self, role: Role, labels: list[str], scope: str, seconds: float, *, person: str = "",
         external: str = "",
     ) -> list[Link]:  # fmt: skip
-        now = time.time()
-        links = [
-            Link(secrets.token_hex(8), label, role, scope, person or new_pseudonym(), external,
-                 now, now + seconds, None)
-            for label in labels
-        ]  # fmt: skip
+        links = [_new_link(role, label, scope, seconds, person, external) for label in labels]
 
         def work(t: Transaction) -> None:
             for link in links:
@@ -210,12 +195,8 @@ class Links:
                 (scope, external),
             )
             if rows:
-                return _link(rows[0])
-            now = time.time()
-            link = Link(
-                secrets.token_hex(8), external, "annotator", scope, new_pseudonym(), external, now,
-                now + 90 * DAY, None,
-            )  # fmt: skip
+                return Link(**rows[0])
+            link = _new_link("annotator", external, scope, 90 * DAY, "", external)
             _insert(t, link)
             return link
 
@@ -224,7 +205,7 @@ class Links:
     def listed(self, scope: str | None = None) -> list[Link]:
         where, values = ("where scope = ? ", (scope,)) if scope is not None else ("", ())
         rows = self._database.read(f"select {_COLUMNS} from links {where}order by made, label, link", values)
-        return [_link(row) for row in rows]
+        return [Link(**row) for row in rows]
 
     def revoke(self, link: str) -> bool:
         return self._change("revoked = ?", (time.time(),), link)
@@ -236,13 +217,11 @@ class Links:
     def _change(self, what: str, values: tuple[Any, ...], link: str) -> bool:
         sql = f"update links set {what} where link = ?"
         changed = self._database.write(lambda t: t.execute(sql, (*values, link)))
-        with self._lock:
-            self._known.pop(link, None)
+        self._known.pop(link, None)
         return bool(changed)
 
     def forget(self) -> None:
-        with self._lock:
-            self._known.clear()
+        self._known = {}
 
     def at_start(self) -> str:
         """The admin's token that the server prints: of one link, renewed at every start."""
@@ -255,8 +234,9 @@ class Links:
         return self._tokens.sign(rows[0]["link"])
 
 
-def _link(row: Row) -> Link:
-    return Link(**row)
+def _new_link(role: Role, label: str, scope: str, seconds: float, person: str, external: str) -> Link:
+    now, person = time.time(), person or f"p-{secrets.token_hex(5)}"
+    return Link(secrets.token_hex(8), label, role, scope, person, external, now, now + seconds, None)
 
 
 def _insert(t: Transaction, link: Link) -> None:
@@ -265,12 +245,7 @@ def _insert(t: Transaction, link: Link) -> None:
     t.execute(f"insert into links ({_COLUMNS}) values ({marks})", values)
 
 
-def new_pseudonym() -> str:
-    return f"p-{secrets.token_hex(5)}"
-
-
 # How the server was asked to run.
-
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 
@@ -313,6 +288,12 @@ class SiteSettings:
     def loopback(self) -> bool:
         return self.host in LOOPBACK
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """On loopback only its own names, so that no other site's name can be pointed at it; () for any."""
+        own = LOOPBACK if self.loopback else (self.host,)
+        return (*own, *self.hosts) if self.loopback or self.hosts else ()
+
     def database_url(self) -> str:
         return self.database or str((self.folder or Path()) / "whichone-web.sqlite")
 
@@ -327,7 +308,6 @@ class SiteSettings:
 
 
 # What all rooms share: settings, the served folder, the database, the links.
-
 
 T = TypeVar("T")
 
@@ -358,8 +338,7 @@ class Site:
 
     def take_once(self, token: str) -> bool:
         """Whether this is the address that was printed at the start; it opens a single time."""
-        taken = bool(self.once) and same_secret(token, self.once)
-        if taken:
+        if taken := bool(self.once) and same_secret(token, self.once):
             self.once = ""
         return taken
 
@@ -372,19 +351,13 @@ def open_site(settings: SiteSettings) -> Site:
         )
     database = open_database(settings.database_url())
     tokens = SignedTokens(secret_in(settings.secret_file()))
-    folder, tables = (ServedFolder(settings.folder, *settings.more, cache=settings.cache), TableReader())
+    folder, tables = ServedFolder(settings.folder, *settings.more, cache=settings.cache), TableReader()
     return Site(
-        settings=settings,
-        folder=folder,
-        tables=tables,
-        passages=PassageCache(folder, tables),
-        database=database,
-        tokens=tokens,
-        links=Links(database, tokens),
-        writes=TokenBuckets(settings.writes_a_second, settings.write_burst),
+        settings, folder, tables, database, tokens, Links(database, tokens),
+        writes=TokenBuckets(settings.writes_a_second, settings.write_burst), passages=PassageCache(folder, tables),
         local=None if settings.login else Visitor("local", "admin", secrets.token_hex(32)),
         once="" if settings.login else secrets.token_urlsafe(24),
-    )
+    )  # fmt: skip
 
 
 def site_of(request: Request) -> Site:

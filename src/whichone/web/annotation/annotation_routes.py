@@ -42,7 +42,6 @@ from whichone.web.web_site import Here, Site, committed, site_of
 
 # The kinds of campaigns there are, by name.
 
-
 KINDS: dict[str, Kind] = {EvidenceKind.name: EvidenceKind()}
 KINDS |= {name: kind() for name, kind in registry.every("campaigns").items()}
 
@@ -91,12 +90,8 @@ def _open(t: Readable, key: str) -> None:
 @router.get("/annotate", include_in_schema=False, dependencies=FOR_ADMINS)
 def campaign_list(request: Request, site: Here) -> Response:
     benchmarks = site.folder.benchmarks().values()
-    return show(
-        request,
-        "campaigns.html",
-        campaigns=task_queue.campaigns(site.database),
-        kinds={name: (kind, [s for s in benchmarks if kind.fits(s)]) for name, kind in KINDS.items()},
-    )
+    kinds = {name: (kind, [s for s in benchmarks if kind.fits(s)]) for name, kind in KINDS.items()}
+    return show(request, "campaigns.html", campaigns=task_queue.campaigns(site.database), kinds=kinds)
 
 
 @router.post("/annotate", include_in_schema=False)
@@ -105,12 +100,10 @@ async def create(request: Request, site: Here) -> Response:
     kind = kind_named(new.form.text("kind", "evidence"))
     campaign = await run_in_threadpool(kind.make, site, new.served, new.form)
     plan = msgspec.structs.replace(
-        campaign.plan,
-        guidelines=new.form.text("guidelines", longest=10_000).strip(),
+        campaign.plan, guidelines=new.form.text("guidelines", longest=10_000).strip(),
         per_person=new.form.number("per_person", 0, 0, 100_000),
-        code=new.form.text("code", longest=100).strip(),
-        return_url=new.form.address("return_url"),
-    )
+        code=new.form.text("code", longest=100).strip(), return_url=new.form.address("return_url"),
+    )  # fmt: skip
     await run_in_threadpool(
         task_queue.make_campaign, site.database, new.key, new.served.id, new.title, plan, campaign.tasks
     )
@@ -148,19 +141,9 @@ def _here(
         before = task_queue.said_before(site.database, key, given.number, person)
         said = msgspec.json.decode(before, type=kind.annotation) if before else None
     return show(
-        request,
-        kind.asks,
-        status,
-        campaign=row,
-        plan=plan,
-        given=given,
-        kept=kept,
-        error=error,
-        said=said,
-        mine=mine,
-        total=plan.per_person or task_queue.count_of(site.database, key),
-        **values,
-    )
+        request, kind.asks, status, campaign=row, plan=plan, given=given, kept=kept, error=error, said=said,
+        mine=mine, total=plan.per_person or task_queue.count_of(site.database, key), **values,
+    )  # fmt: skip
 
 
 def _next(t: Transaction, site: Site, key: str, person: str) -> task_queue.TaskInHand | None:

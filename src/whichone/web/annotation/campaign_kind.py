@@ -92,14 +92,9 @@ def flagged_people(people: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def annotation_lines(tasks: Sequence[Done[T, A]]) -> bytes:
     """The history that goes along with a new version: a line a task, people under pseudonyms."""
-    encoder = msgspec.json.Encoder(order="sorted")
-    return b"".join(
-        encoder.encode(
-            {"task": d.task, "first": d.first, "second": d.second, "seconds": d.seconds}
-        )
-        + b"\n"
-        for d in tasks
-    )  # fmt: skip
+    return msgspec.json.Encoder(order="sorted").encode_lines(
+        {"task": d.task, "first": d.first, "second": d.second, "seconds": d.seconds} for d in tasks
+    )
 
 
 def annotation_rows(tasks: Sequence[Done[T, A]], external: Mapping[str, str]) -> Iterator[dict[str, Any]]:

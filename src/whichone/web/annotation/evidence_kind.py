@@ -44,7 +44,6 @@ from whichone.web.web_site import Site, clean
 
 # What a campaign for evidence comes to: a majority of two merges, agreement, controls.
 
-
 Judgements = Done[Task, Annotation]
 NOBODY: frozenset[str] = frozenset()
 
@@ -170,7 +169,6 @@ def _pages_after(
 
 # The new version of a benchmark that a campaign for evidence makes, with its history.
 
-
 ANNOTATIONS = "annotations.jsonl"
 _COUNTS = ("finished", "dropped", "dropped_without_evidence", "passages_added", "pasted_merged",
            "in_second_queue")  # fmt: skip
@@ -283,7 +281,7 @@ class EvidenceKind:
     def make(self, site: Site, served: ServedBenchmark, form: Form) -> MadeTasks:
         seed = form.number("seed", 0, 0, 2**31)
         most = form.number("questions", 100, 1, 100_000)
-        limit = form.fraction("low_overlap", LOW_OVERLAP)
+        limit = form.number("low_overlap", LOW_OVERLAP, 0, 1)
         runs = list(served.runs.values())
         tasks, counts = make_tasks(served, runs, site.tables, seed=seed, most=most)
         plan = QueuePlan(

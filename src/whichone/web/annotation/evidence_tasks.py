@@ -157,7 +157,6 @@ def check_annotation(task: Task, said: Annotation, texts: Mapping[str, str]) -> 
 # The pasted words must appear in a passage as they are (case, punctuation and blanks aside), or contain a
 # whole passage. Words that appear in several pages, or in none, are left to the admin.
 
-
 LEAST_WORDS = 4  # Fewer words appear in too many passages to say which was meant
 
 

@@ -236,18 +236,14 @@ def reopen_last(t: Transaction, campaign: str, person: str) -> bool:
 
 
 def said_before(t: Readable, campaign: str, number: int, person: str) -> str | None:
-    rows = t.read(
-        "select content from annotations where campaign = ? and task = ? and person = ?",
-        (campaign, number, person),
-    )
+    sql = "select content from annotations where campaign = ? and task = ? and person = ?"
+    rows = t.read(sql, (campaign, number, person))
     return rows[0]["content"] if rows else None
 
 
 def skipped_by(database: Readable, campaign: str) -> dict[str, int]:
-    rows = database.read(
-        "select person, count(*) as n from skipped_tasks where campaign = ? group by person", (campaign,)
-    )
-    return {row["person"]: int(row["n"]) for row in rows}
+    sql = "select person, count(*) as n from skipped_tasks where campaign = ? group by person"
+    return {row["person"]: int(row["n"]) for row in database.read(sql, (campaign,))}
 
 
 def keep(
@@ -284,26 +280,17 @@ def move(t: Transaction, campaign: str, number: int, queue: int) -> None:
 
 
 def has_kept(t: Readable, campaign: str, number: int, person: str) -> bool:
-    return bool(
-        t.read(
-            "select 1 from annotations where campaign = ? and task = ? and person = ? "
-            "and answered is not null",
-            (campaign, number, person),
-        )
-    )
+    sql = "select 1 from annotations where campaign = ? and task = ? and person = ? and answered is not null"
+    return bool(t.read(sql, (campaign, number, person)))
 
 
 def kept_by(database: Readable, campaign: str, person: str) -> int:
-    mine = database.read(
-        "select count(*) as n from annotations where campaign = ? and person = ? and answered is not null",
-        (campaign, person),
-    )
-    return int(mine[0]["n"])
+    sql = "select count(*) as n from annotations where campaign = ? and person = ? and answered is not null"
+    return int(database.read(sql, (campaign, person))[0]["n"])
 
 
 def count_of(database: Readable, campaign: str) -> int:
-    rows = database.read("select count(*) as n from tasks where campaign = ?", (campaign,))
-    return int(rows[0]["n"])
+    return int(database.read("select count(*) as n from tasks where campaign = ?", (campaign,))[0]["n"])
 
 
 def everything(database: Readable, campaign: str, task: int | None = None) -> list[Row]:

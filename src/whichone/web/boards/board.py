@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 # Boards that hide gold: which benchmarks nobody but an admin is shown, and how figures are rounded.
 
-
 # The share of the queries that an upload must answer: with fewer, a score would be about the few.
 LEAST_COVERAGE = 0.9
 _BETWEEN = "\n"  # Between the ids of a family's benchmarks, as the database keeps them
@@ -204,6 +203,8 @@ def boards(site: Site, board: str = "") -> list[Row]:
     One over a copy of gold that another board hides is hidden too, whichever appeared first.
     """
     rows = site.database.read("select * from boards where ? in ('', board) order by made, board", (board,))
+    if not rows:  # the folder need not be looked through
+        return rows
     hidden = hidden_benchmarks(site)
     called = {served.id: served.name for served in site.folder.benchmarks().values()}
     for row in rows:
@@ -416,26 +417,22 @@ def note_of(board: Row, systems: Sequence[dict[str, Any]], measure: str) -> str:
 
 
 def board_tables(database: Readable, board: Row) -> list[Table]:
-    tables = []
-    for kind in tabs_of(board):
-        measures, systems = ranked(database, board, kind)
-        if not systems:
-            continue
-        tables.append(
-            Table(
-                key=f"board-{kind.replace(' ', '-').lower()}",
-                title=f"{board['title']}, {kind}",
-                columns=["system", *measures, "rank", "date", *(w.column for w in SAID.values()), "complete",
-                         *(["benchmarks"] if kind in _FAMILY else [])],
-                rows=[
-                    [r["name"], *(r["estimates"].get(n) for n in measures), r["rank"],
-                     time.strftime("%Y-%m-%d", time.gmtime(r["made"])),
-                     *(r["about"][field] for field in SAID), "yes" if r["complete"] else "no",
-                     *([r["datasets"]] if kind in _FAMILY else [])]
-                    for r in systems
-                ],
-                note=note_of(board, systems, measures[0]),
-                marks={(n, 1): "†" for n, r in enumerate(systems) if r["below_best"]},
-            )
-        )  # fmt: skip
-    return tables
+    tables = ((kind, *ranked(database, board, kind)) for kind in tabs_of(board))
+    return [
+        Table(
+            key=f"board-{kind.replace(' ', '-').lower()}",
+            title=f"{board['title']}, {kind}",
+            columns=["system", *measures, "rank", "date", *(w.column for w in SAID.values()), "complete",
+                     *(["benchmarks"] if kind in _FAMILY else [])],
+            rows=[
+                [r["name"], *(r["estimates"].get(n) for n in measures), r["rank"],
+                 time.strftime("%Y-%m-%d", time.gmtime(r["made"])),
+                 *(r["about"][field] for field in SAID), "yes" if r["complete"] else "no",
+                 *([r["datasets"]] if kind in _FAMILY else [])]
+                for r in systems
+            ],
+            note=note_of(board, systems, measures[0]),
+            marks={(n, 1): "†" for n, r in enumerate(systems) if r["below_best"]},
+        )
+        for kind, measures, systems in tables if systems
+    ]  # fmt: skip

@@ -129,28 +129,15 @@ def board(
     reads = person.may("reader") if person is not None else True
     explored = site.folder.named(row["benchmark"])
     return show_page(
-        request,
-        "board.html",
-        scale=_scale(drawn),
-        spreads=any(e.low is not None for e in drawn),
+        request, "board.html", scale=_scale(drawn), spreads=any(e.low is not None for e in drawn),
         explored=explored if reads and not row["hidden"] else None,
         roles=list(dict.fromkeys(role for s in listed for role in s["outcomes"])),
-        board=row,
-        there=there,
-        of=shown,
-        measures=measures,
+        board=row, there=there, of=shown, measures=measures, systems=listed, every=len(systems),
         columns=[m for m in measures if m in show]
         or ([m for m in measures if "@" not in m] if len(row["benchmarks"]) > 1 else measures[:_SHOWN]),
-        systems=listed,
-        every=len(systems),
         opened=next((s for s in systems if s["submission"] == open), None),
-        chosen=chosen,
-        turned=bool(order),
-        note=note_of(row, systems, measures[0]) if systems else "",
-        meaning=definitions(measures),
-        signs={m: sign_of(m) for m in measures},
-        choices=choices,
-        said=SAID,
+        chosen=chosen, turned=bool(order), note=note_of(row, systems, measures[0]) if systems else "",
+        meaning=definitions(measures), signs={m: sign_of(m) for m in measures}, choices=choices, said=SAID,
         asked={"by": by, "q": q, "sees": sees, "system_kind": system_kind, "of": shown, "order": order,
                "show": show},
         waiting=sum(s["state"] in ("waiting", "scoring") for s in submissions),
@@ -332,20 +319,14 @@ def _document(site: Site, row: Row) -> dict[str, Any]:
     every = [r for kind in tabs_of(row) for r in ranked(site.database, row, kind)[1]]
     systems = [
         {
-            "system": r["name"],
-            "rank": r["rank"],
-            "kind": r["kind"],
-            "format": r["format"],
+            "system": r["name"], "rank": r["rank"], "kind": r["kind"], "format": r["format"],
             "measures": {name: e.brief() for name, e in r["estimates"].items()},
-            "p_against_best": marks.get(f"{r['submission']} {r['kind']}"),
-            "counts": r["counts"],
-            "complete": r["complete"],
-            **({"benchmarks": r["datasets"]} if r["datasets"] else {}),
-            "made": r["made"],
-            **r["about"],
+            "p_against_best": marks.get(f"{r['submission']} {r['kind']}"), "counts": r["counts"],
+            "complete": r["complete"], **({"benchmarks": r["datasets"]} if r["datasets"] else {}),
+            "made": r["made"], **r["about"],
         }
         for r in sorted(every, key=itemgetter("made", "submission"))
-    ]
+    ]  # fmt: skip
     return {
         "title": row["title"], "benchmark": row["benchmark"], "benchmarks": row["benchmarks"],
         "systems": systems,
@@ -371,31 +352,19 @@ def get_board(request: Request, site: Here, key: Key) -> dict[str, Any]:
     return _document(site, _board(site, key))
 
 
-_UPLOAD = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["name", "file"],
-                    "properties": {
-                        "name": {"type": "string", "maxLength": 100},
-                        "format": {"type": "string", "enum": list(FORMATS), "default": "auto"},
-                        "file": {"type": "string", "format": "binary"},
-                        "missing_is_wrong": {"type": "boolean", "default": False},
-                        **{field: {"type": "string", "maxLength": _LONGEST_SAID} for field in SAID},
-                    },
-                }
-            }
-        },
-    }
+_FIELDS = {
+    "name": {"type": "string", "maxLength": 100},
+    "format": {"type": "string", "enum": list(FORMATS), "default": "auto"},
+    "file": {"type": "string", "format": "binary"},
+    "missing_is_wrong": {"type": "boolean", "default": False},
+    **{field: {"type": "string", "maxLength": _LONGEST_SAID} for field in SAID},
 }
+_UPLOAD = {"schema": {"type": "object", "required": ["name", "file"], "properties": _FIELDS}}
 
 
 @router.post(
     "/api/boards/{key}/submissions", responses={**REFUSALS, 415: REFUSALS[422]}, status_code=202,
-    openapi_extra=_UPLOAD,
+    openapi_extra={"requestBody": {"required": True, "content": {"multipart/form-data": _UPLOAD}}},
 )  # fmt: skip
 async def submit_predictions(request: Request, key: Key) -> dict[str, Any]:
     """Keeps predictions to be scored in the background; nothing is read before the link is checked."""

@@ -53,6 +53,7 @@ KILT_LIKE = {
     "rouge_l": ("kilt_rouge_l",),
 }
 DETECT = "auto"
+WRONG = "Counted as wrong"
 OUT_OF_MEMORY = 77  # The exit code of a process that asked for more memory than it may have
 DEEPEST = 1000  # Results to a query that are taken
 
@@ -149,7 +150,8 @@ def score(job: ScoringJob, report: Report = lambda progress, message: None) -> O
         values.setdefault(part["kind"], {})[f"{job.key} {part['kind']}"] = part["values"]
     message = " ".join(filter(None, (part.pop("left_out") for part in parts)))
     marks, better = tests_of(values, benchmark)
-    return Outcome("", format, without_details(message) if job.hidden else message, parts, marks, better)
+    message = without_details(message) if job.hidden else message
+    return Outcome("", format, message and f"{WRONG}: {message}", parts, marks, better)
 
 
 def _score_family(job: ScoringJob, report: Report) -> Outcome:
@@ -181,7 +183,7 @@ def _score_family(job: ScoringJob, report: Report) -> Outcome:
     for row in parts:
         if left := row.pop("left_out"):
             left = without_details(left) if job.hidden else left
-            sentences.append(f"{opened[row['benchmark']].name}: {left}")
+            sentences.append(f"{WRONG} in {opened[row['benchmark']].name}: {left}")
     return Outcome(format=", ".join(formats), message=" ".join(sentences), parts=parts)
 
 

@@ -94,12 +94,8 @@ class ScoringThread:
         return rows[0] if rows else None
 
     def _set(self, row: Row, **values: Any) -> None:
-        names = ", ".join(f"{name} = ?" for name in values)
-        self._site.database.write(
-            lambda t: t.execute(
-                f"update submissions set {names} where submission = ?", (*values.values(), row["submission"])
-            )
-        )
+        sql = f"update submissions set {', '.join(f'{name} = ?' for name in values)} where submission = ?"
+        self._site.database.write(lambda t: t.execute(sql, (*values.values(), row["submission"])))
 
     def _score(self, row: Row) -> None:
         attempts = int(row["attempts"]) + 1
@@ -127,7 +123,7 @@ class ScoringThread:
             golds = golds_of(self._site, board)
 
         def work(t: Transaction) -> None:
-            message = outcome.refused or (outcome.message and f"Counted as wrong: {outcome.message}")
+            message = outcome.refused or outcome.message
             if outcome.refused:
                 count_refused(t, golds.values(), row["person"])
             elif golds:
@@ -212,12 +208,9 @@ class ScoringThread:
         """The first measure's values of every system that is shown, by kind; a family has no tests."""
         if len(board["benchmarks"]) > 1:
             return {}
-        rows = self._site.database.read(
-            "select submission, result from submissions where board = ? and state = 'done' and shown = 1",
-            (board["board"],),
-        )
+        sql = "select submission, result from submissions where board = ? and state = 'done' and shown = 1"
         values: dict[str, dict[str, str]] = {}
-        for row in rows:
+        for row in self._site.database.read(sql, (board["board"],)):
             for part in parts_of(row["result"]):
                 name = f"{row['submission']} {part['kind']}"
                 values.setdefault(part["kind"], {})[name] = part["values"]
@@ -229,11 +222,8 @@ class ScoringThread:
             return
         served = benchmark_named(self._site.folder, board["benchmark"])
         with tempfile.TemporaryDirectory() as work:
-            job = ScoringJob(
-                benchmarks={served.id: str(served.folder.root)}, work=work, key="",
-                values=self._values(board),
-            )  # fmt: skip
-            outcome = self._in_child(job, None)
+            place = {served.id: str(served.folder.root)}
+            outcome = self._in_child(ScoringJob(place, work, key="", values=self._values(board)), None)
         if outcome is not None:
             self._site.database.write(lambda t: set_marks(t, key, outcome.marks, outcome.better))
 
@@ -253,20 +243,11 @@ def _resume(t: Transaction) -> None:
 
 
 def put_runs_on_boards(site: Site) -> None:
+    rows = site.database.read("select submission from submissions where person = ?", (FOLDER,))
+    known = {row["submission"] for row in rows}
     for board in boards(site):
-        served = next((s for s in site.folder.benchmarks().values() if s.id == board["benchmark"]), None)
-        if served is None:
-            continue
-        known = {
-            row["submission"]
-            for row in site.database.read(
-                "select submission from submissions where board = ? and person = ?", (board["board"], FOLDER)
-            )
-        }
-        for run in served.runs.values():
+        served = site.folder.named(board["benchmark"])
+        for run in served.runs.values() if served else ():
             key = f"{board['board']}:{run.key}"
             if key not in known:
-                submit_run(
-                    site.database, submission=key, board=board["board"], name=run.name,
-                    sees=run.sees,
-                )  # fmt: skip
+                submit_run(site.database, submission=key, board=board["board"], name=run.name, sees=run.sees)

@@ -270,7 +270,6 @@ def submissions_of(database: Database, board: str) -> list[Row]:
 
 # Files that people upload, as a run or as answers: unpacked within limits, messages with their line.
 
-
 OF_PAPERS: dict[str, UploadFormat] = registry.every("uploads")
 # What each format is called, and one record of it, shown where files are submitted.
 FORMATS = {
@@ -415,12 +414,8 @@ def files_of_benchmarks(
         asked = _ids_in(file)
         stem = called.rpartition("/")[2].lower()
         weights = {
-            name: (
-                len(asked & known),
-                stem.startswith(benchmarks[name].name.lower()),
-                len(benchmarks[name].name),
-            )
-            for name, known in ids.items()
+            name: (len(asked & ids[name]), stem.startswith(b.name.lower()), len(b.name))
+            for name, b in benchmarks.items()
         }
         best = max(weights, key=weights.__getitem__)
         alike = [name for name, weight in weights.items() if weight == weights[best]]
@@ -487,19 +482,12 @@ def read_upload(
     pages, texts = _kilt_parts(file) if format == "kilt" else (True, False)
     folders: list[Run | Answers] = []
     if pages or not texts:
-        on_error = "skip" if missing_is_wrong else "fail"
-        folders.append(
-            import_run(
-                file,
-                work / "run",
-                benchmark,
-                place="",
-                format=format,
-                name=name,
-                on_error=on_error,
-                whole=True,
-            )
-        )
+        given: dict[str, Any] = {
+            "format": format,
+            "name": name,
+            "on_error": "skip" if missing_is_wrong else "fail",
+        }
+        folders.append(import_run(file, work / "run", benchmark, place="", whole=True, **given))
     if texts and any(q.answers() for q in benchmark.queries):
         folders.append(answers(kilt_answers))
     return folders

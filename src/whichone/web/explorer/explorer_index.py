@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -95,10 +95,6 @@ insert into query_facets select 'benchmark', benchmark, count(*) from queries
     where benchmark is not null group by benchmark;
 insert into query_facets select 'role', role, count(*) from queries where role is not null group by role;
 """
-
-
-def index_path(folder: Folder, cache: Path) -> Path:
-    return cache / f"benchmark-{FORMAT}-{folder.content_hash}.sqlite"
 
 
 def build_benchmark_index(path: Path, folder: Folder) -> None:
@@ -222,7 +218,6 @@ def _texts(output: dict[str, Any]) -> list[str]:
 # The index of one run for the pages: what became of every query, and of every name set.
 # It is derived from the rankings as they lie on disk, one question in memory at a time.
 
-
 RUN_INDEX_FORMAT = 5
 _RUN_INDEX_BATCH = 8192
 
@@ -265,15 +260,7 @@ insert into summary select 'sets all_correct = 0', count(*) from set_outcomes wh
 """
 
 
-def run_index_path(run: Folder, benchmark: Path, cache: Path) -> Path:
-    return cache / f"run-{RUN_INDEX_FORMAT}-{run.content_hash}-{benchmark.stem[-64:][:12]}.sqlite"
-
-
-def build_run_index(path: Path, run: Folder, benchmark: Path) -> None:
-    build_whole(path, lambda database: _run_index_build(database, run, benchmark))
-
-
-def _run_index_build(database: sqlite3.Connection, run: Folder, benchmark: Path) -> None:
+def build_run_index(database: sqlite3.Connection, run: Folder, benchmark: Path) -> None:
     database.executescript(_RUN_INDEX_SCHEMA)
     database.execute("attach ? as benchmark", (str(benchmark),))
     database.execute("begin")
@@ -312,7 +299,6 @@ def _ranked(run: Folder) -> Iterator[tuple[str, list[str]]]:
 
 # Who makes the indexes: small ones whoever asks first, large ones one thread in the background.
 
-
 SMALL = 200_000  # Rows that are indexed in a second or two, while the page waits
 
 
@@ -331,19 +317,15 @@ class Indexes:
         self._worker = ThreadPoolExecutor(1, "indexer")
 
     def of_benchmark(self, folder: Folder) -> Path:
-        path = index_path(folder, self.cache)
-        return self._made(
-            path, _indexes_rows(folder, "sets", "queries"), folder.manifest.name,
-            lambda: build_benchmark_index(path, folder),
-        )  # fmt: skip
+        path = self.cache / f"benchmark-{FORMAT}-{folder.content_hash}.sqlite"
+        rows = folder.rows("sets") + folder.rows("queries")
+        return self._made(path, rows, folder.manifest.name, lambda: build_benchmark_index(path, folder))
 
     def of_run(self, run: Folder, benchmark: Folder) -> Path:
         index = self.of_benchmark(benchmark)
-        path = run_index_path(run, index, self.cache)
-        return self._made(
-            path, _indexes_rows(run, "rankings"), run.manifest.name,
-            lambda: build_run_index(path, run, index),
-        )  # fmt: skip
+        path = self.cache / f"run-{RUN_INDEX_FORMAT}-{run.content_hash}-{benchmark.content_hash[:12]}.sqlite"
+        build = partial(build_whole, path, lambda database: build_run_index(database, run, index))
+        return self._made(path, run.rows("rankings"), run.manifest.name, build)
 
     def _made(self, path: Path, rows: int, name: str, build: Callable[[], None]) -> Path:
         if path.exists():
@@ -369,7 +351,3 @@ class Indexes:
 
     def close(self) -> None:
         self._worker.shutdown(wait=False, cancel_futures=True)
-
-
-def _indexes_rows(folder: Folder, *tables: str) -> int:
-    return sum(map(folder.rows, tables))

@@ -145,25 +145,18 @@ def _list(request: Request, site: Site, served: ServedBenchmark, asked: List, *,
     listed = explorer_views.search(site, served, wanted, pair, find)
     pairs = [p for p in request.query_params.multi_items() if p[0] not in ("after", "fragment")]
     kept: dict[str, Any] = {
+        "served": served, "listing": listed, "pair": pair,
         "counts": explorer_views.counted(site, served, wanted, pair, queries=queries) if listed.exact else {},
-        "served": served,
-        "listing": listed,
         "following": urlencode([*pairs, ("after", str(listed.following))]) if listed.following else "",
-        "pair": pair,
-    }
+    }  # fmt: skip
     if asked.fragment:
         return show(request, f"list_of_{name}.html", **kept)
     return show(
-        request,
-        f"{name}.html",
-        **kept,
-        confusing=explorer_views.has_sets(site, served),
-        exported=[urlencode([*pairs, ("form", form)]) for form in ("csv", "json")],
-        wanted=wanted,
-        chosen=dict(wanted.facets),
-        facets=explorer_views.facets(site, served, queries=queries),
+        request, f"{name}.html", **kept, confusing=explorer_views.has_sets(site, served),
+        exported=[urlencode([*pairs, ("form", form)]) for form in ("csv", "json")], wanted=wanted,
+        chosen=dict(wanted.facets), facets=explorer_views.facets(site, served, queries=queries),
         systems=explorer_views.overview(site, served),
-    )
+    )  # fmt: skip
 
 
 def _column(column: str, pair: list[ServedRun]) -> str:

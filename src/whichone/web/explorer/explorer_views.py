@@ -22,7 +22,7 @@ from whichone.runs.run import TRACE
 from whichone.text.normalisers import stop_words
 from whichone.web.explorer import listing
 from whichone.web.explorer.explorer_index import NotReady
-from whichone.web.served_folder import ServedBenchmark, ServedRun
+from whichone.web.served_folder import ServedBenchmark, ServedRun, corpus_of
 from whichone.web.web_site import Site
 
 # Bearers as the pages of the explorer call them: by what tells them apart.
@@ -48,8 +48,6 @@ def set_labels(served: ServedBenchmark, index: Path, n: int | None) -> SetLabels
 @functools.lru_cache(4096)
 def _labels(root: Path, key: str, index: Path, n: int) -> SetLabels:
     """Looked up once: an index and a corpus are named by their content."""
-    from whichone.web.served_folder import corpus_of
-
     with listing.opened(index) as database:
         bearers = _bearers(database, n)
         said = database.execute(
@@ -77,9 +75,6 @@ def _bearers(database: sqlite3.Connection, n: int) -> list[Bearer]:
 def with_about(served: ServedBenchmark, index: Path, rows: Iterable[dict[str, Any]]) -> None:
     for row in rows:
         row["about"] = set_labels(served, index, row["n"]).by_entity.get(row["entity"] or "")
-
-
-# What readers and agents answered to one query, and an agent's calls step by step.
 
 
 # Colour, sign and words of each outcome of an answer.
@@ -114,14 +109,9 @@ def readers_of(
         steps = _steps(site, served, query, msgspec.convert(listed, list[Call]), labels)
         result = _outcome(row, query, others)
         readers.append(
-            {
-                "name": folder.manifest.name or folder.root.name,
-                "outcome": OUTCOMES[result] if result else None,
-                "steps": steps,
-                "mended": _mended(steps),
-                **row,
-            }
-        )
+            {"name": folder.manifest.name or folder.root.name, "steps": steps, "mended": _mended(steps),
+             "outcome": OUTCOMES[result] if result else None, **row}
+        )  # fmt: skip
     return readers
 
 
@@ -129,10 +119,8 @@ def _outcome(row: Mapping[str, Any], query: Mapping[str, Any], others: Sequence[
     """By the rules, where the query has an accepted answer."""
     if not query["answers"] or query["task"] in (SEVERAL, ACT):
         return None
-    if row["asks"] is not None:
-        return "asked"
-    if row["text"] is None:
-        return "refused"
+    if row["asks"] is not None or row["text"] is None:
+        return "refused" if row["asks"] is None else "asked"
     known = () if query["task"] == CLAIMS else tuple(others)
     return text_outcome(row["text"], tuple(query["answers"]), known)
 
@@ -143,28 +131,19 @@ def _steps(
 ) -> list[dict[str, Any]]:  # fmt: skip
     gold, others = frozenset(query["gold"]), frozenset(query["others"])
     texts = site.tables.passages(served.corpus, [p for call in calls for p in call.passages])
-    steps = []
-    for call in calls:
-        results = [
-            {
-                "id": passage,
-                "title": labels.page(page_of(passage), texts.get(passage, (passage, ""))[0]),
-                "kind": kind_of_page(page_of(passage), gold, others),
-            }
-            for passage in call.passages
-        ]
-        brought = step_of(call, gold, others) if call.tool == "search" else ""
-        steps.append(
-            {
-                "tool": call.tool.replace("_", " "),
-                "input": call.input,
-                "text": call.text,
-                "arguments": dict(call.arguments),
-                "found": results,
-                "brought": STEPS.get(brought),
-            }
-        )
-    return steps
+    return [
+        {
+            "tool": call.tool.replace("_", " "), "input": call.input, "text": call.text,
+            "arguments": dict(call.arguments),
+            "found": [
+                {"id": passage, "title": labels.page(page_of(passage), texts.get(passage, (passage, ""))[0]),
+                 "kind": kind_of_page(page_of(passage), gold, others)}
+                for passage in call.passages
+            ],
+            "brought": STEPS[step_of(call, gold, others)] if call.tool == "search" else None,
+        }
+        for call in calls
+    ]  # fmt: skip
 
 
 def _mended(steps: Sequence[Mapping[str, Any]]) -> str:
@@ -192,15 +171,12 @@ def highlighted(text: str, question: str, longest: int = _LONGEST) -> Markup:
     """The text, cut to a length, with the question's words in <mark>."""
     wanted = words_of(question)
     cut = text if len(text) <= longest else text[:longest].rsplit(" ", 1)[0] + " …"
-    parts: list[Markup] = []
-    end = 0
-    for result in _WORD.finditer(cut):
-        if fold(result.group()) in wanted:
-            parts += [escape(cut[end : result.start()]), Markup("<mark>"), escape(result.group())]
-            parts.append(Markup("</mark>"))
-            end = result.end()
-    parts.append(escape(cut[end:]))
-    return Markup("").join(parts)
+    parts, end = [Markup("")], 0
+    for word in _WORD.finditer(cut):
+        if fold(word[0]) in wanted:
+            parts += [escape(cut[end : word.start()]), Markup("<mark>{}</mark>").format(word[0])]
+            end = word.end()
+    return Markup("").join([*parts, escape(cut[end:])])
 
 
 MOST_SYSTEMS = 50
@@ -241,17 +217,15 @@ def has_sets(site: Site, served: ServedBenchmark) -> bool:
 def overview(site: Site, served: ServedBenchmark) -> list[tuple[ServedRun, dict[str, Any]]]:
     rows = []
     index = site.folder.benchmark_index(served)
-    waiting: NotReady | None = None
+    waiting: list[NotReady] = []
     for run in served.runs.values():
         try:
-            indexs = site.folder.run_index(served, run)
+            with listing.opened(index, [site.folder.run_index(served, run)]) as database:
+                rows.append((run, listing.outcome_counts(database)))
         except NotReady as error:  # all of them are asked for before anybody waits
-            waiting = waiting or error
-            continue
-        with listing.opened(index, [indexs]) as database:
-            rows.append((run, listing.outcome_counts(database)))
-    if waiting is not None:
-        raise waiting
+            waiting.append(error)
+    if waiting:
+        raise waiting[0]
     return sorted(rows, key=lambda row: (-row[1]["right"], row[1]["confused"], row[0].name))
 
 
@@ -262,12 +236,8 @@ def example(site: Site, served: ServedBenchmark, best: ServedRun, worst: ServedR
     return query_view(site, served, q, [best, worst]) if q is not None else None
 
 
-def example_questions(site: Site, served: ServedBenchmark) -> list[str]:
-    return _example_questions(site.folder.benchmark_index(served))
-
-
 @functools.lru_cache(256)
-def _example_questions(benchmark: Path) -> list[str]:
+def example_questions(benchmark: Path) -> list[str]:
     with listing.opened(benchmark) as database:
         return listing.telling_questions(database)
 
@@ -291,11 +261,10 @@ def counted(
     *, queries: bool,
 ) -> dict[str, dict[str, int]]:  # fmt: skip
     """The counts of every facet among what is listed, for lists short enough to be counted."""
-    find = listing.find_queries if queries else listing.find_sets
-    rows = everything(site, served, wanted, runs, find, listing.MOST_COUNTED)
-    if rows is None:
-        return {}
-    numbers = [row["q" if queries else "n"] for row in rows]
+    number, find = ("q", listing.find_queries) if queries else ("n", listing.find_sets)
+    numbers = [
+        row[number] for row in everything(site, served, wanted, runs, find, listing.MOST_COUNTED) or ()
+    ]
     with listing.opened(site.folder.benchmark_index(served)) as database:
         return listing.live_counts(database, numbers, queries=queries)
 
@@ -319,36 +288,33 @@ def set_view(
     """A set with its bearers, their pages, what became of their queries, and some of these."""
     index = site.folder.benchmark_index(served)
     indexes = [site.folder.run_index(served, run) for run in runs]
-    matrix = []
+    matrix, became = [], []
     with listing.opened(index) as database:
         name_set = listing.one_set(database, n)
         if name_set is None:
             return None
         queries, count = listing.set_queries(database, n, offset)
-    for query in queries:
-        query["became"] = []
     for run, own in zip(runs, indexes, strict=True):
         with listing.opened(index, [own]) as database:
             cells = listing.outcomes_of_set(database, n)
-        became = {q: what for per in cells.values() for q, what in per.items()}
-        for query in queries:
-            query["became"].append(became.get(query["q"], "missing"))
+        became.append({q: what for per in cells.values() for q, what in per.items()})
         counts = {
             entity: {what: list(per.values()).count(what) for what in listing.BECAME}
             for entity, per in cells.items()
         }
         matrix.append((run, counts))
+    for query in queries:
+        query["became"] = [of_run.get(query["q"], "missing") for of_run in became]
     matrix.sort(key=lambda row: -sum(c["right"] for c in row[1].values()))
     with_about(served, index, queries)
     labels = set_labels(served, index, n)
-    pages = {p for bearer in name_set["bearers"] for p in bearer["pages"]}
-    texts = site.tables.passages(served.corpus, pages)
-    for bearer in name_set["bearers"]:
+    bearers = name_set["bearers"]
+    texts = site.tables.passages(served.corpus, {p for bearer in bearers for p in bearer["pages"]})
+    most = math.log10(1 + max((b["popularity"] or 0 for b in bearers), default=0)) or 1.0
+    for bearer in bearers:
         bearer["label"] = labels.by_entity[bearer["entity"]]
         bearer["texts"] = [(p, *texts.get(p, (p, ""))) for p in bearer["pages"]]
-    most = max([math.log10(1 + (b["popularity"] or 0)) for b in name_set["bearers"]] or [1.0])
-    for bearer in name_set["bearers"]:
-        bearer["reach"] = math.log10(1 + (bearer["popularity"] or 0)) / (most or 1.0)
+        bearer["reach"] = math.log10(1 + (bearer["popularity"] or 0)) / most
     if rankings:
         with_rankings(site, served, queries, runs)
     paged = {"count": count, "offset": offset, "page": listing.PAGE}
@@ -424,10 +390,7 @@ def compare_view(
         rows, count = listing.differences(database, offset)
         with_about(served, index, rows)
         return {
-            "rows": rows,
-            "count": count,
-            "offset": offset,
-            "following": offset + listing.DIFFERENCES,
+            "rows": rows, "count": count, "offset": offset, "following": offset + listing.DIFFERENCES,
             "agreement": listing.agreement_table(database),
             "counts": [listing.outcome_counts(database, number) for number in (0, 1)],
-        }
+        }  # fmt: skip

@@ -55,8 +55,10 @@ class Listing(msgspec.Struct, frozen=True):
 def find_sets(database: sqlite3.Connection, wanted: WantedRows, systems: int = 0) -> Listing:
     """One page of the name sets, the names with the most popular head first."""
     ways = _text(database, SETS, wanted) + [
-        _facet(database, place, kind, value) for place, (kind, value) in enumerate(wanted.facets)
-    ]
+        Way(f"facets f{n}", f"f{n}.n", f"f{n}.kind = ? and f{n}.value = ?", (kind, value),
+            _count(database, "facet_counts", kind, value))
+        for n, (kind, value) in enumerate(wanted.facets)
+    ]  # fmt: skip
     ways += _set_outcome(database, wanted.outcome, systems, dict(wanted.facets).get("role"))
     columns = "sets.n, sets.name, sets.collection, sets.bearers, sets.gap"
     for n in range(systems):
@@ -68,7 +70,7 @@ def find_sets(database: sqlite3.Connection, wanted: WantedRows, systems: int = 0
 def find_queries(database: sqlite3.Connection, wanted: WantedRows, systems: int = 0) -> Listing:
     """One page of the queries in their order, with what became of each in the attached runs."""
     ways = _text(database, QUERIES, wanted) + [
-        Way("", "", f"queries.{kind} = ?", (value,), _query_count(database, kind, value))
+        Way("", "", f"queries.{kind} = ?", (value,), _count(database, "query_facets", kind, value))
         for kind, value in wanted.facets
         if kind in QUERY_FACETS
     ]
@@ -91,19 +93,12 @@ def _text(database: sqlite3.Connection, searched: Searched, wanted: WantedRows) 
     return [way or Way("", "", f"instr({searched.table}.key, ?)", (key,), 1 << 62)]
 
 
-def _facet(database: sqlite3.Connection, place: int, kind: str, value: str) -> Way:
-    row = database.execute(
-        "select sets from facet_counts where kind = ? and value = ?", (kind, value)
-    ).fetchone()
-    name = f"f{place}"
-    condition = f"{name}.kind = ? and {name}.value = ?"
-    return Way(f"facets {name}", f"{name}.n", condition, (kind, value), row[0] if row else 0)
-
-
-def _query_count(database: sqlite3.Connection, kind: str, value: str) -> int:
-    row = database.execute(
-        "select queries from query_facets where kind = ? and value = ?", (kind, value)
-    ).fetchone()
+def _count(database: sqlite3.Connection, table: str, kind: str, value: str) -> int:
+    """How many have a value of a facet."""
+    sql = (
+        f"select {'sets' if table == 'facet_counts' else 'queries'} from {table} where kind = ? and value = ?"
+    )
+    row = database.execute(sql, (kind, value)).fetchone()
     return row[0] if row else 0
 
 
@@ -144,13 +139,11 @@ def _query_outcome(database: sqlite3.Connection, outcome: str, systems: int) -> 
     }  # fmt: skip
     if outcome not in conditions or systems < (2 if outcome == "right-wrong" else 1):
         return []
-    condition = conditions[outcome]
-    rows = summary(database, 0).get(condition, 0)
-    ways = [Way("run0.outcomes o", "o.q", f"o.{condition}", (), rows)]
-    if outcome == "right-wrong":
-        rows = summary(database, 1).get("right = 0", 0)
-        ways.append(Way("run1.outcomes p", "p.q", "p.right = 0", (), rows))
-    return ways
+    wanted = [conditions[outcome], *(["right = 0"] if outcome == "right-wrong" else [])]
+    return [
+        Way(f"run{n}.outcomes o{n}", f"o{n}.q", f"o{n}.{what}", (), summary(database, n).get(what, 0))
+        for n, what in enumerate(wanted)
+    ]
 
 
 def summary(database: sqlite3.Connection, number: int) -> dict[str, int]:
@@ -164,8 +157,7 @@ def _search(
     table, number = searched.table, f"{searched.table}.{searched.number}"
     listed = [way for way in ways if way.source]
     first = min(listed, key=lambda way: way.rows, default=None)
-    conditions: list[str] = ["1"]
-    values: list[Any] = []
+    conditions, values = ["1"], list[Any]()
     for way in ([first] if first else []) + [way for way in ways if way is not first]:
         if way is first or not way.source:
             conditions.append(way.condition)
@@ -186,13 +178,8 @@ def _search(
         _, count, stopped = _listed(database, f"select 1 {where}", values, PAGE, most)
         if stopped or count >= most:
             return Listing([], count, exact=False, following=None, complete=False)
-    rows, count, stopped = _listed(
-        database,
-        f"select {columns} {where} and {place} > ? order by {place}",
-        (*values, wanted.after),
-        wanted.page,
-        most,
-    )
+    sql = f"select {columns} {where} and {place} > ? order by {place}"
+    rows, count, stopped = _listed(database, sql, (*values, wanted.after), wanted.page, most)
     exact = not stopped and count < most
     if wanted.after and exact:
         _, count, stopped = _listed(database, f"select 1 {where}", values, PAGE, most)
@@ -227,7 +214,6 @@ def _listed(
 
 
 # What the explorer asks of its indexes: facets, one set, one query, two systems.
-
 
 _MOST_VALUES = 40
 _QUERIES_PATIENCE = 2.0  # Seconds to look for the example of the landing page
@@ -352,17 +338,15 @@ def outcome_counts(database: sqlite3.Connection, number: int = 0) -> dict[str, A
 def clearest_query(database: sqlite3.Connection) -> int | None:
     """A query that the first of two runs gets right and for which the second falls for a namesake."""
     until = time.perf_counter() + _QUERIES_PATIENCE
-    database.set_progress_handler(lambda: time.perf_counter() > until, 2000)
-    try:
+    database.set_progress_handler(lambda: time.perf_counter() > until, _STEPS)
+    row = None
+    with contextlib.suppress(sqlite3.OperationalError):  # too many queries to look through for an example
         row = database.execute(
             "select queries.q from queries join run0.outcomes a using (q) join run1.outcomes b using (q) "
             "left join sets on sets.n = queries.n where a.right = 1 and b.confused = 1 and b.namesake_rank = 1 "
             "order by length(queries.input) > 120, coalesce(sets.gap, 0) desc, queries.q limit 1"
         ).fetchone()
-    except sqlite3.OperationalError:  # too many queries to look through for an example
-        row = None
-    finally:
-        database.set_progress_handler(None, 0)
+    database.set_progress_handler(None, 0)
     return int(row[0]) if row else None
 
 
@@ -387,24 +371,19 @@ def shared_names(database: sqlite3.Connection, most: int = 20) -> list[str]:
 def live_counts(
     database: sqlite3.Connection, numbers: Sequence[int], *, queries: bool
 ) -> dict[str, dict[str, int]]:
-    listed = json.dumps(list(numbers))
+    of_queries = " union all ".join(
+        f"select '{kind}', {kind}, count(*) from queries, listed "
+        f"where q = value and {kind} is not null group by {kind}"
+        for kind in QUERY_FACETS
+    )
+    of_sets = "select kind, facets.value, count(*) from facets, listed where n = listed.value group by 1, 2"
+    rows = database.execute(
+        f"with listed as (select value from json_each(?)) {of_queries if queries else of_sets}",
+        (json.dumps(list(numbers)),),
+    )
     counts: dict[str, dict[str, int]] = {}
-    if not queries:
-        rows = database.execute(
-            "select kind, value, count(*) from facets "
-            "where n in (select value from json_each(?)) group by kind, value",
-            (listed,),
-        )
-        for kind, value, count in rows:
-            counts.setdefault(kind, {})[str(value)] = count
-        return counts
-    for kind in QUERY_FACETS:
-        rows = database.execute(
-            f"select {kind}, count(*) from queries where q in (select value from json_each(?)) "
-            f"and {kind} is not null group by {kind}",
-            (listed,),
-        )
-        counts[kind] = {str(value): count for value, count in rows}
+    for kind, value, count in rows:
+        counts.setdefault(kind, {})[str(value)] = count
     return counts
 
 

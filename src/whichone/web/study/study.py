@@ -109,9 +109,7 @@ def studies(database: Database) -> list[Row]:
 
 def one_study(database: Readable, study: str) -> tuple[Row, StudyPlan] | None:
     rows = database.read("select * from studies where study = ?", (study,))
-    if not rows:
-        return None
-    return rows[0], msgspec.json.decode(rows[0]["plan"], type=StudyPlan)
+    return (rows[0], msgspec.json.decode(rows[0]["plan"], type=StudyPlan)) if rows else None
 
 
 def set_state(database: Database, study: str, state: States) -> None:
@@ -267,7 +265,6 @@ def answers(database: Readable, study: str) -> list[dict[str, Any]]:
 
 # What a study found: people's accuracy, exact match and time, beside the systems on the same items.
 
-
 _DEEP = 1000
 
 
@@ -331,30 +328,19 @@ def _is_check(plan: StudyPlan, item: int) -> bool:
 
 
 def _item(plan: StudyPlan, item: int, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {
-        "item": item,
-        "query": plan.items[item].query,
-        "question": plan.items[item].question,
-        "answers": len(rows),
-        "right": sum(r["right"] for r in rows),
-        "exact": sum(r["exact"] for r in rows),
-        "skipped": sum(r["skipped"] for r in rows),
-        "seconds": median(r["seconds"] for r in rows),
-    }
+    counts = {what: sum(r[what] for r in rows) for what in ("right", "exact", "skipped")}
+    asked = {"item": item, "query": plan.items[item].query, "question": plan.items[item].question}
+    return {**asked, "answers": len(rows), **counts, "seconds": median(r["seconds"] for r in rows)}
 
 
 def _person(rows: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
-    if not rows:
-        return {"person": name, "answers": 0, "accuracy": None, "em": None, "seconds": None, "mean_seconds": None}  # fmt: skip
-    items = [r["item"] for r in rows]
+    items, seconds = [r["item"] for r in rows], [r["seconds"] for r in rows]
     return {
-        "person": name,
-        "answers": len(rows),
-        "accuracy": interval([float(r["right"]) for r in rows], items).brief(),
-        "em": interval([float(r["exact"]) for r in rows], items).brief(),
-        "seconds": median(r["seconds"] for r in rows),
-        "mean_seconds": fmean(r["seconds"] for r in rows),
-    }
+        "person": name, "answers": len(rows),
+        "accuracy": interval([float(r["right"]) for r in rows], items).brief() if rows else None,
+        "em": interval([float(r["exact"]) for r in rows], items).brief() if rows else None,
+        "seconds": median(seconds) if rows else None, "mean_seconds": fmean(seconds) if rows else None,
+    }  # fmt: skip
 
 
 def system_scores(
@@ -370,14 +356,8 @@ def system_scores(
             pages = [page_of(passage) for _, passage, _ in tops.get(item.query, ())]
             first.append(float(bool(pages) and pages[0] == item.gold))
             among.append(float(next((p for p in pages if p in item.pages), None) == item.gold))
-        scores.append(
-            {
-                "system": run.name,
-                "accuracy": interval(first).brief(),
-                "among_three": interval(among).brief(),
-                "em": None,
-            }
-        )
+        accuracy, of_three = interval(first).brief(), interval(among).brief()
+        scores.append({"system": run.name, "accuracy": accuracy, "among_three": of_three, "em": None})
     return [*scores, *_readers(served, {i.query: i.answers for i in items})]
 
 

@@ -15,7 +15,6 @@ from whichone.errors import BadInput
 from whichone.web.limits import REFUSALS
 from whichone.web.pages import (
     FOR_ADMINS,
-    Form,
     creation,
     csv_response,
     go,
@@ -72,11 +71,12 @@ def holds(text: list[str], span: str) -> bool:
 
 @router.get("/study", include_in_schema=False, dependencies=FOR_ADMINS)
 def study_list(request: Request, site: Here) -> Response:
+    benchmarks = list(site.folder.benchmarks().values())
     return show(
         request,
         "studies.html",
         studies=room.studies(site.database),
-        benchmarks=list(site.folder.benchmarks().values()),
+        benchmarks=benchmarks,
         consent=room.CONSENT,
     )
 
@@ -93,16 +93,12 @@ async def create(request: Request, site: Here) -> Response:
     texts = await run_in_threadpool(page_text, site, new.served.id, pages)
     titles = {page: title for page, (title, _) in texts.items()}
     plan = room.StudyPlan(
-        seed=seed,
-        consent=form.text("consent") or room.CONSENT,
-        pilot=pilot,
+        seed=seed, consent=form.text("consent") or room.CONSENT, pilot=pilot, wanted=wanted,
         break_after=form.number("break_after", 10, 0, 1000),
         items=room.with_checks(tuple(chosen.items), pilot, form.number("checks", 0, 0, 50), titles),
-        wanted=wanted,
         guidelines=form.text("guidelines", longest=10_000).strip(),
-        code=form.text("code", longest=100).strip(),
-        return_url=form.address("return_url"),
-    )
+        code=form.text("code", longest=100).strip(), return_url=form.address("return_url"),
+    )  # fmt: skip
     await run_in_threadpool(room.make_study, site.database, new.key, new.served.id, new.title, plan)
     return go(f"/access?scope=study:{new.key}")
 
@@ -162,7 +158,10 @@ async def step(request: Request, site: Here, key: Key, step: str) -> Response:
     if step in _STEPS:
         await committed(site, lambda t: _STEPS[step](t, key, plan, person))
     elif step in ("pick", "mark"):
-        item, value = _given(form, plan, step)
+        item = form.number("item", -1, 0, len(plan.items) - 1)
+        value = form.text("page" if step == "pick" else "span", "-", longest=2000)
+        if step == "pick" and form.yes("skip"):
+            value = room.SKIPPED
         try:
             await run_in_threadpool(_check, site, key, row, plan, person, item, step, value)
             await committed(site, lambda t: _keep(t, key, plan, person, item, step, value))
@@ -171,13 +170,6 @@ async def step(request: Request, site: Here, key: Key, step: str) -> Response:
     else:
         raise HTTPException(404, "there is no such step")
     return go(f"/study/{key}")
-
-
-def _given(form: Form, plan: room.StudyPlan, step: str) -> tuple[int, str]:
-    item = form.number("item", -1, 0, len(plan.items) - 1)
-    if step == "pick" and form.yes("skip"):
-        return item, room.SKIPPED
-    return item, form.text("page" if step == "pick" else "span", "-", longest=2000)
 
 
 def _check(
@@ -217,9 +209,7 @@ def results(request: Request, site: Here, key: Key, everybody: bool = False) -> 
 
 
 def _results(site: Site, key: str, row: Row, plan: room.StudyPlan, everybody: bool = False) -> dict[str, Any]:
-    every = site.folder.benchmarks().values()
-    served = next((s for s in every if s.id == row["benchmark"]), None)
-    return study_results(site, key, plan, served, everybody=everybody)
+    return study_results(site, key, plan, site.folder.named(row["benchmark"]), everybody=everybody)
 
 
 @router.get("/study/{key}/export/{what}", include_in_schema=False, dependencies=FOR_ADMINS)
