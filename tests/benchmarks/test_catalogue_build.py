@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -324,6 +325,59 @@ def test_a_description_fits_one_bearer_however_it_is_read(players, tmp_path) -> 
     decades = [q for q in made.queries if "1890s" in q.input]
     assert decades
     assert all("born in the" in q.input or "debut in the" in q.input for q in decades)
+
+
+@pytest.mark.parametrize("as_alias", [True, False])
+def test_a_description_fits_no_namesake_whom_nobody_is_asked_about(tmp_path, as_alias) -> None:
+    """A third Ada Park in Leeds, who has no document or is called so by others, makes "Ada Park in Leeds" say nothing."""
+    named = ("Adelaide Park", ["Ada Park"]) if as_alias else ("Ada Park", [])
+    rows = [
+        {"id": 1, "name": "Ada Park", "city": "Leeds", "desk": "D1", "text": "At D1 in Leeds."},
+        {"id": 2, "name": "Ada Park", "city": "Turin", "desk": "D2", "text": "At D2 in Turin."},
+        {
+            "id": 3,
+            "name": named[0],
+            "city": "Leeds",
+            "desk": "D3",
+            "also": named[1],
+            "text": "D3" if as_alias else "",
+        },
+    ]
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "p.toml").write_text(
+        'name = "p"\nfile = "p.jsonl"\ntype = "person"\n[columns]\nid = "id"\nname = "name"\ntext = "text"\n'
+        'aliases = "also"\n[attributes.city]\ncolumn = "city"\n[attributes.desk]\ncolumn = "desk"\n'
+    )
+    ingest(tmp_path / "kb", [CatalogueSource(tmp_path / "p.toml")])
+    made = build_catalogue(tmp_path / "kb", tmp_path / "b", CatalogueOptions(shared_answers=True))
+    assert {q.entity for q in made.queries} == {"p:1", "p:2"}
+    assert {len(s.bearers) for s in made.sets} == {2}
+    asked = {(q.entity, q.attributes["property_label"]): q.input for q in made.queries}
+    assert ("p:1", "desk") not in asked  # Leeds is two people's
+    assert "Turin" in asked["p:2", "desk"] and "Leeds" not in asked["p:2", "desk"]
+
+
+def test_a_decade_names_what_happened_in_it_where_a_bearer_has_several_dates(players, tmp_path) -> None:
+    made = build_catalogue(players, tmp_path / "b", CatalogueOptions())
+    decades = [q.input for q in made.queries if re.search(r"\b(18|19)\d0s\b", q.input)]
+    assert decades
+    assert not [text for text in decades if "of the 18" in text or "of the 19" in text]
+
+
+def test_a_day_is_written_without_the_midnight_of_a_table(players, tmp_path) -> None:
+    rows = [
+        {"id": n, "name": "Bo Lind", "debut": f"19{n}5-05-25 00:00:00", "city": city, "text": f"Of {city}."}
+        for n, city in enumerate(CITIES[:3], 1)
+    ]
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "p.toml").write_text(
+        'name = "p"\nfile = "p.jsonl"\ntype = "person"\n[columns]\nid = "id"\nname = "name"\ntext = "text"\n'
+        '[attributes.city]\ncolumn = "city"\n[attributes.debut]\ncolumn = "debut"\nkind = "time"\n'
+    )
+    ingest(tmp_path / "kb", [CatalogueSource(tmp_path / "p.toml")])
+    made = build_catalogue(tmp_path / "kb", tmp_path / "b", CatalogueOptions())
+    assert "1915-05-25" in {answer for q in made.queries for answer in q.answers()}
+    assert not [q for q in made.queries if "00:00" in q.input or "00:00" in "".join(q.answers())]
 
 
 def test_quantities_are_asked_for_as_people_would(players, tmp_path) -> None:

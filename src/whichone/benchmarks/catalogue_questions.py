@@ -56,11 +56,18 @@ class CatalogueEntry(msgspec.Struct, kw_only=True):
 
 
 class Namesakes(msgspec.Struct, kw_only=True):
-    """A name and its bearers, the most popular first."""
+    """A name and its bearers, the most popular first.
+
+    Nobody is asked about those who have it as another name or without a document, but no description may fit them.
+    """
 
     key: str
     name: str
     bearers: list[CatalogueEntry]
+    unasked: list[CatalogueEntry] = []
+
+    def others(self, bearer: CatalogueEntry) -> list[CatalogueEntry]:
+        return [b for b in (*self.bearers, *self.unasked) if b is not bearer]
 
     def role(self, bearer: CatalogueEntry) -> Role | None:
         """The most popular bearer is the head; None where no popularity is known."""
@@ -71,8 +78,7 @@ class Namesakes(msgspec.Struct, kw_only=True):
     def tells_apart(self, bearer: CatalogueEntry, attribute: str) -> bool:
         """Whether every bearer has the attribute, and nobody shares this one's value."""
         own = bearer.texts(attribute)
-        others = [b for b in self.bearers if b is not bearer]
-        return bool(own) and all((t := b.texts(attribute)) and not own & t for b in others)
+        return bool(own) and all((t := b.texts(attribute)) and not own & t for b in self.others(bearer))
 
     def reads_otherwise(self, bearer: CatalogueEntry, shown: str, decade: float | None = None) -> bool:
         """Whether a namesake has a shown value (or a year of the decade) under any attribute at all."""
@@ -80,8 +86,7 @@ class Namesakes(msgspec.Struct, kw_only=True):
             (value.number is not None and value.kind == "time" and value.number // 10 * 10 == decade)
             if decade is not None
             else shown.casefold() in value.text.casefold()
-            for other in self.bearers
-            if other is not bearer
+            for other in self.others(bearer)
             for values in other.values.values()
             for value in values
         )
@@ -89,7 +94,7 @@ class Namesakes(msgspec.Struct, kw_only=True):
     def shared_answer(self, bearer: CatalogueEntry, attribute: str) -> bool:
         """Whether a namesake has one of the values: an answer that is right for several."""
         own = bearer.texts(attribute)
-        return any(own & b.texts(attribute) for b in self.bearers if b is not bearer)
+        return any(own & b.texts(attribute) for b in self.others(bearer))
 
 
 _SHARED = """
@@ -97,14 +102,16 @@ create temp table own as
 select distinct n.key, n.entity from {names} n
 where n.kind = 'label' and n.entity in (select entity from {pages} where kind = 'article');
 create temp table shared as
-select key, entity from own where key in
+select key, entity, true as asked from own where key in
     (select key from own group by key having count(*) between 2 and {most});
+insert into shared select distinct n.key, n.entity, false from {names} n anti join shared using (key, entity)
+where n.kind in ('label', 'alias') and n.key in (select key from shared);
 """
 _ENTRIES = """
-select s.key, s.entity, e.label, e.types, max(v.views) as views, min(e.position) as position
+select s.key, s.entity, e.label, e.types, s.asked, max(v.views) as views
 from shared s join {entities} e on e.entity = s.entity
 left join {views} v on v.title = e.title
-group by 1, 2, 3, 4 order by 1, 2
+group by 1, 2, 3, 4, 5 order by 1, 2
 """
 _FACTS = """
 select f.entity, f.property, f.kind, coalesce(l.label, f.value) as value
@@ -129,13 +136,16 @@ def read_namesakes(kb: Folder) -> tuple[list[Namesakes], dict[str, str]]:
     with connect() as connection:
         connection.execute(_SHARED.format(**tables, most=MOST_BEARERS))
         entries: dict[str, CatalogueEntry] = {}
-        by_key: dict[str, list[CatalogueEntry]] = {}
-        for key, entity, label, types, views, _ in connection.sql(_ENTRIES.format(**tables)).fetchall():
+        bearers_of: dict[bool, dict[str, list[CatalogueEntry]]] = {
+            True: {},
+            False: {},
+        }  # by whether they are asked about
+        for key, entity, label, types, asked, views in connection.sql(_ENTRIES.format(**tables)).fetchall():
             popularity = None if views is None else float(views)
-            entry = entries[entity] = CatalogueEntry(
+            entry = CatalogueEntry(
                 entity=entity, name=label or key, popularity=popularity, types=tuple(types or ())
             )
-            by_key.setdefault(key, []).append(entry)
+            bearers_of[asked].setdefault(key, []).append(entries.setdefault(entity, entry))
         for entity, attribute, kind, value in connection.sql(_FACTS.format(**tables)).fetchall():
             entries[entity].values.setdefault(attribute, []).append(_value(kind, value))
         for entity, page in connection.sql(_PAGES.format(**tables)).fetchall():
@@ -147,8 +157,9 @@ def read_namesakes(kb: Folder) -> tuple[list[Namesakes], dict[str, str]]:
             key=key,
             name=bearers[0].name,
             bearers=sorted(bearers, key=lambda b: (-(b.popularity or 0), b.entity)),
+            unasked=bearers_of[False].get(key, []),
         )
-        for key, bearers in sorted(by_key.items())
+        for key, bearers in sorted(bearers_of[True].items())
     ]
     return sets, labels
 
@@ -160,8 +171,8 @@ def _value(kind: str, value: str) -> CatalogueValue:
             return CatalogueValue(text, kind, float(text))
         except ValueError:
             return CatalogueValue(text)
-    if kind == "time":
-        day = value.lstrip("+").partition("T")[0]
+    if kind == "time":  # tables write midnight where they mean a day
+        day = value.lstrip("+").removesuffix(" 00:00:00").partition("T")[0]
         text = day.partition("-")[0] if day.endswith("-00-00") else day
         year = text.partition("-")[0]
         return CatalogueValue(text, kind, float(year) if year.isdigit() else None)
@@ -331,6 +342,7 @@ def qualify(
     with the attribute's label. `harder` quotes no value of the bearer where there is another way.
     """
     ways: list[Qualified] = []
+    others = names.others(bearer)
     usable = [a for a in bearer.values if a != asked and names.tells_apart(bearer, a)]
     for attribute in _as_people_would(usable, bearer, labels, wordings):
         label, value = labels.get(attribute, attribute), bearer.values[attribute][0]
@@ -343,8 +355,8 @@ def qualify(
         for text, shown in _other_words(names, bearer, attribute, value, label, wordings):
             who = fill(drawn.choice(text), value=shown, **words)
             ways.append(Qualified(who, "other words", attribute, value.text))
-        if len(names.bearers) == 2 and value.kind != "quantity":
-            (other,) = (b for b in names.bearers if b is not bearer)
+        if len(others) == 1 and value.kind != "quantity":
+            (other,) = others
             denied = other.values[attribute][0].text
             if texts := _plain(wordings.saying(label).denies, names.reads_otherwise(other, denied)):
                 who = fill(drawn.choice(texts), value=wordings.with_article(denied), **words)
@@ -386,11 +398,9 @@ def _other_words(
     words: list[tuple[Sequence[str], str]] = []
     for phrase in wordings.words.get(label, {}).get(value.text, ()):
         words.append((("$name, $value", "the $name $value") if wordings.language == "en" else _PLAIN, phrase))
-    numbers = [b.values[attribute][0].number for b in names.bearers]
-    known = [n for n in numbers if n is not None]
-    if value.number is None or len(known) < len(numbers) or min(known) <= 0:
+    others = [b.values[attribute][0].number or 0.0 for b in names.others(bearer)]
+    if value.number is None or min(value.number, *others) <= 0:
         return words
-    others = [b.values[attribute][0].number or 0.0 for b in names.bearers if b is not bearer]
     templates, english = wordings.other_words, wordings.language == "en"
     if value.kind == "quantity":
         most, least = ("most", "fewest") if _counts(label) else ("largest", "smallest")
@@ -406,7 +416,9 @@ def _other_words(
     elif value.kind == "time":
         decade = int(value.number) // 10 * 10
         if all(int(o) // 10 * 10 != decade for o in others):
-            texts = _plain(templates.get("decade", ()), names.reads_otherwise(bearer, "", decade))
+            dated = sum(own[0].kind == "time" for own in bearer.values.values())
+            otherwise = dated > 1 or names.reads_otherwise(bearer, "", decade)
+            texts = _plain(templates.get("decade", ()), otherwise)
             words.append((texts, f"{decade}s" if english else str(decade)))
     return [(texts, shown) for texts, shown in words if texts]
 
