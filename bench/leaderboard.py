@@ -161,6 +161,10 @@ def page(data: Path = DATA) -> str:
             parts.append(_section(before.read_text() if before.exists() else "", benchmark))
         elif len(names) > 1:
             parts.append(_part(benchmark, names, data))
+    first = [part.split("\n\n")[:2] for part in parts[1:] if "\n\nOf the systems" in part]
+    verdicts = [f"- [{name[3:]}](#{name[3:]}): {text.partition(' alone ')[2]}" for name, text in first]
+    title, _, about = parts[0].partition("\n\n")
+    parts[:1] = [title, "Of the systems that see the corpus alone:", "\n".join(verdicts), about]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
