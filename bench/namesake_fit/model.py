@@ -18,12 +18,14 @@ from whichone.retrieval.namesake.weights import (
     FLOORS,
     EvidenceModel,
     Fit,
+    among_all,
     calibrated,
     lead_features,
 )
 
 PARTS = 3
 PART_OPEN = -1.0
+STRANGE_SURE, STRANGE_OPEN = -3.0, -12.0
 NEVER_FOR = {
     "other_kind", "no_kind", "disambiguation", "denied", "extra", "numbered", "respelt", "longer", "company", "nickname",
     "claim_agent", "claim_level",
@@ -191,37 +193,54 @@ def meant(case: Case) -> list[int]:
     return max(several, key=lambda own: max(case.scores[n] for n in own), default=[])
 
 
+def values_of(case: Case, own: Sequence[int]) -> list[dict[str, float]]:
+    """The values of a name's bearers, with what depends on the scores of all candidates."""
+    others = [case.scores[n] for n, group in enumerate(case.groups) if group < 0]
+    names = len({group for group in case.groups if group >= 0})
+    return [case.values[n] | among_all(names, max(case.scores[n] for n in own), others) for n in own]
+
+
+def tells(case: Case) -> bool:
+    """Whether gold says who a name means: that of HotpotQA may be a page of another name."""
+    return case.gold or "HotpotQA" not in case.set
+
+
 def fit_leads(cases: Sequence[Case], *, hit: bool) -> dict[str, float]:
     """A logistic model: whether the best bearer is right, or whether a question can be resolved."""
     from sklearn.linear_model import LogisticRegression
 
-    rows, labels, sets = [], [], []
+    rows, labels = [], []
     for case in cases:
         own = meant(case)
         if len(own) < 2:
             continue
         best = max(own, key=lambda n: case.scores[n])
         label = case.right[best] if hit else case.resolvable
+        if hit and not tells(case):
+            continue
         if label is not None:
-            rows.append(lead_features([case.values[n] for n in own], [case.scores[n] for n in own]))
+            rows.append(lead_features(values_of(case, own), [case.scores[n] for n in own]))
             labels.append(label)
-            sets.append(case.set)
     if len(set(labels)) < 2:  # few questions of few sets: nothing to be learned
         shipped = EvidenceModel.load().fits["words"]
         return dict(shipped.sure if hit else shipped.resolvable)
     names = sorted({name for row in rows for name in row})
     x = np.array([[row.get(n, 0.0) for n in names] for row in rows])
-    counts = {s: sets.count(s) for s in set(sets)}
-    shares = np.array([len(sets) / len(counts) / counts[s] for s in sets])
-    model = LogisticRegression(C=1.0, class_weight=None if hit else "balanced", max_iter=5_000)
-    model.fit(x, np.array(labels), sample_weight=shares if hit else None)
+    scale = x.std(axis=0) + 1e-9
+    model = LogisticRegression(
+        C=0.1 if hit else 1.0, class_weight=None if hit else "balanced", max_iter=5_000
+    )
+    model.fit(x / scale if hit else x, np.array(labels))
+    weights = model.coef_[0] / (scale if hit else 1.0)
     constant = float(model.intercept_[0])
     if not hit:  # so that it asks in one of 22 questions that can be resolved
-        lines = x @ model.coef_[0] + constant
+        lines = x @ weights + constant
         constant -= float(np.quantile(lines[np.array(labels, bool)], 0.045))
-    learned = {n: round(float(w), 3) for n, w in zip(names, model.coef_[0], strict=True)}
+    learned = {n: round(float(w), 3) for n, w in zip(names, weights, strict=True)}
     if not hit:  # hardly any set has names in part, which leave most open
         learned["loosely"] = min(learned["loosely"], PART_OPEN)
+    strange = STRANGE_SURE if hit else STRANGE_OPEN
+    learned["strange"] = min(learned["strange"], strange)  # hardly any set denies in words that are not known
     return {**learned, "": round(constant, 3)}
 
 
@@ -231,9 +250,9 @@ def judge(cases: Sequence[Case], fit: Fit) -> None:
         case.scores = scored(case, fit.weights)
         own = meant(case)
         case.sure_right = None
-        if len(own) > 1:
+        if len(own) > 1 and tells(case):
             scores = [float(case.scores[n]) for n in own]
-            shares = calibrated(scores, [case.values[n] for n in own], fit)
+            shares = calibrated(scores, values_of(case, own), fit)
             best = int(np.argmax(shares))
             case.sure, case.sure_right = shares[best], case.right[own[best]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime
 import subprocess
 import tomllib
@@ -17,7 +18,7 @@ from whichone.retrieval.namesake.weights import EvidenceModel
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "experiments"
 
 HEAD = (
-    "| set | questions | BM25 | acc@1 | gold is a candidate | candidates, median and 95 % | wrong above .95 | ECE | CPU ms, median and 95 % |\n"
+    "| set | questions | BM25 | acc@1 | gold is a candidate | candidates, median and 95 % | wrong above .95 | ECE, by chance | CPU ms, median and 95 % |\n"
     "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 )
 
@@ -25,7 +26,8 @@ HEAD = (
 def table(cases: Sequence[Case]) -> str:
     """A row a set, of cases that were judged; acc@1 of questions that can be resolved beside, where some cannot."""
     names = list(dict.fromkeys(case.set for case in cases))
-    return "\n".join([HEAD, *(row(n, [c for c in cases if c.set == n]) for n in names)])
+    rows = [row(n, [c for c in cases if c.set == n]) for n in names]
+    return "\n".join([HEAD, *rows, *([row("all", cases)] if len(names) > 1 else [])])
 
 
 def print_table(cases: Sequence[Case], out: Path | None, *, judge: str | None, shipped: bool) -> None:
@@ -34,10 +36,41 @@ def print_table(cases: Sequence[Case], out: Path | None, *, judge: str | None, s
         judged(cases, EvidenceModel.load().fits["cross" if judge else "words"])
     else:
         cross_validate(cases, features_at_hand(judge))
-    made = table(cases)
+    made = f"{table(cases)}\n\n{table_of_labels(cases)}"
     print(made)
     if out is not None:
         out.write_text(made + "\n")
+
+
+LABELS = "namesake-resolvable.tsv"
+DECIDED = ("any", "kind", "text")
+"""Labels of questions that decide who is meant; the others are "bare", "open" and "gold"."""
+
+
+def labels_of_48k() -> dict[str, str]:
+    """By the id of a question, whether it can be resolved."""
+    with (DOCS / LABELS).open(newline="", encoding="utf-8") as file:
+        return {row["id"]: row["label"] for row in csv.DictReader(file, delimiter="\t")}
+
+
+def table_of_labels(cases: Sequence[Case]) -> str:
+    """acc@1 on the 48k questions of shared names by whether they can be resolved, and what nobody could pass."""
+    labels = labels_of_48k()
+    names = [n for n in dict.fromkeys(c.set for c in cases) if n.startswith("48k") and n.endswith("shared")]
+    every = sorted(set(labels.values()))
+    lines = [f"| set | decided | {' | '.join(every)} | ceiling |", "| --- " * (len(every) + 3) + "|"]
+    for name in names:
+        own = [c for c in cases if c.set == name and c.id in labels]
+        by = {label: [c for c in own if labels[c.id] == label] for label in every}
+        decided = [c for label in DECIDED for c in by.get(label, ())]
+        cells = [
+            f"{rate([first_is_right(c) for c in some])} of {len(some)}" for some in (decided, *by.values())
+        ]
+        known = sum(labels[c.id] in (*DECIDED, "bare") for c in own)
+        chance = sum(1 / max(c.bearers, 1) for c in by.get("open", ()))
+        cells.append(f"{(known + chance) / max(len(own), 1):.3f}".removeprefix("0"))
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines) if names else ""
 
 
 FLOORS = "namesake-floors.toml"
@@ -47,10 +80,13 @@ FLOOR_QUESTIONS = 150
 
 
 def floors(cases: Sequence[Case], model: EvidenceModel) -> dict[str, float]:
-    """acc@1 of each set's first questions by the weights of a model."""
+    """acc@1 of each set's first questions by the weights of a model; of the 48k also of those that decide who is meant."""
     judged(cases, model.fits["words"])
     names = dict.fromkeys(case.set for case in cases)
     first = {name: [c for c in cases if c.set == name][:FLOOR_QUESTIONS] for name in names}
+    labels = labels_of_48k()
+    for name in [name for name in names if name.startswith("48k") and name.endswith("shared")]:
+        first[f"{name}, decided"] = [c for c in first[name] if labels.get(c.id) in DECIDED]
     return {name: round(float(np.mean([first_is_right(c) for c in own])), 3) for name, own in first.items()}
 
 
@@ -110,7 +146,9 @@ def row(name: str, cases: Sequence[Case]) -> str:
         rate([c.gold for c in cases]),
         f"{np.median(bearers):.0f}, {np.percentile(bearers, 95):.0f}",
         f"{sum(not c.sure_right for c in sure)} of {len(sure)}",
-        f"{calibration_error(shared):.3f}".removeprefix("0"),
+        "{}, {}".format(
+            *(f"{e:.3f}".removeprefix("0") for e in (calibration_error(shared), by_chance(shared)))
+        ),
         f"{np.median(took):.1f}, {np.percentile(took, 95):.1f}",
     ]
     return f"| {' | '.join(cells)} |"
@@ -122,10 +160,18 @@ def rate(values: Sequence[bool]) -> str:
 
 def calibration_error(cases: Sequence[Case]) -> float:
     """Expected calibration error of the first bearer's probability, in ten bins."""
-    if not cases:
+    return _error(np.array([c.sure for c in cases]), np.array([bool(c.sure_right) for c in cases], float))
+
+
+def by_chance(cases: Sequence[Case]) -> float:
+    """The same of as many answers whose probabilities are exactly right: fewer answers, a larger error."""
+    p, draws = np.array([c.sure for c in cases]), np.random.default_rng(0)
+    return float(np.mean([_error(p, (draws.random(len(p)) < p).astype(float)) for _ in range(200)]))
+
+
+def _error(p: np.ndarray, right: np.ndarray) -> float:
+    if not len(p):
         return 0.0
-    p = np.array([c.sure for c in cases])
-    right = np.array([bool(c.sure_right) for c in cases], float)
     bins = np.minimum((p * 10).astype(int), 9)
     return float(
         sum(

@@ -45,21 +45,12 @@ _BORN = re.compile(
     r"\bborn\s+(?:as\s+)?(?P<name>[A-Z][\w.’'-]*(?:\s+(?:[A-Z][\w.’'-]*|de|van|von|of|la|le))+)"
 )
 _QUOTED = re.compile(r"\s*[\"“]([^\"”]{2,40})[\"”]\s*")
-_MONTHS = frozenset(
-    [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ]
+_MONTHS = frozenset([
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+    "november", "december",
+])  # fmt: skip
+_JOINING = frozenset(
+    ["of", "and", "the", "de", "da", "do", "del", "van", "von", "la", "le", "for", "in", "y"]
 )
 LONGEST = 8
 _WORDS = re.compile(r"[^\W_]+")
@@ -107,6 +98,10 @@ def _subject(opening: str, title: str) -> Iterator[str]:
     words = set(name_key(name).split())
     if not _is_name(name) or not words & set(name_key(title).split()):
         return
+    if title and name.startswith(f"{title} "):
+        after = name.removeprefix(title).split()[0]
+        if after.islower() and after not in _JOINING:  # "Ada Park works in Leeds, ..."
+            return
     yield name
     quoted = _QUOTED.search(name)
     if quoted is not None:  # William "Bill" Evans is William Evans and Bill Evans

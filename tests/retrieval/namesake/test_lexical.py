@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import whichone
-from whichone.retrieval.bm25 import ranking
 
 
 @pytest.fixture
@@ -27,7 +26,6 @@ def test_the_best_are_those_of_all_scores(
     namesake: whichone.Namesake, monkeypatch: pytest.MonkeyPatch, text: str, added: int
 ) -> None:
     """Also where long passages were added since, so that shorter ones count more than when they were indexed."""
-    monkeypatch.setattr(ranking, "_LONG", 60)
     longer = " ".join(f"word{n}" for n in range(60))
     namesake.add([{"id": f"long{n}", "text": longer} for n in range(added)])
     index = namesake._retriever.index

@@ -16,43 +16,11 @@ from whichone.errors import UsageError, did_you_mean
 from whichone.text.language import ENGLISH, SNOWBALL, base_code, listed_stop_words, stemmer_of, stop_words_of
 
 # The 33 words that Lucene's English analysis leaves out.
-LUCENE_STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "but",
-        "by",
-        "for",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "no",
-        "not",
-        "of",
-        "on",
-        "or",
-        "such",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "to",
-        "was",
-        "will",
-        "with",
-    ]
-)
+LUCENE_STOP_WORDS = frozenset([
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no",
+    "not", "of", "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to",
+    "was", "will", "with",
+])  # fmt: skip
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SIGNS = "".join(chr(n) for n in range(128) if not chr(n).isalnum() and chr(n) != "'")

@@ -319,18 +319,13 @@ def best_of_all(  # type: ignore[no-untyped-def]
     for i in range(len(places)):
         list_ = parts(places[i], frequencies[i], words)
         shape = places[i] & 3
+        given = (list_, weights[i], words, halves, octets, norms, logarithms, scores, touched, count)
         if shape == 1:
-            count = sum_bytes(
-                list_, weights[i], words, halves, octets, norms, logarithms, scores, touched, count
-            )
+            count = sum_bytes(*given)
         elif shape == 2:
-            count = sum_shorts(
-                list_, weights[i], words, halves, octets, norms, logarithms, scores, touched, count
-            )
+            count = sum_shorts(*given)
         else:
-            count = sum_wide(
-                list_, weights[i], words, halves, octets, norms, logarithms, scores, touched, count
-            )
+            count = sum_wide(*given)
     kept, marks, size = np.empty(k, np.int64), np.empty(k, np.float32), 0
     for i in range(count):
         passage = np.int64(touched[i])
@@ -342,23 +337,15 @@ def best_of_all(  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, nogil=True)
-def add_up_real(places, frequencies, weights, documents, impacts, scores, touched):  # type: ignore[no-untyped-def]
-    """Add every list's weights to the scores; how many passages were touched first."""
+def best_real(places, frequencies, weights, documents, impacts, scores, k):  # type: ignore[no-untyped-def]
+    touched = np.empty(min(frequencies.sum(), len(scores)) + 1, np.int32)
     count = 0
     for i in range(len(places)):
         for at in range(places[i], places[i] + frequencies[i]):
             passage = documents[at]
-            if scores[passage] == 0:
-                touched[count] = passage
-                count += 1
+            touched[count] = passage
+            count += scores[passage] == 0
             scores[passage] += weights[i] * impacts[at]
-    return count
-
-
-@numba.njit(cache=True, nogil=True)
-def best_real(places, frequencies, weights, documents, impacts, scores, k):  # type: ignore[no-untyped-def]
-    touched = np.empty(min(frequencies.sum(), len(scores)), np.int32)
-    count = add_up_real(places, frequencies, weights, documents, impacts, scores, touched)
     k = min(k, count)
     kept, marks, size = np.empty(k, np.int64), np.empty(k, np.float32), 0
     for i in range(count):

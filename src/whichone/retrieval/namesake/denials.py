@@ -77,6 +77,7 @@ class Denials:
         self._pronoun = re.compile(rf"\s*{words('pronouns')}")
         self._answer = re.compile(rf"\s*(?:{negator}|{words('exceptions')}|{words('excludes')})\s*")
         self._end = re.compile(rf"[,;:?!()\[\]]|\s[-–]\s|\.(?:\s|$)|(?i:\b(?:{_any_of(raw['ends'])})\b)|$")
+        self._that = frozenset(raw["that"])
         self._skip = frozenset(raw["skip"]) | frozenset(raw["means"])
         self._stem = stemmer(stemmer_of(language))
         self._neutral = frozenset(self._stem(word) for word in (*raw["neutral"], *raw["skip"], *raw["means"]))
@@ -192,9 +193,8 @@ class Denials:
             ]
             for start, end in zip(starts, [*starts[1:], sentence.end()], strict=True):
                 if start <= name[0] < end:
-                    found = self._strange_before(text, start, name[0], clue) or self._strange_in(
-                        text, name[1], end, clue
-                    )
+                    found = self._strange_before(text, sentence.start(), start, name[0], clue)
+                    found = found or self._strange_in(text, name[1], end, clue)
                 elif own or self._is_of_whom(text, start, end, clue):
                     found = self._strange_in(text, start, end, clue, free=True)
                 else:
@@ -204,13 +204,17 @@ class Denials:
         return ""
 
     def _is_of_whom(self, text: str, start: int, end: int, clue: Clue) -> bool:
-        """Whether another sentence says something of the one who is meant: "She is in Oslo", "Oslo is wrong", "Far from Oslo." """
+        """Whether another sentence says something of the one who is meant: "She is in Oslo", "The Oslo one is wrong", "Far away." """
         words = [match.group() for match in _WORD.finditer(text, start, end)]
-        opens = words[:1] and self._kind(words[0], clue) == "clue"
-        return bool(opens) or len(words) <= _FRAGMENT or self._pronoun.match(text, start) is not None
+        if len(words) <= _FRAGMENT or self._pronoun.match(text, start) is not None:
+            return True
+        return any(self._kind(word, clue) == "clue" for word in words)
 
-    def _strange_before(self, text: str, start: int, end: int, clue: Clue) -> str:
-        """ "the non-Oslo Ada Park" """
+    def _strange_before(self, text: str, sentence: int, start: int, end: int, clue: Clue) -> str:
+        """ "the non-Oslo Ada Park", "It is wrong that Ada Park ..." """
+        stated = _WORD.findall(text, sentence, end)
+        if stated and stated[-1].casefold() in self._that:
+            return next((w for w in stated[:-1] if self._kind(w, clue) in ("strange", "denies")), "")
         words = [match.group() for match in _WORD.finditer(text, start, end)]
         said = False
         while words and self._kind(words[-1], clue) == "clue":

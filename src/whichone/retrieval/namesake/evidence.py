@@ -6,7 +6,7 @@ import functools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -38,29 +38,15 @@ _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _NEAR = 0.03
 _OTHER_SAYS = 0.3  # So much counts what a page of another kind says of the relation
 _BY = frozenset(["by", "von", "vom", "par", "por"])
-_OF = frozenset(
-    [
-        "of",
-        "for",
-        "on",
-        "in",
-        "from",
-        "von",
-        "des",
-        "der",
-        "für",
-        "in",
-        "auf",
-        "de",
-        "du",
-        "des",
-        "dans",
-        "pour",
-        "del",
-        "en",
-        "para",
-    ]
+_OF = frozenset([
+    "of", "for", "on", "in", "from", "von", "des", "der", "für", "auf", "de", "du", "dans", "pour", "del",
+    "en", "para",
+])  # fmt: skip
+# A place after a word such as "born": "in Leeds", "on 3 May 1950 at Leeds", "5 April 1958, Leeds"
+_PLACE = re.compile(
+    r"[^).;]{0,50}?(?:\b(?:in|at|near|im|bei|à|en)\s+(?![A-Z]\w+ \d)|\d{4},\s+)[^\W\d_a-zà-ÿ]"
 )
+_LIFE = re.compile(r"[^(]{0,80}\(\s*[^)–—-]{0,30}\d{4},?\s+(?:in\s+)?[A-Z]")
 _LONGEST_CODE = 3
 _SCALE = 10.0  # BM25 scores are divided by it, so that all evidence is of one order
 
@@ -125,6 +111,8 @@ class Asked:
     """Decades and centuries that the question names: "of the 1780s"."""
     claim: bool = False
     """It states something: neither a question nor a slot to fill."""
+    where: bool = False
+    """It asks for a place."""
     alone: bool = False
     """One whole name is in it, and no other word is written as one."""
     vector: Vectors | None = None
@@ -415,7 +403,7 @@ class Weigher:
             evidence.speaks_against.append("only lists who has the name")
         if asked.relations and "elsewhere" not in values:
             self._add_kind(evidence, asked, several and around.mention is not None)
-            self._add_says(evidence, asked.relations)
+            self._add_says(evidence, asked)
         self._add_attributes(evidence, around)
         if asked.denied:
             self._add_denied(evidence, asked.denied)
@@ -464,12 +452,15 @@ class Weigher:
             evidence.values["other_kind"] = 1.0
             evidence.speaks_against.append(f"is a {described}, not what one asks for {asks}")
 
-    def _add_says(self, evidence: Evidence, relations: Sequence[RelationWords]) -> None:
-        phrases = dict.fromkeys(phrase for relation in relations for phrase in relation.says)
+    def _add_says(self, evidence: Evidence, asked: Asked) -> None:
+        phrases = dict.fromkeys(phrase for relation in asked.relations for phrase in relation.says)
         if not phrases:
             return
         sentences = self._read_sentences(evidence)
         said = [" ".join(p) for p in phrases if any(s.issuperset(p) for s in sentences)]
+        if asked.where and self._says_where(evidence, phrases):
+            evidence.values["where"] = 1.0
+            evidence.speaks_for.append("says where")
         fits = 1.0 if "no_kind" in evidence.values else evidence.values.get("kind", _OTHER_SAYS)
         evidence.values["states"] = fits * bool(said)
         evidence.values["says"] = fits * len(said) / math.sqrt(len(phrases))
@@ -478,6 +469,22 @@ class Weigher:
             evidence.speaks_for.append(f"says {', '.join(said[:4])}")
         else:
             evidence.speaks_against.append("says nothing of it")
+
+    def _says_where(self, evidence: Evidence, phrases: Iterable[Stems]) -> bool:
+        """Whether a place follows a phrase that states what is asked, or a date of a life: "1977 in Kilwinning"."""
+        stem = self._pages.table.language.stem
+        if ("born",) in phrases and any(
+            _LIFE.match(self._pages.opening(page)) for page in evidence.pages[:2]
+        ):
+            return True
+        heads = {phrase[0] for phrase in phrases if phrase[0] not in self._pages.table.language.openers}
+        texts = [text for page in evidence.pages[:_PAGES_READ] for text in self._pages.texts(page)[:8]]
+        return any(
+            _PLACE.match(text, word.end()) is not None
+            for text in texts
+            for word in _WORD.finditer(text)
+            if word.group().islower() and stem(word.group()) in heads
+        )
 
     def _add_attributes(self, evidence: Evidence, around: Around) -> None:
         """Attributes whose values the question names: company, department, city."""

@@ -56,6 +56,8 @@ class Language:
     openers: frozenset[str]
     lists: re.Pattern[str]
     life: re.Pattern[str]
+    where: re.Pattern[str]
+    """How a question begins that asks for a place."""
 
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> Language:
@@ -71,6 +73,7 @@ class Language:
             frozenset(raw.get("openers", ())),
             re.compile(any_of(raw.get("lists", ()))),
             re.compile(rf"[(,].{{0,80}}?(?:{born or r'(?!)'}|{_YEARS})"),
+            re.compile(rf"(?i:\W*(?:{any_of(raw.get('where', ()))})\b)"),
         )
 
     def stems(self, text: str) -> Stems:

@@ -29,7 +29,7 @@ from whichone.retrieval.namesake.asking import (
 )
 from whichone.retrieval.namesake.denials import Denial, Denials, blanked
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
-from whichone.retrieval.namesake.knowledge_evidence import Knowledge, RelationTable
+from whichone.retrieval.namesake.knowledge_evidence import Knowledge, RelationTable, RelationWords
 from whichone.retrieval.namesake.lexical import Filter, RowSelection
 from whichone.retrieval.namesake.pool import MOST_PAGES, Pool, Pooler
 from whichone.retrieval.namesake.question_names import (
@@ -47,6 +47,7 @@ from whichone.retrieval.namesake.weights import (
     EvidenceModel,
     NamesakeParameters,
     absence_features,
+    among_all,
     calibrated,
     logistic,
 )
@@ -349,8 +350,11 @@ class Searcher:
         asked = self._asked(heard, pool, said)
         *named, others = self._weigher.weigh(pool, asked, selection)
         weighed = []
+        rivals = [e.score for e in others if "unread" not in e.values]
         for group, evidence in zip(pool.groups, named, strict=True):
             scores = [e.score for e in evidence]
+            for bearer in evidence:
+                bearer.values |= among_all(len(named), max(scores), rivals)
             shares = calibrated(scores, [e.values for e in evidence], self.fit)
             for bearer, share in zip(evidence, shares, strict=True):
                 bearer.probability = share
@@ -371,6 +375,7 @@ class Searcher:
         if not relations:  # "took part in World War II" asks for a conflict
             relations, cue = self._relations.asked_with_cue([plain_text(text)])
         stem = self._relations.language.stem
+        cue |= self._asked_type(text, relations)
         plain = [
             w
             for piece in pieces
@@ -395,9 +400,20 @@ class Searcher:
             about=about(f"{text} {said}"),
             periods=periods(words),
             claim=is_claim(text),
+            where=self._relations.language.where.match(text) is not None,
             alone=names_one_thing(text, mentions, openers),
             vector=vector,
         )
+
+    def _asked_type(self, text: str, relations: Sequence[RelationWords]) -> frozenset[str]:
+        """The stem of what a question asks for, which tells nobody apart: "in what city", not "which singer"."""
+        language = self._relations.language
+        words = _WORD.findall(text)[:3]
+        at = next((n for n, word in enumerate(words) if word.lower() not in language.openers), 0)
+        own = self._relations.kinds.get((language.stem(words[at]),), ()) if at else ()
+        if not own or not relations or any(kind in relation.kinds for relation in relations for kind in own):
+            return frozenset()
+        return frozenset([language.stem(words[at])])
 
     def _passage_to_read(self, page: int, question: str) -> tuple[str, str]:
         """A page's title, and the passage that has most of the question's words."""

@@ -6,6 +6,7 @@ import bisect
 import functools
 import hashlib
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from whichone.corpus.corpus import PASSAGES, RECORD, Corpus
 from whichone.corpus.page_names import Bearing
 from whichone.files.manifest import MANIFEST
 from whichone.files.tables import sort_rows
+from whichone.names import token_key, without_parentheses
 from whichone.records import Passage
 from whichone.retrieval.bm25 import Bm25, Bm25Parameters
 from whichone.retrieval.dense.encoder import Vectors
@@ -47,6 +49,10 @@ from whichone.retrieval.namesake.spelling import NameVariants
 
 
 Ints = npt.NDArray[np.int64]
+
+# What a list of people of one name consists of.
+_ITEM = re.compile(r"\s;\s|\n")
+_ITEM_HEAD, _LONGEST_ITEM, _ITEMS, _MOSTLY = 60, 150, 4, 0.7
 
 
 class Pages:
@@ -145,7 +151,18 @@ class Pages:
         return corpus.value(own, column)
 
     def _kinds(self, page: int) -> frozenset[str]:
-        return self.table.kinds_of(self.title(page), self.opening(page))
+        title = self.title(page)
+        if self._lists_names(title, page):
+            return frozenset(["name"])
+        return self.table.kinds_of(title, self.opening(page))
+
+    def _lists_names(self, title: str, page: int) -> bool:
+        """Whether a page is a list of people: "Liz Bonnin (born 1976), presenter; Liz Phair, singer"."""
+        items = _ITEM.split(self.opening(page))
+        own = set(token_key(without_parentheses(title)).split())
+        short = (item for item in items if len(item) < _LONGEST_ITEM)
+        having = sum(own <= set(token_key(item[:_ITEM_HEAD]).split()) for item in short)
+        return len(items) >= _ITEMS and having >= _MOSTLY * len(items)
 
     def _lists_bearers(self, page: int) -> bool:
         title = self.title(page)

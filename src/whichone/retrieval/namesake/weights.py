@@ -52,6 +52,7 @@ FEATURES = {
     "states": "the page has a phrase that states such a relation",
     "says": "how many such phrases it has",
     "opening": "such a phrase is in the first sentence",
+    "where": "where a place is asked for: one follows such a phrase",
     "fact": "the knowledge base has a fact of the property that is asked for",
     # who is meant
     "attribute": "attributes whose value the question says",
@@ -75,7 +76,7 @@ FEATURES = {
     "dense": "closeness of question and passage, with encode=all",
 }
 
-# Evidence that hardly any benchmark has: what it weighs at least, and what it takes off at least.
+# Evidence that hardly any benchmark has: what it weighs at least, and what it takes off at least; a series is meant before its seasons.
 FLOORS = {
     "attribute": (3.0, None),
     "period": (2.0, None),
@@ -84,7 +85,17 @@ FLOORS = {
     "denied": (None, -6.0),
     "fact": (2.0, None),
     "disambiguation": (None, -2.0),
+    "numbered": (None, -1.5),
 }
+
+
+MOST_AHEAD = 5.0
+
+
+def among_all(names: int, best: float, others: Sequence[float]) -> dict[str, float]:
+    """What tells whether a name's bearers are meant at all: how many names there are, and how far a page without one is ahead."""
+    ahead = max(others, default=-np.inf) - best
+    return {"names": float(np.log(names)), "others": float(np.clip(ahead, -MOST_AHEAD, MOST_AHEAD))}
 
 
 class Fit(msgspec.Struct, frozen=True):
@@ -139,6 +150,8 @@ def calibrated(scores: Sequence[float], values: Sequence[Mapping[str, float]], f
     second = max(share for n, share in enumerate(shares) if n != best)
     sure = logistic(fit.sure, lead_features(values, scores))
     rest = max(1 - shares[best], 1e-12)
+    if not _told_apart(values, scores):
+        sure = min(sure, MOST_UNTOLD)
     # never so low that the second would be more likely than the first
     sure = max(sure, second / (rest + second))
     return [sure if n == best else share * (1 - sure) / rest for n, share in enumerate(shares)]
@@ -148,6 +161,24 @@ def logistic(weights: Mapping[str, float], features: Mapping[str, float]) -> flo
     """The probability that a logistic model gives; "" is its constant."""
     value = sum(weights.get(n, 0.0) * v for n, v in features.items()) + weights.get("", 0.0)
     return float(1 / (1 + np.exp(-np.clip(value, -50, 50))))
+
+
+MOST_UNTOLD = 0.95
+"""So sure at most, where nothing that the question says besides a name and what it asks tells the first from the second."""
+_TELLING = ("proper", "attribute", "place", "about", "period", "fact", "qualified")
+_WORDS_APART, _DENIED_APART = 0.3, 0.4
+
+
+def _told_apart(values: Sequence[Mapping[str, float]], scores: Sequence[float]) -> bool:
+    """Whether the first has something that the question says, and the second has not."""
+    order = sorted(range(len(scores)), key=lambda n: -scores[n])
+
+    def ahead(name: str) -> float:
+        return values[order[0]].get(name, 0.0) - values[order[1]].get(name, 0.0)
+
+    if ahead("words") > _WORDS_APART or ahead("denied") < -_DENIED_APART:
+        return True
+    return any(ahead(name) > 0 for name in _TELLING)
 
 
 AHEAD = (
@@ -168,6 +199,8 @@ def lead_features(values: Sequence[Mapping[str, float]], scores: Sequence[float]
         "lead": shares[order[0]] - shares[order[1]],
         "odds": float(np.log(max(shares[order[0]], 1e-9) / max(shares[order[1]], 1e-9))),
         "bearers": float(np.log(len(scores))),
+        "names": first.get("names", 0.0),
+        "others": first.get("others", 0.0),
         "strange": first.get("strange", 0.0),
         "unplaced": first.get("unplaced", 0.0),
         "claim": first.get("claim", 0.0),
