@@ -11,9 +11,10 @@ import re
 import shlex
 import signal
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Iterable
+import traceback
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -202,7 +203,10 @@ def main() -> None:
         signal.signal(signal.SIGTERM, _terminate)
     threading.excepthook = lambda failed: _say(*_ended_by(failed.exc_value or SystemExit()))
     try:
-        _refuse_bytes([*words, str(Path.cwd())])
+        for word in (*words, str(Path.cwd())):  # places are kept in manifests, as text
+            if any("\ud800" <= character <= "\udfff" for character in word):
+                hint = "rename the file or folder"
+                raise UsageError(f"{os.fsencode(word)!r:.200} is not UTF-8", hint=hint)
         code = whichone.main(standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -211,17 +215,6 @@ def main() -> None:
     except (Exception, KeyboardInterrupt) as error:
         code = _say(*_ended_by(error))
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _refuse_bytes(words: Iterable[str]) -> None:
-    """Places are kept in manifests, as text: what is no text is refused before any work."""
-    for word in words:
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            raise UsageError(
-                f"{os.fsencode(word)!r:.200} is not UTF-8", hint="rename the file or folder"
-            ) from None
 
 
 def _say(message: str, code: int) -> int:
@@ -249,10 +242,13 @@ def _ended_by(error: BaseException) -> tuple[str, int]:
         return str(problem), problem.exit_code
     if isinstance(error, EOFError):
         return f"an input ended too early: {error or 'no more data'}", 3
-    if isinstance(error, Terminated):
-        return f"ended by SIGTERM{_promise()}", 128 + signal.SIGTERM
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        return f"stopped{_promise()}", 130
+        from whichone.files.folder import goes_on
+
+        promise = "; start it again and it goes on" if goes_on() else ""
+        if isinstance(error, Terminated):
+            return f"ended by SIGTERM{promise}", 128 + signal.SIGTERM
+        return f"stopped{promise}", 130
     if (full := out_of_room(error)) is not None:
         return str(full), full.exit_code
     if isinstance(error, OSError) and error.errno is not None:  # a path that cannot be read or written
@@ -262,17 +258,8 @@ def _ended_by(error: BaseException) -> tuple[str, int]:
     return masked_text(f"unexpected {what[:200]}; the trace is in {_kept_trace(error)}"), UNEXPECTED
 
 
-def _promise() -> str:
-    from whichone.files.folder import goes_on
-
-    return "; start it again and it goes on" if goes_on() else ""
-
-
 def _kept_trace(error: BaseException) -> str:
     """A log of what nobody expected, with all that a report of it needs; where it is."""
-    import tempfile
-    import traceback
-
     from whichone.versions import versions
 
     trace = "".join(traceback.format_exception(error))

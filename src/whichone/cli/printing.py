@@ -1,5 +1,6 @@
 """Doing something again: the one rule of `files.output` for every command that makes something."""
 
+import csv
 import functools
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -9,12 +10,13 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from whichone.errors import UsageError
+from whichone.errors import BrokenFolder, UsageError, masked, masked_options
+from whichone.progress import talk
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 # Options that do not change what is made.
-_NO_MATTER = {
+_WITHOUT_EFFECT = {
     "as_json", "cache", "concurrency", "device", "engine", "explain", "index", "master", "memory",
     "retry", "workers",
 }  # fmt: skip
@@ -32,9 +34,33 @@ def makes(
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
-        def command(**values: Any) -> Any:
-            overwrite = values.pop("overwrite")
-            return _made(function, values, output, overwrite, plain, parts, decides)
+        def command(*, overwrite: bool, **values: Any) -> Any:
+            from whichone.files.output import OutputPlace, already_there, check_places, differences, making
+
+            *before, out = _listed(values[output])
+            if out is None or values.get("dry_run"):
+                return function(**values)
+            place, context = Path(out), click.get_current_context()
+            typed = {p.name or "": p for p in context.command.params}
+            inputs = {
+                name: _paths(before if name == output else _listed(value), typed[name])
+                for name, value in values.items()
+            }
+            check_places(place, [path for paths in inputs.values() for path in paths])
+            if plain(str(out)) if callable(plain) else plain:
+                with making(OutputPlace(place, overwrite=overwrite, plain=True)):
+                    return function(**values)
+            request = _request(context, values, output, inputs, quick=not decides)
+            old = _finished_part(place) if parts else _finished(place)
+            changes = differences(old.made.get("request", {}), request) if old is not None else ""
+            if old is not None and decides and not overwrite:
+                if changes:
+                    raise already_there(place, old.kind, changes)
+                return _nothing_to_do(place, old, values.get("as_json", False))
+            with making(
+                OutputPlace(place, overwrite=overwrite, parts=parts, request=request, changes=changes)
+            ):
+                return function(**values)
 
         option = click.Option(["--overwrite"], is_flag=True, help="Replace what is there, made otherwise.")
         shown: list[click.Parameter] = command.__click_params__  # type: ignore[attr-defined]
@@ -42,42 +68,6 @@ def makes(
         return command  # type: ignore[return-value]
 
     return decorate
-
-
-def _made(
-    function: Callable[..., Any],
-    values: dict[str, Any],
-    output: str,
-    overwrite: bool,
-    plain: bool | Callable[[str], bool],
-    parts: bool,
-    decides: bool,
-) -> Any:
-    from whichone.files.output import OutputPlace, already_there, check_places, differences, making
-
-    *before, out = _listed(values[output])
-    if out is None or values.get("dry_run"):
-        return function(**values)
-    place = Path(out)
-    context = click.get_current_context()
-    typed = {p.name or "": p for p in context.command.params}
-    inputs = {
-        name: _paths(before if name == output else _listed(value), typed[name])
-        for name, value in values.items()
-    }
-    check_places(place, [path for paths in inputs.values() for path in paths])
-    if plain(str(out)) if callable(plain) else plain:
-        with making(OutputPlace(place, overwrite=overwrite, plain=True)):
-            return function(**values)
-    request = _request(context, values, output, inputs, quick=not decides)
-    old = _finished_part(place) if parts else _finished(place)
-    changes = differences(old.made.get("request", {}), request) if old is not None else ""
-    if old is not None and decides and not overwrite:
-        if changes:
-            raise already_there(place, old.kind, changes)
-        return _nothing_to_do(place, old, values.get("as_json", False))
-    with making(OutputPlace(place, overwrite=overwrite, parts=parts, request=request, changes=changes)):
-        return function(**values)
 
 
 def _request(
@@ -89,11 +79,7 @@ def _request(
     quick: bool,
 ) -> dict[str, Any]:
     """The command with its options, and the content of its inputs wherever they are."""
-    import msgspec
-
-    from whichone.errors import masked, masked_options
-
-    given = {name: value for name, value in values.items() if name not in _NO_MATTER}
+    given = {name: value for name, value in values.items() if name not in _WITHOUT_EFFECT}
     options = {name: v for name, v in given.items() if name != output and not inputs[name]}
     inputs = dict(inputs) | {
         name: [Path(value)]
@@ -102,8 +88,8 @@ def _request(
     }
     if not quick:  # a model that an option names: other weights make another index
         inputs |= {f"{name} {word}": [place] for name, word, place in _places_in(options)}
-    words: list[str] = []  # without the program, which is of several words in `python -m whichone`
     above: click.Context | None = context
+    words: list[str] = []  # without the program, which is of several words in `python -m whichone`
     while above is not None and above.parent is not None:
         words.insert(0, above.info_name or "")
         above = above.parent
@@ -136,8 +122,7 @@ def _paths(values: list[Any], parameter: click.Parameter) -> list[Path]:
     """The files and folders among the values of an argument, or of an option that takes a path."""
     if not isinstance(parameter, click.Argument) and not isinstance(parameter.type, click.Path):
         return []
-    texts = (v for v in values if isinstance(v, str | Path) and str(v))
-    return [Path(text) for text in texts if Path(text).exists()]
+    return [Path(v) for v in values if isinstance(v, str | Path) and str(v) and Path(v).exists()]
 
 
 def _content(path: Path, quick: bool) -> str:
@@ -149,15 +134,9 @@ def _content(path: Path, quick: bool) -> str:
         return str(path.stat().st_size) if quick else file_hash(path)
     if (path / MANIFEST).is_file():
         return decode_manifest(path / MANIFEST).content_hash()
-    digest = hashlib.sha256()
-    for name, file in _files(path):
-        digest.update(f"{name}\0{_content(file, quick)}\n".encode())
-    return digest.hexdigest()
-
-
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    files = (p for p in sorted(folder.rglob("*")) if p.is_file())
-    return ((p.relative_to(folder).as_posix(), p) for p in files if not p.name.startswith("."))
+    files = (p for p in sorted(path.rglob("*")) if p.is_file() and not p.name.startswith("."))
+    lines = (f"{p.relative_to(path).as_posix()}\0{_content(p, quick)}\n" for p in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def _finished(place: Path) -> Any:
@@ -165,7 +144,6 @@ def _finished(place: Path) -> Any:
 
     A commit that was killed between its steps is completed: all that it takes is there.
     """
-    from whichone.errors import BrokenFolder
     from whichone.files.folder import finish_interrupted
     from whichone.files.manifest import MANIFEST, decode_manifest
 
@@ -186,8 +164,6 @@ def _finished_part(place: Path) -> Any:
 
 
 def _nothing_to_do(place: Path, manifest: Any, as_json: bool) -> None:
-    from whichone.progress import talk
-
     talk(f"{place}: was made from these inputs with these options; nothing to do")
     if manifest.kind == "benchmark" and (place / "manifest.json").is_file():
         from whichone.benchmarks.benchmark import Benchmark
@@ -201,7 +177,6 @@ def _nothing_to_do(place: Path, manifest: Any, as_json: bool) -> None:
 
 
 def emit_json(document: Any) -> None:
-    """One JSON document on stdout."""
     click.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
 
 
@@ -242,28 +217,22 @@ def emit_table(
         numeric = any(isinstance(row.get(name), int | float) for row in rows)
         table.add_column(name, justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(Text(_cell(row.get(name))) for name in names))
+        values = (row.get(name) for name in names)
+        texts = (f"{v:.3f}" if isinstance(v, float) else "" if v is None else str(v) for v in values)
+        table.add_row(*map(Text, texts))
     console = Console()
     Console(width=max(console.width, 140) if not console.is_terminal else None).print(table)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows to a file, its format recognised by the suffix: .jsonl, .csv or .parquet."""
     path = Path(path)
-    from whichone.files.lines import write_json_lines
-
     suffix = path.suffix if path.suffix != ".gz" else Path(path.stem).suffix
     if suffix == ".jsonl":
+        from whichone.files.lines import write_json_lines
+
         write_json_lines(path, rows)
     elif suffix == ".csv":
-        import csv
-
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, fieldnames=list(dict.fromkeys(k for r in rows for k in r)))
             writer.writeheader()

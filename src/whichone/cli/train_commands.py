@@ -11,7 +11,7 @@ import click
 from msgspec.structs import asdict, replace
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.cli.click_options import command, field_option, options_of
+from whichone.cli.click_options import command, field_option
 from whichone.cli.printing import emit, emit_json
 from whichone.errors import UsageError
 from whichone.options import Argument, Json, Option, Seed
@@ -42,20 +42,16 @@ PRESETS = (
 )
 
 
-def data_options(function: F) -> F:
-    """SOURCE... OUT and what is learned from them; the command gets a `plan` and the folder `out`."""
+Sources = Annotated[tuple[str, ...], Argument("text", metavar="SOURCE... OUT")]
 
-    @functools.wraps(function)
-    def command(places: tuple[str, ...], plan: LearningPlan, corpus: TrainingCorpus, **values: Any) -> Any:
-        *sources, out = places
-        if not sources:
-            raise UsageError("sources first, then the folder to write", hint="SOURCE... OUT")
-        corpus.check()
-        return function(plan=replace(plan, sources=tuple(sources), corpus=corpus), out=out, **values)
 
-    listed = options_of(TrainingCorpus, "corpus")(options_of(LearningPlan)(command))
-    argument = click.argument("places", nargs=-1, required=True, metavar="SOURCE... OUT")
-    return argument(listed)  # type: ignore[return-value]
+def planned(places: tuple[str, ...], plan: LearningPlan, corpus: TrainingCorpus) -> tuple[LearningPlan, str]:
+    """What is learned from the sources, and the folder that is named last."""
+    *sources, out = places
+    if not sources:
+        raise UsageError("sources first, then the folder to write", hint="SOURCE... OUT")
+    corpus.check()
+    return replace(plan, sources=tuple(sources), corpus=corpus), out
 
 
 def settings_options(default: str, *fields: str) -> Callable[[F], F]:
@@ -143,16 +139,16 @@ def train_linker_command(
 
 
 @command(makes="places", decides=False)
-@data_options
 @settings_options("rag")
 def train_rag_command(
-    plan: LearningPlan,
-    out: str,
+    places: Sources,
     settings: TrainingSettings,
     device: str | None,
     *,
     start: RagStart,
     options: RagOptions,
+    plan: LearningPlan,
+    corpus: TrainingCorpus,
     as_json: Json = False,
 ) -> None:
     """Train RAG on SOURCEs into the folder OUT; OUT/model is a RAG checkpoint of Hugging Face's.
@@ -167,6 +163,7 @@ def train_rag_command(
     """
     from whichone.training.train_rag import train_rag
 
+    plan, out = planned(places, plan, corpus)
     trained = train_rag(plan, out, start=start, settings=settings, options=options, device=device)
     tell(out, trained, as_json, model="model")
 
@@ -175,11 +172,9 @@ def train_rag_command(
 
 
 @command(makes="places", decides=False)
-@data_options
 @settings_options("amber-reader", "hard")
 def train_reader_command(
-    plan: LearningPlan,
-    out: str,
+    places: Sources,
     settings: TrainingSettings,
     device: str | None,
     *,
@@ -213,6 +208,8 @@ def train_reader_command(
         tuple[str, ...], Option("Learn this task only; the reader then answers no other.", flags=("--task",))
     ] = (),
     base: Annotated[str | None, Option("dpr: the BERT folder that a file of DPR's own belongs to.")] = None,
+    plan: LearningPlan,
+    corpus: TrainingCorpus,
     as_json: Json = False,
 ) -> None:
     """Train a reader on SOURCEs into the folder OUT; OUT/model is a HuggingFace checkpoint.
@@ -230,6 +227,7 @@ def train_reader_command(
     """
     from whichone.training.train_readers import ShownInTraining, train_dpr_reader, train_reader
 
+    plan, out = planned(places, plan, corpus)
     if kind == "dpr":
         trained = train_dpr_reader(
             plan, out, checkpoint=checkpoint, base=base, settings=settings, device=device
@@ -253,17 +251,17 @@ def train_reader_command(
 
 
 @command(makes="places", decides=False)
-@data_options
 @settings_options("re-ranker", "kinds", "hard", "others")
 def train_reranker_command(
-    plan: LearningPlan,
-    out: str,
+    places: Sources,
     settings: TrainingSettings,
     device: str | None,
     *,
     checkpoint: Annotated[
         str, Option("What to start from: a cross-encoder, or any encoder, which gets a new head.")
     ],
+    plan: LearningPlan,
+    corpus: TrainingCorpus,
     as_json: Json = False,
 ) -> None:
     """Train a cross-encoder on SOURCEs into the folder OUT; OUT/best is what re-ranking takes.
@@ -276,6 +274,7 @@ def train_reranker_command(
     """
     from whichone.training.train_encoders import train_reranker
 
+    plan, out = planned(places, plan, corpus)
     trained = train_reranker(plan, out, start=Start(checkpoint), settings=settings, device=device)
     tell(out, trained, as_json)
 
@@ -284,11 +283,9 @@ def train_reranker_command(
 
 
 @command(makes="places", decides=False)
-@data_options
 @settings_options("default", "kinds", "hard", "mode", "size", "flops")
 def train_retriever_command(
-    plan: LearningPlan,
-    out: str,
+    places: Sources,
     settings: TrainingSettings,
     device: str | None,
     *,
@@ -310,6 +307,8 @@ def train_retriever_command(
         Literal["relation"] | None,
         Option("With --mode only-questions: a question encoder for each relation beside the joint one."),
     ] = None,
+    plan: LearningPlan,
+    corpus: TrainingCorpus,
     as_json: Json = False,
 ) -> None:
     """Train a retriever on SOURCEs into the folder OUT; OUT/best is what `retrieve` takes.
@@ -331,6 +330,7 @@ def train_retriever_command(
     """
     from whichone.training.train_encoders import train_retriever
 
+    plan, out = planned(places, plan, corpus)
     trained = train_retriever(
         plan,
         out,
