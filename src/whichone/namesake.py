@@ -342,12 +342,11 @@ class NamesakeAround:
         rows = list(passage_rows(records))
         known = {str(record["id"]): row["page"] for record, row in zip(records, rows, strict=True)}
         entities = {row["entity"] for row in rows}
-        given = []
-        for thing in self._things:
-            if thing.id in entities:
-                given.append(thing)
-            elif thing.id in known:
-                given.append(Thing(known[thing.id], thing.names, thing.attributes))
+        given = [
+            thing if thing.id in entities else Thing(known[thing.id], thing.names, thing.attributes)
+            for thing in self._things
+            if thing.id in entities or thing.id in known
+        ]
         lexical = Lexical([], Bm25Parameters())
         terms = [lexical.keys(f"{row['title'] or ''} {row['text']}") for row in rows]
         part = Part.of(rows, given, terms, Bm25Parameters(), _MEAN_LENGTH)
@@ -388,16 +387,13 @@ def _record(hit: Any, number: int) -> dict[str, Any]:
     else:
         inner = getattr(hit, "passage", None) or getattr(hit, "node", None) or hit
         meta = getattr(inner, "metadata", None) or getattr(inner, "meta", None) or {}
+        own = {
+            "id": _first(inner, "source_id", "id", "node_id", "id_"),
+            "title": _first(inner, "title"),
+            "entity": _first(inner, "entity"),
+        }
         text = _first(inner, "text", "page_content", "content")
-        own = _first(inner, "source_id", "id", "node_id", "id_")
-        record = {**dict(meta), "text": text}
-        for name, value in (
-            ("id", own),
-            ("title", _first(inner, "title")),
-            ("entity", _first(inner, "entity")),
-        ):
-            if value is not None:
-                record.setdefault(name, value)
+        record = {**{name: v for name, v in own.items() if v is not None}, **meta, "text": text}
     if not isinstance(record.get("text"), str):
         raise BadInput(
             f"result {number} has no text: {hit!r:.80}",
@@ -414,7 +410,6 @@ def _about(record: Mapping[str, Any]) -> set[str]:
 
 
 def _first(thing: Any, *names: str) -> Any:
-    """The first of some attributes that is there."""
     return next((v for name in names if (v := getattr(thing, name, None)) is not None), None)
 
 

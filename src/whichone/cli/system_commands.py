@@ -101,8 +101,7 @@ def index_command(
         )
     built_index = kind.build(open_corpus(corpus), index, **parse_pairs(options))
     described = built_index.describe()
-    close = getattr(built_index, "close", None)
-    if callable(close):
+    if callable(close := getattr(built_index, "close", None)):
         close()
     emit({"index": index, **described}, as_json, f"{index}: {retriever} over {corpus}")
 
@@ -185,7 +184,11 @@ def search_command(
         click.echo(f"{result['rank']:>3}{score}  {result['title']}  ({result['id']})")
         click.echo(f"     {result['text'][:200]}")
     for name in ranking.notes.get("names", ()):
-        _show_bearers(name)
+        click.echo(f"\n{name['name']}: {name['bearers']} pages have this name")
+        for bearer in name["candidates"]:
+            click.echo(f"  {bearer['title']}")
+            for sign, key in (("+", "for"), ("-", "against")):
+                click.echo("".join(f"    {sign} {text}\n" for text in bearer.get(key, ())), nl=False)
     if back:
         click.echo(f"\nthe question does not say who is meant; ask back: {back}")
     if not results:
@@ -194,22 +197,11 @@ def search_command(
 
 def _shown(look_up: Any, corpus: Any, identity: str) -> dict[str, str]:
     """A passage, or the first passage of a page; an index that was added to looks up its own."""
-    if look_up is not None:
+    if look_up is None:
+        passage = corpus.passage(identity if identity in corpus else corpus.passages_of(identity)[0])
+    else:
         passage = look_up(identity)
-        return {"id": identity, "title": passage.title, "text": passage.text}
-    place = identity if identity in corpus else corpus.passages_of(identity)[0]
-    passage = corpus.passage(place)
     return {"id": identity, "title": passage.title, "text": passage.text}
-
-
-def _show_bearers(name: dict[str, Any]) -> None:
-    click.echo(f"\n{name['name']}: {name['bearers']} pages have this name")
-    for bearer in name["candidates"]:
-        click.echo(f"  {bearer['title']}")
-        for speaks in bearer.get("for", ()):
-            click.echo(f"    + {speaks}")
-        for speaks in bearer.get("against", ()):
-            click.echo(f"    - {speaks}")
 
 
 # `whichone work`: let an agent work on a benchmark's questions or tasks.
@@ -226,13 +218,13 @@ def work_command(benchmark: AllAsked, answers: Place, *, plan: WorkOptions, as_j
     """
     from whichone.api import answer_by_agent
     from whichone.benchmarks.benchmark import Benchmark
-    from whichone.runs.agent_runner import named_agent, named_search
+    from whichone.runs.agent_runner import named_agent
 
     answer_run = answer_by_agent(
         named_agent(plan.agent, plan.guard),
         Benchmark.open(benchmark),
         Path(answers),
-        search=named_search(plan.search),
+        search=plan.search,
         search_options=plan.options,
         user="simulated" if plan.user else None,
         budget=plan.budget,

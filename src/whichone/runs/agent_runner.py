@@ -38,7 +38,8 @@ class SimulatedUser:
     def __call__(self, question: Question, asked: str) -> str:
         query = self._queries[question.id]
         if qualifier := query.attributes.get("qualifier"):
-            return f"I mean the one with {self._label(query.attributes)} {qualifier}."
+            label = query.attributes.get("qualifier_label", "attribute") or "attribute"
+            return f"I mean the one with the {label} {qualifier}."
         corpus = self._benchmark.corpus
         page = min(query.gold_pages(), default="")
         first = next(iter(corpus.get(corpus.passages_of(page)[:1]).values()), None)
@@ -46,11 +47,6 @@ class SimulatedUser:
             return f"I mean {query.name}."
         words = _SENTENCE_END.split(first.text, maxsplit=1)[0].split()[:_WORDS]
         return f"I mean {first.title}: {' '.join(words)}"
-
-    @staticmethod
-    def _label(attributes: object) -> str:
-        given = attributes.get("qualifier_label") if isinstance(attributes, dict) else None
-        return f"the {given}" if given else "the attribute"
 
 
 class RecordTable:
@@ -60,11 +56,12 @@ class RecordTable:
     """
 
     def __init__(self, benchmark: Benchmark) -> None:
-        self._owner: dict[str, tuple[str, str]] = {}
-        for name_set in benchmark.sets:
-            for bearer in name_set.bearers:
-                for key in (bearer.entity, *bearer.pages):
-                    self._owner[key] = (bearer.entity, bearer.label or name_set.name)
+        self._owner = {
+            key: (bearer.entity, bearer.label or name_set.name)
+            for name_set in benchmark.sets
+            for bearer in name_set.bearers
+            for key in (bearer.entity, *bearer.pages)
+        }
         self._corpus = benchmark.corpus
         self.actions = _actions(benchmark)
         self.done: list[tuple[str, str, str]] = []
@@ -82,20 +79,15 @@ class RecordTable:
 
 def _actions(benchmark: Benchmark) -> dict[str, Action]:
     """The actions that the tasks of a benchmark ask for, as an agent may know them."""
-    texts: dict[str, set[str]] = {}
-    arguments: dict[str, dict[str, set[str]]] = {}
+    known: dict[str, tuple[set[str], dict[str, set[str]]]] = {}
     for attributes in (q.attributes for q in benchmark.queries if "action" in q.attributes):
-        name = str(attributes["action"])
-        texts.setdefault(name, set()).add(str(attributes.get("template", "")))
-        options = arguments.setdefault(name, {})
+        texts, arguments = known.setdefault(str(attributes["action"]), (set(), {}))
+        texts.add(str(attributes.get("template", "")))
         for slot, value in (attributes.get("arguments") or {}).items():
-            options.setdefault(slot, set()).add(str(value))
+            arguments.setdefault(slot, set()).add(str(value))
     return {
-        name: Action(
-            tuple(sorted(texts[name])),
-            {slot: tuple(sorted(values)) for slot, values in arguments[name].items()},
-        )
-        for name in texts
+        name: Action(tuple(sorted(texts)), {slot: tuple(sorted(v)) for slot, v in arguments.items()})
+        for name, (texts, arguments) in known.items()
     }
 
 
@@ -212,12 +204,10 @@ def named_agent(name: str, guard: str | None = None) -> Any:
     return PlainAgent(cast("Policy", name))
 
 
-def named_search(name: str) -> Any:
-    return load_function(name) if ":" in name else name
-
-
 def search_tool(search: Any, benchmark: Benchmark, options: Mapping[str, Any] | None = None) -> Retriever:
-    """The agent's search: a retriever, a function, the name of a registered one with options, or BM25."""
+    """The agent's search: a retriever, a function, the name of one of these with options, or BM25."""
+    if isinstance(search, str) and ":" in search:
+        search = load_function(search)
     if search is None or isinstance(search, str):
         place = default_index_folder(benchmark.corpus)
         return make_retriever(search or "bm25", benchmark, place, dict(options or {}))

@@ -56,10 +56,8 @@ class RankingCheck:
         rows = self._corpus.by_source_id(ranking.passages)
         if all(row is None for row in rows):
             return ranking
-        ids = (
-            identity if row is None else self._corpus.ids([row])[0]
-            for identity, row in zip(ranking.passages, rows, strict=True)
-        )
+        pairs = zip(ranking.passages, rows, strict=True)
+        ids = (own if row is None else self._corpus.ids([row])[0] for own, row in pairs)
         return msgspec.structs.replace(ranking, passages=tuple(ids))
 
     def infer(self, rankings: Sequence[Ranking], *, strict: bool = True) -> None:
@@ -242,13 +240,8 @@ def latency(seconds: Sequence[float] | npt.NDArray[np.float64]) -> dict[str, flo
 
 def identified(system: object, description: Mapping[str, Any]) -> dict[str, Any]:
     """A description with the plugin's version and commit, and the hashes of local models that it names."""
-    identity = dict(description)
-    if plugin := plugin_of(system):
-        identity["plugin"] = plugin
-    hashes = dict(_local_models(description))
-    if hashes:
-        identity["model_hashes"] = hashes
-    return identity
+    more = {"plugin": plugin_of(system), "model_hashes": dict(_local_models(description))}
+    return {**description, **{name: value for name, value in more.items() if value}}
 
 
 def plugin_of(system: object) -> dict[str, str]:
@@ -261,8 +254,7 @@ def plugin_of(system: object) -> dict[str, str]:
     distribution = _distribution_with(top, tuple(map(str, sys.path)))
     if distribution is None:
         return {}
-    identity = {"package": distribution.name, "version": distribution.version}
-    return {**identity, **_commit(distribution)}
+    return {"package": distribution.name, "version": distribution.version, **_commit(distribution)}
 
 
 @cache
@@ -289,12 +281,8 @@ def _commit(distribution: metadata.Distribution) -> dict[str, str]:
     origin = msgspec.json.decode(text)
     if commit := origin.get("vcs_info", {}).get("commit_id"):
         return {"commit": str(commit)}
-    url = str(origin.get("url", ""))
-    if not url.startswith("file://"):
-        return {}
-    folder = url.removeprefix("file://")
-    head = _git(folder, "rev-parse", "HEAD")
-    if not head:
+    scheme, _, folder = str(origin.get("url", "")).partition("://")
+    if scheme != "file" or not (head := _git(folder, "rev-parse", "HEAD")):
         return {}
     changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
     return {"commit": f"{head}+changes" if changed else head}
