@@ -139,11 +139,9 @@ def language_seen(knowledge: Folder) -> str:
     from pyarrow import parquet
 
     pages = parquet.ParquetFile(knowledge.parts("pages")[0]).iter_batches(200, columns=["paragraphs"])
-    texts = (str(p) for row in next(pages, _NO_PAGES).column(0).to_pylist() for p in row or ())
+    first = next(pages, None)
+    texts = (str(p) for row in (first.column(0).to_pylist() if first else ()) for p in row or ())
     return likely_language(" ".join(texts)) or said
-
-
-_NO_PAGES = pa.RecordBatch.from_pydict({"paragraphs": []})
 
 
 def language_asked(knowledge: Folder, given: str = "") -> str:
