@@ -33,7 +33,7 @@ import numpy as np
 import whichone
 from namesake_worlds import CITIES, FIRMS, WORK
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.retrieval.namesake.given import passage_rows, save_passages
+from whichone.corpus.given import passage_rows, save_passages
 from whichone.retrieval.namesake.retriever import NamesakeRetriever
 
 _SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "al", "en", "or")]

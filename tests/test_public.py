@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
 import subprocess
@@ -51,6 +52,18 @@ def test_exported_names() -> None:
     ]
     for name in whichone.__all__:
         assert getattr(whichone, name)
+
+
+def test_a_name_means_one_thing() -> None:
+    places: dict[str, list[str]] = {}
+    for path in (ROOT / "src" / "whichone").rglob("*.py"):
+        if path.name not in ("__init__.py", "__main__.py", "commands.py"):  # each paper has its commands
+            places.setdefault(path.stem, []).append(str(path))
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(path))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+    assert not sys.stdlib_module_names & places.keys()
 
 
 def test_nothing_heavy_at_import() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from whichone.corpus.corpus import NAMES, Corpus
+from whichone.corpus.given import Thing, passage_rows, save_passages, things
 from whichone.corpus.page_names import CorpusNames, Named
 from whichone.errors import BadInput, UsageError
 from whichone.files.mapped import MappedTable
@@ -26,7 +27,6 @@ from whichone.records import Passage, Question
 from whichone.retrieval.bm25 import Bm25Parameters
 from whichone.retrieval.namesake import NamesakeRetriever
 from whichone.retrieval.namesake.asking import Resolution
-from whichone.retrieval.namesake.given import Thing, passage_rows, save_passages, things
 from whichone.retrieval.namesake.knowledge_evidence import RelationTable
 from whichone.retrieval.namesake.lexical import Lexical, passes
 from whichone.retrieval.namesake.question_names import PageNames

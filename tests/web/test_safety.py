@@ -24,7 +24,7 @@ from whichone.report.page import visible
 from whichone.web.ask import marked
 from whichone.web.boards.submissions import unpack
 from whichone.web.explorer import explorer_views, listing
-from whichone.web.limits import POLICY, Guard, TokenBuckets, TooSlow
+from whichone.web.limits import POLICY, RequestGuard, TokenBuckets, TooSlow
 from whichone.web.pages import sentence
 from whichone.web.web_site import SignedTokens, SiteSettings, clean
 
@@ -384,7 +384,7 @@ def test_the_database_is_its_owners(settings: SiteSettings) -> None:
 
 def test_a_body_that_drips_ends_after_a_total_time(settings: SiteSettings) -> None:
     """A byte before every pause is too long would have held a form for an hour."""
-    guard = Guard(_reads_all, hosts=(), upload_bytes=10**6, refusal=_never, body_seconds=0.2)
+    guard = RequestGuard(_reads_all, hosts=(), upload_bytes=10**6, refusal=_never, body_seconds=0.2)
     sent: list[Any] = []
 
     async def drip() -> dict[str, Any]:

@@ -211,7 +211,7 @@ def summarise_answers(scores: Scores) -> list[SummaryRow]:
 NEEDED = ("answer_right", "asked_user", "answered_for_namesake", "right_action", "wrong_action")
 
 
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
+class AskingSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The figures of one system; `turns` are questions to the user for each right answer."""
 
     system: str
@@ -225,7 +225,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     risk_coverage: tuple[tuple[float, float], ...] = ()
 
 
-def asking(answers: Answers, benchmark: Benchmark | None = None) -> Asking:
+def asking(answers: Answers, benchmark: Benchmark | None = None) -> AskingSummary:
     base = benchmark or answers.benchmark()
     if not any("underspecified" in q.attributes for q in base.queries):
         raise BadInput(
@@ -244,7 +244,7 @@ def asking(answers: Answers, benchmark: Benchmark | None = None) -> Asking:
     def mean(values: npt.NDArray[np.float64], where: npt.ArrayLike = True) -> Estimate:
         return interval(np.where(where, values, np.nan), scores.clusters)
 
-    return Asking(
+    return AskingSummary(
         system=answers.name,
         asked_when_needed=mean(asked, needed),
         asked_when_not=mean(asked, ~needed),

@@ -18,7 +18,7 @@ from whichone.measures.intervals import Estimate, cluster_note
 from whichone.measures.measure import parse_measures
 from whichone.measures.outcomes import OUTCOME_MEASURES
 from whichone.measures.scores import distinctly_named, each_answered, estimate, score_answers, subset
-from whichone.measures.summary import Asking, asking, summarise_answers, summary_measures
+from whichone.measures.summary import AskingSummary, asking, summarise_answers, summary_measures
 from whichone.records import Query
 from whichone.report.name_set_tables import TASKS
 from whichone.report.page import PALETTE, Cell, Figure, ReportPage, Section, Table, drawing, finish
@@ -89,7 +89,7 @@ def _known(estimate: Estimate) -> Estimate | None:
     return estimate if estimate.n else None
 
 
-def asking_figure(figures: Sequence[Asking]) -> Figure:
+def asking_figure(figures: Sequence[AskingSummary]) -> Figure:
     """Asked when needed against asked when not, and risk against coverage, in one picture."""
     with drawing(1, 2, (7.2, 3.2)) as (figure, axes):
         left, right = axes[0]

@@ -17,6 +17,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.corpus.corpus import KIND as CORPUS
 from whichone.corpus.corpus import Corpus
+from whichone.corpus.given import Thing, pages_of, things
 from whichone.corpus.passage_files import FilePassages, PassageFields, read_records
 from whichone.corpus.save import save_corpus
 from whichone.errors import BadInput
@@ -27,7 +28,6 @@ from whichone.measures.worst import ASKING
 from whichone.names import fold, title_key, without_parentheses
 from whichone.progress import progress, talk
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
-from whichone.retrieval.namesake.given import Thing, pages_of, things
 from whichone.text import normalisers
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")

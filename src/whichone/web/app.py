@@ -22,7 +22,7 @@ from whichone.web.boards import board_routes as boards
 from whichone.web.boards.board_worker import ScoringThread
 from whichone.web.explorer import explorer_routes as explorer
 from whichone.web.explorer.explorer_index import NotReady
-from whichone.web.limits import REFUSED, Guard, refused
+from whichone.web.limits import REFUSED, RequestGuard, refused
 from whichone.web.pages import asset_response, show, template_environment
 from whichone.web.storage import StorageUnavailable
 from whichone.web.study import study_routes as study
@@ -108,7 +108,7 @@ def make_app(settings: SiteSettings) -> FastAPI:
     for kind in (*REFUSED, NotReady, StorageUnavailable, OSError):
         app.add_exception_handler(kind, _refusal)
     app.add_middleware(
-        Guard, hosts=settings.names, upload_bytes=settings.upload_bytes, body_seconds=settings.body_seconds,
+        RequestGuard, hosts=settings.names, upload_bytes=settings.upload_bytes, body_seconds=settings.body_seconds,
         refusal=_refusal,
     )  # fmt: skip
     if settings.log:

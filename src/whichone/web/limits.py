@@ -67,7 +67,7 @@ class TooSlow(Exception):
     """The body of a request stopped coming."""
 
 
-class Guard:
+class RequestGuard:
     """Refuses foreign hosts and long bodies before any room sees them, and sets safe headers."""
 
     def __init__(

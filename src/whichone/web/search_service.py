@@ -24,7 +24,7 @@ from whichone.errors import UsageError
 from whichone.namesake import Hit, Namesake
 from whichone.versions import versions
 from whichone.web.ask import LONGEST, Asker, Turns
-from whichone.web.limits import REFUSED, Guard, refused
+from whichone.web.limits import REFUSED, RequestGuard, refused
 from whichone.web.pages import asset_response, template_environment
 from whichone.web.web_site import SignedTokens, SiteSettings, secret_in
 
@@ -313,7 +313,7 @@ def make_search_app(index: str | Path, settings: SiteSettings) -> FastAPI:
     for kind in REFUSED:
         app.add_exception_handler(kind, refusal)
     app.add_middleware(
-        Guard, hosts=settings.names, upload_bytes=settings.upload_bytes, body_seconds=settings.body_seconds, refusal=refusal,
+        RequestGuard, hosts=settings.names, upload_bytes=settings.upload_bytes, body_seconds=settings.body_seconds, refusal=refusal,
     )  # fmt: skip
     return app
 

@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 
 from whichone.corpus.corpus import Corpus
+from whichone.corpus.given import Thing, things
 from whichone.files.folder import Folder, file_hash
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import Bm25Parameters
 from whichone.retrieval.dense.encoder import Encoder, encoder_name, find_encoder
 from whichone.retrieval.indexes import KIND, found_or_built, opened
 from whichone.retrieval.namesake.asking import Resolution
-from whichone.retrieval.namesake.given import Thing, things
 from whichone.retrieval.namesake.lexical import Filter
 from whichone.retrieval.namesake.question_names import Mention
 from whichone.retrieval.namesake.questions_asked import Reading, Searcher

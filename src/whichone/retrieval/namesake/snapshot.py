@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from whichone.corpus import given
 from whichone.corpus.corpus import PASSAGES, RECORD, Corpus
+from whichone.corpus.given import GivenNames, Thing
 from whichone.corpus.page_names import Bearing
 from whichone.files.manifest import MANIFEST
 from whichone.files.tables import sort_rows
@@ -26,9 +28,7 @@ from whichone.records import Passage
 from whichone.retrieval.bm25 import Bm25, Bm25Parameters
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.indexes import adopt_folder, created, opened
-from whichone.retrieval.namesake import given
 from whichone.retrieval.namesake import lexical as namesake_lexical
-from whichone.retrieval.namesake.given import GivenNames, Thing
 from whichone.retrieval.namesake.knowledge_evidence import RelationTable, Stems
 from whichone.retrieval.namesake.lexical import (
     FieldIndex,

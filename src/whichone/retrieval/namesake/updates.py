@@ -19,12 +19,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from whichone.corpus.given import Row, Thing, not_text, passage_rows, same_id, save_passages
 from whichone.errors import BrokenFolder, Missing
 from whichone.files.folder import UPDATES, Folder, UpdateState, file_entry, read_updates, write_updates
 from whichone.files.lines import sealed, sealed_records
 from whichone.files.manifest import Manifest
 from whichone.retrieval.bm25 import Bm25Parameters
-from whichone.retrieval.namesake.given import Row, Thing, not_text, passage_rows, same_id, save_passages
 from whichone.retrieval.namesake.lexical import Keys
 from whichone.retrieval.namesake.snapshot import NAME, Index, Part, build_part, in_order
 

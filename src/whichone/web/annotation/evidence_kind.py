@@ -26,7 +26,7 @@ from whichone.web.annotation.campaign_kind import (
 from whichone.web.annotation.evidence_tasks import (
     Annotation,
     EvidenceJudgement,
-    Resolved,
+    ResolvedEvidence,
     Task,
     agreed,
     check_annotation,
@@ -97,7 +97,10 @@ def new_passages(done: Judgements, without: frozenset[str] = NOBODY) -> list[str
 
 
 def dropped(
-    done: Judgements, resolved: Mapping[str, Resolved], gold: frozenset[str], without: frozenset[str] = NOBODY
+    done: Judgements,
+    resolved: Mapping[str, ResolvedEvidence],
+    gold: frozenset[str],
+    without: frozenset[str] = NOBODY,
 ) -> bool:
     """A question whose `gold` is rejected goes, unless two people pasted the same other evidence.
 
@@ -122,7 +125,7 @@ def ratings_of(tasks: Sequence[Judgements]) -> dict[str, dict[Any, Any]]:
 def evidence_results(
     tasks: Sequence[Judgements],
     gold_pages: Callable[[str], frozenset[str]],
-    resolved: Mapping[str, Resolved],
+    resolved: Mapping[str, ResolvedEvidence],
     *,
     without_flagged: bool = False,
 ) -> dict[str, Any]:
@@ -161,7 +164,7 @@ def evidence_results(
 
 
 def _pages_after(
-    done: Judgements, gold: frozenset[str], resolved: Mapping[str, Resolved], without: frozenset[str]
+    done: Judgements, gold: frozenset[str], resolved: Mapping[str, ResolvedEvidence], without: frozenset[str]
 ) -> frozenset[str]:
     added = frozenset(page_of(p) for p in (*new_passages(done, without), *agreed(done, resolved, without)))
     return added if gold_rejected(done, without) else gold | added
@@ -176,7 +179,7 @@ _COUNTS = ("finished", "dropped", "dropped_without_evidence", "passages_added", 
 
 def new_benchmark(
     benchmark: Benchmark, tasks: Sequence[Judgements], path: Path, *, campaign: str, plan: QueuePlan,
-    results: Mapping[str, Any], resolved: Mapping[str, Resolved], without: frozenset[str] = NOBODY,
+    results: Mapping[str, Any], resolved: Mapping[str, ResolvedEvidence], without: frozenset[str] = NOBODY,
 ) -> Benchmark:  # fmt: skip
     settled = {d.task.query: d for d in tasks if d.settled}
     titles = benchmark.page_titles
@@ -208,7 +211,7 @@ def new_benchmark(
 
 
 def _evidence(
-    done: Judgements, resolved: Mapping[str, Resolved], without: frozenset[str],
+    done: Judgements, resolved: Mapping[str, ResolvedEvidence], without: frozenset[str],
     titles: Mapping[str, str],
 ) -> list[Provenance]:  # fmt: skip
     evidence: dict[str, dict[str, Any]] = {}

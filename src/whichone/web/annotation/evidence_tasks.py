@@ -160,7 +160,7 @@ def check_annotation(task: Task, said: Annotation, texts: Mapping[str, str]) -> 
 LEAST_WORDS = 4  # Fewer words appear in too many passages to say which was meant
 
 
-class Resolved(msgspec.Struct, frozen=True):
+class ResolvedEvidence(msgspec.Struct, frozen=True):
     """Where a pasted text appears in the corpus, or why that cannot be said."""
 
     passage: str | None = None
@@ -174,24 +174,26 @@ def pasted_texts(tasks: Sequence[Done[Task, Annotation]]) -> tuple[str, ...]:
 
 
 @lru_cache(8)
-def resolve(tables: TableReader, corpus: Corpus, texts: tuple[str, ...]) -> dict[str, Resolved]:
+def resolve(tables: TableReader, corpus: Corpus, texts: tuple[str, ...]) -> dict[str, ResolvedEvidence]:
     """Looks through the corpus once for what is pasted, and again only when there is more."""
     held = tables.holding(corpus, [text for text in texts if len(text.split()) >= LEAST_WORDS])
 
-    def resolved(text: str) -> Resolved:
+    def resolved(text: str) -> ResolvedEvidence:
         places = held.get(text, [])
         pages = {page_of(identity) for identity, _ in places}
         if len(pages) == 1:
-            return Resolved(*places[0])
+            return ResolvedEvidence(*places[0])
         if len(text.split()) < LEAST_WORDS:
-            return Resolved(problem=f"fewer than {LEAST_WORDS} words")
-        return Resolved(problem=f"appears in {len(pages)} pages" if pages else "not in the corpus")
+            return ResolvedEvidence(problem=f"fewer than {LEAST_WORDS} words")
+        return ResolvedEvidence(problem=f"appears in {len(pages)} pages" if pages else "not in the corpus")
 
     return {text: resolved(text) for text in texts}
 
 
 def agreed(
-    done: Done[Task, Annotation], resolved: Mapping[str, Resolved], without: frozenset[str] = frozenset()
+    done: Done[Task, Annotation],
+    resolved: Mapping[str, ResolvedEvidence],
+    without: frozenset[str] = frozenset(),
 ) -> dict[str, list[str]]:
     """Passages that two people pasted, with who did; passages that were asked about are no news."""
     asked = {p.id for p in done.task.passages}
@@ -206,7 +208,7 @@ def agreed(
 
 def left_over(
     tasks: Sequence[Done[Task, Annotation]],
-    resolved: Mapping[str, Resolved],
+    resolved: Mapping[str, ResolvedEvidence],
     without: frozenset[str] = frozenset(),
 ) -> list[dict[str, Any]]:
     """What was pasted and is not merged, with the reason, for the admin."""
@@ -218,7 +220,7 @@ def left_over(
             text = said.other.strip()
             if not text:
                 continue
-            place = resolved.get(text, Resolved(problem="not looked for"))
+            place = resolved.get(text, ResolvedEvidence(problem="not looked for"))
             if place.passage in merged:
                 continue
             problem = place.problem or (
