@@ -11,7 +11,8 @@ from whichone.text.normalisers import content_tokens, sentences, surface_name
 
 # An answer is looked for as a phrase, else by those of its words that no other bearer's answer has. It is given to the
 # bearer that is named before it in its clause (by words of the title, or of the document, that no other document has),
-# else behind it by words of the title. Answers in a row ("a politician and a jazz musician") are given to one bearer. What is
+# else behind it by words of the title; where each answer of a sentence has its bearer behind it ("Leeds for the poet and
+# Turin for the judge"), to that one. Answers in a row ("a politician and a jazz musician") are given to one bearer. What is
 # denied or asked is not given at all. None of this is in the released scorer (`--rules published` leaves it out).
 
 _WORD = re.compile(r"\w+(?:[.,]\d+)*")
@@ -26,6 +27,7 @@ _VERBS = re.compile(
     re.IGNORECASE,
 )
 _DETERMINER = re.compile(r"\b(?:an?|the|eine?[nrms]?|der|die|das|une?|le|la|una?|el)\b", re.IGNORECASE)
+_DEFINITE = re.compile(r"\bthe(?: \w+)?\s*$", re.IGNORECASE)
 _IN_A_ROW = re.compile(
     r"(?:\W|\b(?:an?|the|and|or|also|later|as|by|in|at|both|und|oder|et|ou|y|o)\b)*", re.IGNORECASE
 )
@@ -178,7 +180,7 @@ class _Attribution:
             return False
         words = stems(self._content(sentence[place.start : place.end]))
         beside = self.name.match(between.lstrip()) or self.name.search(front)
-        definite = front.rstrip().casefold().endswith("the") and sentence[place.start].islower()
+        definite = _DEFINITE.search(front) and sentence[place.start].islower()
         return bool(beside or definite or words & self.titles[place.whose])
 
     def _subjects(
@@ -186,14 +188,15 @@ class _Attribution:
     ) -> Iterator[tuple[int, frozenset[int], str]]:
         """Every answer with the documents whose bearers it is said of, none where nobody is named, and by what words."""
         enumerated = self._enumerated(sentence, places)
-        last = subject
+        last, following = subject, self._following(sentence, places)
         for n, place in enumerate(places):
             front = sentence[places[n - 1].end if n else 0 : place.start]
             behind = sentence[place.end : places[n + 1].start if n + 1 < len(places) else None]
             added = _PARENTHESES.match(behind)
-            bearers = self._who(added[1], self.texts) if added else frozenset[int]()
+            bearers = self._who(added[1], self.texts) if added else following.get(n, frozenset())
             bearers = bearers or self._titled(front)
             bearers = bearers or self._who(_subject_of(front, sentence[place.start]), self.texts)
+            bearers = bearers or self._who(front.rpartition(":")[2] if ":" in front else "", self.texts)
             if not bearers and n and _IN_A_ROW.fullmatch(front):
                 bearers = last
             if not bearers:
@@ -202,7 +205,17 @@ class _Attribution:
             if not bearers and (n == 0 or enumerated):
                 bearers = frozenset({place.whose}) if enumerated else subject
             last = bearers
-            yield place.whose, bearers, f"{front} {behind}" if added else front
+            yield place.whose, bearers, f"{front} {behind}" if added or following else front
+
+    def _following(self, sentence: str, places: Sequence[_Given]) -> dict[int, frozenset[int]]:
+        """Every answer's bearer where each is named behind it: "Leeds for the poet and Turin for the judge"."""
+        starts = [*(place.start for place in places[1:]), None]
+        behind = [sentence[p.end : start] for p, start in zip(places, starts, strict=True)] if places else []
+        named = [self._titled(text) or self._who(text, self.texts) for text in behind]
+        first = sentence[: places[0].start] if places else ""
+        if len(places) < 2 or self._who(first, self.texts) or any(len(bearers) != 1 for bearers in named):
+            return {}
+        return dict(enumerate(named))
 
     def _enumerated(self, sentence: str, places: Sequence[_Given]) -> bool:
         """Whether answers that say by themselves who is meant are listed one by one: "a Portland in Oregon and one in Maine"."""

@@ -88,6 +88,10 @@ WRIGHT = (
     BearerDocument(title="Billy Wright (footballer)", text="An England captain.", answer="Ironbridge"),
     BearerDocument(title="Billy Wright (loyalist)", text="A gunman.", answer="Wolverhampton"),
 )
+ADAMS = (
+    BearerDocument(title="John Adams", text="The second president.", answer="lawyer", aliases=("president",)),
+    BearerDocument(title="John Adams (composer)", text="A composer.", answer="composer"),
+)
 COLLEGE = (
     BearerDocument(title="Ann Roe (judge)", text="A judge.", answer="State College of Ohio"),
     BearerDocument(title="Ann Roe (pilot)", text="A pilot.", answer="State College of Utah"),
@@ -112,6 +116,11 @@ WORKS = (
         (CAMPBELL, "One, from South Africa, was a poet; the Bronx's Campbell was a jazz musician.", "complete"),
         (CAMPBELL, "Roy Campbell was a poet and a jazz musician.", "merged"),
         (CAMPBELL, "He was a poet.", "ambiguous"),
+        (WRIGHT, "Ironbridge was the birthplace of the captain, Wolverhampton that of the gunman.", "complete"),
+        (WRIGHT, "Ironbridge was the birthplace of the gunman, Wolverhampton that of the captain.", "merged"),
+        (WRIGHT, "Ironbridge for the captain and Wolverhampton for the gunman.", "complete"),
+        (WRIGHT, "It depends: if you mean the gunman, Wolverhampton; if the captain, Ironbridge.", "complete"),
+        (ADAMS, "The second president was a lawyer.", "partial"),
     ],
 )  # fmt: skip
 def test_whose_answer_is_whose(documents: tuple[BearerDocument, ...], answer: str, kind: str) -> None:
