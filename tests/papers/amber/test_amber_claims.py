@@ -25,13 +25,23 @@ INSTRUMENTS = {f"Q{n}": f"instrument{n}" for n in range(40, 60)}
 
 
 def built(
-    folder: Path, people: list[dict[str, Any]], texts: dict[str, str], rules: AmberRules = PAPER
+    folder: Path,
+    people: list[dict[str, Any]],
+    texts: dict[str, str],
+    rules: AmberRules = PAPER,
+    battles: dict[str, str] | None = None,
 ) -> BuiltSets:
     values = [
-        item(key, name, types=["Q9"], title=name)
+        item(key, name, types=["Q9"], title=name, **((battles or {}) if key == "Q32" else {}))
         for key, name in {**NAMES, **INSTRUMENTS, "Q60": "cricket"}.items()
     ]
-    properties = [prop(WAR, "war"), prop(INSTRUMENT, "instrument"), prop(SPORT, "sport")]
+    properties = [
+        prop(WAR, "war"),
+        prop(INSTRUMENT, "instrument"),
+        prop(SPORT, "sport"),
+        prop("P361", "part of"),
+        prop("P279", "kind of"),
+    ]
     titles = {p["id"]: p["sitelinks"]["enwiki"]["title"] for p in people}
     pages = [page(n, titles[who], who, text) for n, (who, text) in enumerate(texts.items(), 1)]
     views = {t: int(1e12 * 0.7**n) for n, t in enumerate(titles.values(), 1)}
@@ -78,6 +88,16 @@ def test_a_value_that_the_page_mentions_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_value_that_is_true_by_another_property_is_passed_over(tmp_path: Path) -> None:
     made = built(tmp_path, two(P1344="Q31"), PLAYS)
+    assert claimed(made, "REFUTES", "Q1") == ["Crimean War"]
+    step = next(s for s in made.account.steps if "another property" in s.name)
+    assert (step.removed, step.examples) == (1, ["Q1 P607 War of the Roses"])
+
+
+@pytest.mark.parametrize("wider", ["P361", "P279"])
+def test_a_value_that_a_true_one_is_a_part_or_kind_of_is_passed_over(tmp_path: Path, wider: str) -> None:
+    """Q32 belongs to a campaign of the War of the Roses: who fought in it fought in that war too."""
+    people = [*two(), item("Q70", "Campaign", types=["Q9"], title="Campaign", **{wider: "Q31"})]
+    made = built(tmp_path, people, PLAYS, battles={wider: "Q70"})
     assert claimed(made, "REFUTES", "Q1") == ["Crimean War"]
     step = next(s for s in made.account.steps if "another property" in s.name)
     assert (step.removed, step.examples) == (1, ["Q1 P607 War of the Roses"])

@@ -300,11 +300,15 @@ class MostFrequentInTuples:
         return next((name for name, _ in ordered if name not in true), None)
 
 
+WIDER = ("P279", "P361")  # subclass of, part of
+
+
 class MostFrequentInKnowledgeBase:
     """The paper: the most popular value of the property in all of the knowledge base.
 
     Passed over is a value that shares a name with a true one, that the bearer's page mentions, that is true of the
-    bearer by another property, or that so many false claims have already that it gives the verdict away.
+    bearer by another property or because a true value is a kind or part of it, or that so many false claims have
+    already that it gives the verdict away.
     """
 
     def __init__(
@@ -316,17 +320,21 @@ class MostFrequentInKnowledgeBase:
             if (named := book.value(kind, value)) is not None:
                 self._ordered.setdefault(prop, []).append(named)
         self._mentioned = _mentioned(pipeline, self._ordered, sets)
-        # Every bearer with the entities that are its values, whatever the property.
-        stated = pipeline.tables.facts
-        held = stated.filter(stated.kind == "entity").semi_join(pipeline.relations["set_bearers"], "entity")
-        self._held = set(pipeline.tuples(held.select("entity", "value")))
+        # Every bearer with the entities that are its values, whatever the property, or what these are a kind or part of:
+        # who fought at Ypres fought in World War I.
+        stated = pipeline.tables.facts.filter(pipeline.tables.facts.kind == "entity")
+        held = stated.semi_join(pipeline.relations["set_bearers"], "entity").select("entity", "value")
+        wider = stated.filter(stated["property"].isin(WIDER)).select(value="entity", whole="value")
+        for _ in range(2):
+            held = held.union(held.inner_join(wider, "value").select("entity", value="whole"))
+        self._held = set(pipeline.tuples(held.distinct()))
         facts = Counter(fact.property for _, fact in _tuples(sets))
         # How many false claims of a property may have one value: a tenth of its facts, and at least five.
         self._most = {p: max(5, math.ceil(0.1 * n)) for p, n in facts.items()}
         self._uses: Counter[tuple[str, str]] = Counter()
         unit = "values for false claims"
         self._unmentioned = account.step("the bearer's page does not mention it", unit)
-        self._untrue = account.step("not true of the bearer by another property", unit)
+        self._untrue = account.step("not true of the bearer by another property or a narrower value", unit)
         self._unworn = account.step("not the value of many other false claims", unit)
 
     def other_than(self, entity: str, fact: AmberTuple) -> str | None:
