@@ -104,7 +104,7 @@ class RequestGuard:
             refusal = PlainTextResponse("this server does not go by that name", 421)
             await refusal(scope, receive, safe_send)
             return
-        upload = _is_upload(scope)
+        upload = scope["method"] == "POST" and scope["path"].endswith(("/submissions", "/passages"))
         most = self._upload_bytes if upload else FORM_BYTES
         end = time.monotonic() + self._body_seconds * (UPLOAD_PAUSES if upload else FORM_PAUSES)
         counted, whole = 0, False
@@ -135,10 +135,6 @@ class RequestGuard:
         error = TooLarge(f"more than the {refused:,} bytes that this page takes")
         response = await self._refusal(Request(scope), error)
         await response(scope, receive, safe_send)
-
-
-def _is_upload(scope: Scope) -> bool:
-    return scope["method"] == "POST" and str(scope["path"]).endswith(("/submissions", "/passages"))
 
 
 def _host(header: str) -> str:

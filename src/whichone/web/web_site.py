@@ -298,13 +298,12 @@ class SiteSettings:
         return self.database or str((self.folder or Path()) / "whichone-web.sqlite")
 
     def secret_file(self) -> Path:
-        if self.secret is not None:
-            return self.secret
         url = self.database_url()
         if url.startswith(("postgresql://", "postgres://")):
-            return (self.folder or Path()) / "whichone-web.secret"
-        path = Path(url.removeprefix("sqlite:///"))
-        return path.with_name(f"{path.name}.secret")
+            beside = (self.folder or Path()) / "whichone-web.secret"
+        else:
+            beside = Path(f"{url.removeprefix('sqlite:///')}.secret")
+        return self.secret or beside
 
 
 # What all rooms share: settings, the served folder, the database, the links.

@@ -138,7 +138,10 @@ def evidence_results(
         goes = dropped(d, resolved, gold_pages(d.task.query), without)
         (gone if goes else kept).append(d)
     before = [len(gold_pages(d.task.query)) for d in kept]
-    after = [len(_pages_after(d, gold_pages(d.task.query), resolved, without)) for d in kept]
+    after = []
+    for d in kept:
+        new = {page_of(p) for p in (*new_passages(d, without), *agreed(d, resolved, without))}
+        after.append(len(new if gold_rejected(d, without) else new | gold_pages(d.task.query)))
     said_all = [a for d in tasks for a in (*d.first.values(), *d.second.values())]
     over = left_over(tasks, resolved, without)
     return {
@@ -161,13 +164,6 @@ def evidence_results(
         "people": people,
         "flagged": flagged_people(people),
     }
-
-
-def _pages_after(
-    done: Judgements, gold: frozenset[str], resolved: Mapping[str, ResolvedEvidence], without: frozenset[str]
-) -> frozenset[str]:
-    added = frozenset(page_of(p) for p in (*new_passages(done, without), *agreed(done, resolved, without)))
-    return added if gold_rejected(done, without) else gold | added
 
 
 # The new version of a benchmark that a campaign for evidence makes, with its history.
@@ -200,7 +196,15 @@ def new_benchmark(
         queries=queries,
         corpus=benchmark.corpus,
         sets=benchmark.sets,
-        card=f"{benchmark.card}\n\n{_history(benchmark, campaign, results)}",
+        card=(
+            f"{benchmark.card}\n\n## Annotated version of {benchmark.id}\n\n"
+            f"Campaign {campaign}: {results['finished']} questions judged by {PEOPLE} people each, "
+            f"{results['dropped']} dropped because their gold passage was rejected or, where there was none "
+            f"({results['dropped_without_evidence']}), because no two people found evidence, "
+            f"{results['passages_added']} passages added by a majority of {MAJORITY}, "
+            f"{results['pasted_merged']} more that {MAJORITY} people pasted. "
+            f"Every annotation is in {ANNOTATIONS}, under pseudonyms.\n"
+        ),
         parameters={**benchmark.folder.manifest.parameters, "campaign": campaign,
                     "campaign_plan": msgspec.to_builtins(plan), "left_out_people": sorted(without)},
         sources=benchmark.folder.manifest.sources,
@@ -248,18 +252,6 @@ def _with_evidence(query: Query, added: Sequence[Provenance], replaced: bool) ->
     whole = (*outputs[0].provenance, *((p,) for p in added))
     output = msgspec.structs.replace(outputs[0], provenance=whole)
     return msgspec.structs.replace(query, outputs=(output, *outputs[1:]))
-
-
-def _history(benchmark: Benchmark, campaign: str, results: Mapping[str, Any]) -> str:
-    return (
-        f"## Annotated version of {benchmark.id}\n\n"
-        f"Campaign {campaign}: {results['finished']} questions judged by {PEOPLE} people each, "
-        f"{results['dropped']} dropped because their gold passage was rejected or, where there was none "
-        f"({results['dropped_without_evidence']}), because no two people found evidence, "
-        f"{results['passages_added']} passages added by a majority of {MAJORITY}, "
-        f"{results['pasted_merged']} more that {MAJORITY} people pasted. "
-        f"Every annotation is in {ANNOTATIONS}, under pseudonyms.\n"
-    )
 
 
 LOW_OVERLAP = 0.15

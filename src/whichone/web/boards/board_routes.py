@@ -272,7 +272,7 @@ async def moderate(
             t.execute("update submissions set shown = ? where submission = ?", (shown, submission))
 
     await committed(site, work)
-    request.app.state.scorer.compare_again(key)
+    request.app.state.scorer.wake(key)
     return go(f"/boards/{key}")
 
 

@@ -57,13 +57,11 @@ class ScoringThread:
     def running(self) -> bool:
         return self._thread.is_alive()
 
-    def wake(self) -> None:
+    def wake(self, changed: str = "") -> None:
+        """There is something to score, or to compare anew on a board whose systems have changed."""
+        if changed:
+            self._compare.add(changed)
         self._wake.set()
-
-    def compare_again(self, board: str) -> None:
-        """After a system was hidden or deleted: the tests against the best are made anew."""
-        self._compare.add(board)
-        self.wake()
 
     def stop(self) -> None:
         self._stopping = True

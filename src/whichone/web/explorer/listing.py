@@ -414,9 +414,9 @@ def differences(database: sqlite3.Connection, offset: int = 0) -> tuple[list[dic
 
 
 def agreement_table(database: sqlite3.Connection) -> dict[str, int]:
-    rows = database.execute(
-        "select a.right * 2 + b.right, count(*) from run0.outcomes a join run1.outcomes b using (q) group by 1"
-    ).fetchall()
-    counts = {row[0]: row[1] for row in rows}
-    names = {3: "both", 2: "only_first", 1: "only_second", 0: "neither"}
-    return {name: counts.get(code, 0) for code, name in names.items()}
+    counts = dict(
+        database.execute(
+            "select a.right * 2 + b.right, count(*) from run0.outcomes a join run1.outcomes b using (q) group by 1"
+        ).fetchall()
+    )
+    return {name: counts.get(n, 0) for n, name in enumerate(("neither", "only_second", "only_first", "both"))}
