@@ -9,7 +9,7 @@ import msgspec
 
 import whichone.retrieval.namesake as package
 from namesake_fit.model import Case, features_at_hand, whole_fit
-from whichone.retrieval.namesake.weights import EvidenceModel, Fit
+from whichone.retrieval.namesake.weights import EvidenceModel
 from whichone.versions import versions
 
 FILE = "evidence.json"
@@ -22,7 +22,10 @@ def write(cases: Sequence[Case], judge: str | None, into: Path | None) -> Eviden
     """The fit of what is at hand; fits with models that are not take over its weights beside their own."""
     old = EvidenceModel.load()
     made = {"sets": sorted({c.set for c in cases}), "questions": len(cases)}
-    own = whole_fit(cases, features_at_hand(judge))
+    shipped = old.fits["words"]  # who is absent is learned by `absent --fit`
+    own = msgspec.structs.replace(
+        whole_fit(cases, features_at_hand(judge)), nobody=shipped.nobody, nobody_from=shipped.nobody_from
+    )
     fits, accounts = {**old.fits}, {k: v for k, v in old.made.items() if k in ("words", "cross")}
     if judge:
         fits["cross"], accounts["cross"] = own, made
@@ -31,8 +34,8 @@ def write(cases: Sequence[Case], judge: str | None, into: Path | None) -> Eviden
         for name, (feature, weight) in MODELS.items():
             if name in accounts:
                 continue
-            kept = old.fits[name].weights.get(feature, weight)
-            fits[name] = Fit({**own.weights, feature: kept}, own.resolvable, own.sure)
+            weight = old.fits[name].weights.get(feature, weight)
+            fits[name] = msgspec.structs.replace(own, weights={**own.weights, feature: weight})
     model = EvidenceModel(
         fits,
         {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import whichone
-from whichone.retrieval.namesake.loose_names import is_longer_form, name_words
+from whichone.retrieval.namesake.question_names import is_longer_form, name_words
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,11 @@ import dataclasses
 import functools
 import json
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -20,7 +19,7 @@ import pyarrow as pa
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import UsageError, did_you_mean
-from whichone.files.mapped import HashIndex, PathOf, hashes, mapped_array
+from whichone.files.mapped import HashIndex, PathOf, hashes
 from whichone.files.output import written_beside
 from whichone.files.pools import cores_for, run_in_order
 from whichone.retrieval.bm25 import Bm25, Bm25Parameters
@@ -73,24 +72,8 @@ MANY = 1_000
 LOOKED_UP = 50_000  # Where a filter leaves no more passages than this, each of them is scored
 
 
-class PartLexical(Protocol):
-    """One part's postings; terms are known by their keys."""
-
-    def __len__(self) -> int: ...
-
-    def words(self) -> int:
-        """How many terms all its passages have together."""
-        ...
-
-    def frequencies(self, keys: Sequence[int]) -> npt.NDArray[np.int64]: ...
-
-    def best(self, weights: Mapping[int, float], k: int) -> Best: ...
-
-    def of(self, weights: Mapping[int, float], rows: Rows) -> Floats: ...
-
-
 class MappedLexical:
-    """The postings of a BM25 index on disk; `mean` replaces its own mean length where it is given."""
+    """The postings of a BM25 index on disk, whose terms are known by their keys; `mean` replaces its own mean length where it is given."""
 
     def __init__(self, bm25: Bm25, mean: float | None = None) -> None:
         assert isinstance(bm25.scorer.postings, Postings)
@@ -192,6 +175,9 @@ class MemoryLexical:
         return scores
 
 
+PartLexical = MappedLexical | MemoryLexical
+
+
 class Lexical:
     """All parts together."""
 
@@ -280,9 +266,8 @@ class Lexical:
 # Which passages have a value in a field, on disk: what a filter is answered from.
 
 
-FILES = ("field-hashes.npy", "field-starts.npy", "field-rows.npy", "field-names.json")
+FILES = ("field-hashes.npy", "field-rows.npy", "field-names.json")
 Filter = Mapping[str, Any]
-_CHUNK = 1 << 20
 COLUMNS = ("entity", "page")  # Columns of a passage that a filter may name too
 _MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d[T ]00:00:00(?:\.0+)?")
 
@@ -290,9 +275,9 @@ _MIDNIGHT = re.compile(r"\d{4}-\d\d-\d\d[T ]00:00:00(?:\.0+)?")
 class FieldIndex:
     """From a field and a value to rows; one passage may have several values in a field."""
 
-    def __init__(self, names: frozenset[str], keys: Any, starts: Rows, rows: Any) -> None:
+    def __init__(self, names: frozenset[str], index: HashIndex) -> None:
         self.names = names
-        self._keys, self._starts, self._rows = keys, starts, rows
+        self._index = index
 
     @classmethod
     def of(cls, corpus: Corpus) -> FieldIndex:
@@ -301,37 +286,26 @@ class FieldIndex:
         forms = list(_each_value(corpus, names))
         every = np.concatenate([np.zeros(0, np.uint64), *(keys for keys, _ in forms)])
         owner = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in forms)])
-        order = np.argsort(every, kind="stable")
-        keys, starts = np.unique(every[order], return_index=True)
-        return cls(frozenset(names), keys, np.append(starts, len(every)), owner[order])
+        return cls(frozenset(names), HashIndex.of(every).pointing_at(owner))
 
     @classmethod
     def write(cls, corpus: Corpus, folder: Path) -> None:
         """The files for a corpus of any size, sorted on disk."""
         names: set[str] = set()
-        HashIndex.write(folder, "field-all", _each_value(corpus, names))
-        every = mapped_array(folder / "field-all-hashes.npy")
-        _write_keys(every, folder)
-        (folder / "field-all-rows.npy").replace(folder / FILES[2])
-        (folder / "field-all-hashes.npy").unlink()
-        with written_beside(folder / FILES[3]) as beside:  # the last one: all are complete
+        HashIndex.write(folder, "field", _each_value(corpus, names))
+        with written_beside(folder / FILES[2]) as beside:  # the last one: all are complete
             beside.write_text(json.dumps(sorted(names)))
 
     @classmethod
     def open(cls, file: PathOf) -> FieldIndex:
-        arrays = [mapped_array(file(name)) for name in FILES[:3]]
-        return cls(frozenset(json.loads(file(FILES[3]).read_text())), *arrays)
+        return cls(frozenset(json.loads(file(FILES[2]).read_text())), HashIndex.open(file, "field"))
 
     def rows(self, name: str, values: Sequence[Any]) -> Rows:
         """The rows that have any of the values in a field, in ascending order."""
-        results = []
-        for key in hashes(_key(name, value) for value in values):
-            at = int(np.searchsorted(self._keys, key))
-            if at < len(self._keys) and self._keys[at] == key:
-                results.append(np.asarray(self._rows[self._starts[at] : self._starts[at + 1]]))
+        results = [self._index.rows(_key(name, value)) for value in values]
         if len(results) == 1:  # in ascending order already
-            return results[0].astype(np.int64)
-        return np.unique(np.concatenate(results or [np.zeros(0)])).astype(np.int64)
+            return results[0]
+        return np.unique(np.concatenate([np.zeros(0, np.int64), *results]))
 
 
 def filtered(wanted: Filter, parts: Sequence[FieldIndex], starts: Sequence[int]) -> Rows:
@@ -395,28 +369,6 @@ def _block_values(block: tuple[int, pa.RecordBatch]) -> tuple[npt.NDArray[np.uin
             texts.append(_key(name, value))
             rows.append(row)
     return hashes(texts), np.array(rows, np.int64), names
-
-
-def _write_keys(every: npt.NDArray[np.uint64], folder: Path) -> None:
-    """Each hash once with where it begins, of hashes in their order, a chunk at a time."""
-    with tempfile.TemporaryFile(dir=folder) as keys, tempfile.TemporaryFile(dir=folder) as starts:
-        count = 0
-        for at in range(0, len(every), _CHUNK):
-            chunk = every[max(at - 1, 0) : at + _CHUNK]
-            new = np.flatnonzero(chunk[1:] != chunk[:-1]) + 1
-            new = new if at else np.concatenate([np.zeros(1, np.int64), new])
-            chunk[new].tofile(keys)
-            (new + max(at - 1, 0)).astype(np.int64).tofile(starts)
-            count += len(new)
-        np.array([len(every)], np.int64).tofile(starts)
-        keys.flush()
-        starts.flush()
-        for file, raw, kind, size in (
-            (FILES[0], keys, np.uint64, count),
-            (FILES[1], starts, np.int64, count + 1),
-        ):
-            mapped = np.memmap(raw, kind, "r", shape=(size,)) if size else np.zeros(0, kind)
-            np.save(folder / file, mapped)
 
 
 def _values(records: Iterable[Mapping[str, Any]]) -> Iterator[list[tuple[str, str]]]:

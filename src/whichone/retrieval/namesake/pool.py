@@ -200,9 +200,5 @@ def by_name(mentions: Sequence[Mention]) -> list[list[Mention]]:
     for mention in mentions:
         same.setdefault(mention.pages, []).append(mention)
     groups = [sorted(group, key=lambda m: (m.start,)) for group in same.values()]
-    groups.sort(key=lambda g: max(map(_strength, g)), reverse=True)
+    groups.sort(key=lambda g: max((m.whole and m.proper, m.end - m.start) for m in g), reverse=True)
     return groups[:MOST_NAMES]
-
-
-def _strength(mention: Mention) -> tuple[bool, int]:
-    return mention.whole and mention.proper, mention.end - mention.start

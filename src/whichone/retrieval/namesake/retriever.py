@@ -59,7 +59,7 @@ class NamesakeRetriever:
         parameters = NamesakeParameters.of(options)
         built = {k: v for k, v in options.items() if k in _BUILT}
         encoder = find_encoder(parameters.encoder, device=parameters.device)
-        model: dict[str, Any] = {"layout": 7}
+        model: dict[str, Any] = {"layout": 8}
         if encoder is not None:
             model["encoder"] = encoder.describe()
         if parameters.names:

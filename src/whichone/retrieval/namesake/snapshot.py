@@ -129,9 +129,6 @@ class Pages:
         corpus, own = self._page(page)
         return corpus.page_table.strings([own], "title")[0]
 
-    def first_row(self, page: int) -> int:
-        return int(self._firsts[page])
-
     def texts(self, page: int) -> list[str]:
         corpus, own = self._page(page)
         return corpus.texts(corpus.rows_of(own))
@@ -255,7 +252,7 @@ def build_part(
     with created(Path(folder), NAME, corpus, options, resume=True) as (place, held):
         if not (place.partial / "bm25" / MANIFEST).exists():
             Bm25.build(held, place.partial / "bm25")
-        if not (place.partial / namesake_lexical.FILES[3]).exists():
+        if not (place.partial / namesake_lexical.FILES[2]).exists():
             FieldIndex.write(held, place.partial)
         if not (place.partial / VARIANTS[3]).exists():
             NameVariants.write(held.names, place.partial)
@@ -356,13 +353,10 @@ class Index:
         table = self.parts[number].sentences
         return None if table is None else table.vectors(own)
 
-    @functools.cached_property
-    def _page_starts(self) -> Rows:
-        return np.array(self.pages.page_starts, np.int64)
-
     def _place(self, page: int) -> tuple[int, int]:
-        number = int(np.searchsorted(self._page_starts, page, "right")) - 1
-        return number, page - int(self._page_starts[number])
+        starts = self.pages.page_starts
+        number = bisect.bisect_right(starts, page) - 1
+        return number, page - starts[number]
 
     def rows_of(self, identity: str) -> Iterator[int]:
         """The rows of a passage by its own id or its id here, or of all passages of a page."""

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from whichone.corpus.page_names import CorpusNames
 from whichone.files.arrow_records import Seen
-from whichone.files.mapped import HashIndex, MappedTable, PathOf, hashes, mapped_array, write_mapped
+from whichone.files.mapped import HashIndex, MappedTable, PathOf, hashes, write_mapped
 from whichone.files.pools import cores_for, run_in_order
 from whichone.retrieval.namesake.knowledge_evidence import LANGUAGES, RelationTable
 
@@ -223,7 +223,7 @@ def _form_pattern(forms: PlaceForms) -> re.Pattern[str]:
 # Names looked up as people write them, on disk: by initial and last word, and by words within one edit.
 
 
-FILES = ("short-hashes.npy", "short-rows.npy", "word-hashes.npy", "word-numbers.npy", "words.arrow")
+FILES = ("short-hashes.npy", "short-rows.npy", "word-hashes.npy", "word-rows.npy", "words.arrow")
 _WORDS = pa.schema([("word", pa.string())])
 _KINDS = ("title", "document", "redirect", "alias", "first sentence", "anchor")
 LONGEST_WORDS = 5  # Only names of so few words are written by their initials or in part
@@ -233,21 +233,17 @@ MOST_WORDS = 7  # Only names of so few words are written with other hyphens, apo
 class NameVariants:
     """The words of all names with their one-letter deletions, and names by initial and last word."""
 
-    def __init__(self, names: CorpusNames, arrays: Sequence[Any], words: MappedTable) -> None:
+    def __init__(self, names: CorpusNames, short: HashIndex, forms: HashIndex, words: MappedTable) -> None:
         self._names = names
-        self._short, self._rows, self._word_hashes, self._numbers = arrays
+        self._short, self._forms = short, forms
         self._words = words
 
     @classmethod
     def of(cls, names: CorpusNames) -> NameVariants:
         """Read off the names of a corpus."""
-        short = list(_short_forms(names))
         numbers = dict.fromkeys(word for words in _each_word(names) for word in words)
-        words_table = pa.table({"word": pa.array(list(numbers), pa.string())}, _WORDS)
-        words = MappedTable.of(words_table)
-        forms = list(_word_forms(words))
-        arrays = [*_sorted(short), *_sorted(forms)]
-        return cls(names, arrays, words)
+        words = MappedTable.of(pa.table({"word": pa.array(list(numbers), pa.string())}, _WORDS))
+        return cls(names, _sorted(_short_forms(names)), _sorted(_word_forms(words)), words)
 
     @classmethod
     def write(cls, names: CorpusNames, folder: Path) -> None:
@@ -263,17 +259,15 @@ class NameVariants:
 
         write_mapped(folder / FILES[4], new_words(), _WORDS)
         HashIndex.write(folder, "word", _word_forms(MappedTable.open(folder / FILES[4])))
-        (folder / "word-rows.npy").replace(folder / FILES[3])
 
     @classmethod
     def open(cls, file: PathOf, names: CorpusNames) -> NameVariants:
-        arrays = [mapped_array(file(name)) for name in FILES[:4]]
-        return cls(names, arrays, MappedTable.open(file(FILES[4])))
+        short, forms = (HashIndex.open(file, name) for name in ("short", "word"))
+        return cls(names, short, forms, MappedTable.open(file(FILES[4])))
 
     def by_short_key(self, key: str, most: int) -> list[str]:
         """The keys of names that a short form such as "d walker" or "walker" may stand for."""
-        places = _places(self._short, key)
-        rows = self._rows[places.start : places.stop][: 4 * most].tolist()
+        rows = self._short.rows(key)[: 4 * most].tolist()
         results = dict.fromkeys(str(self._names.table.value(row, "key")) for row in rows)
         return [name for name in results if key in set(short_keys(name.split()))][:most]
 
@@ -282,9 +276,8 @@ class NameVariants:
         plain = folded(word)
         near: dict[str, None] = {}
         for form in (plain, *deletions(plain)):
-            places = _places(self._word_hashes, form)
-            for number in self._numbers[places.start : places.stop][:200].tolist():
-                near[self._words.strings([number], "word")[0]] = None
+            numbers = self._forms.rows(form)[:200].tolist()
+            near |= dict.fromkeys(self._words.strings(numbers, "word"))
         same = [w for w in near if plain in set(foldings(w))]
         typos = [w for w in near if w not in same and any(within_one_edit(plain, f) for f in foldings(w))]
         return [*same, *(typos if len(plain) >= 4 else [])][:most]
@@ -399,14 +392,7 @@ def _word_forms(words: MappedTable) -> Forms:
         yield hashes(entries), np.array(owner, np.int64)
 
 
-def _sorted(forms: Sequence[tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]]) -> list[npt.NDArray[Any]]:
-    values = np.concatenate([np.zeros(0, np.uint64), *(h for h, _ in forms)])
-    rows = np.concatenate([np.zeros(0, np.int64), *(r for _, r in forms)])
-    order = np.argsort(values, kind="stable")
-    kept = rows[order]
-    return [values[order], kept.astype(np.int32) if len(kept) and kept.max() < 2**31 else kept]
-
-
-def _places(values: Any, text: str) -> range:
-    wanted = hashes([text])[0]
-    return range(int(values.searchsorted(wanted)), int(values.searchsorted(wanted, "right")))
+def _sorted(forms: Forms) -> HashIndex:
+    listed = list(forms)
+    values = np.concatenate([np.zeros(0, np.uint64), *(h for h, _ in listed)])
+    return HashIndex.of(values).pointing_at(np.concatenate([np.zeros(0, np.int64), *(r for _, r in listed)]))

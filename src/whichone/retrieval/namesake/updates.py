@@ -180,7 +180,7 @@ class Updates:
         """All parts on disk and, in memory, what the journal adds: most of it sealed, the latest by itself."""
         parts = list(self._parts.values())
         removed = [_sorted(self._removed[name]) for name in self._parts]
-        if self._unsealed() > SEAL:
+        if len(self._latest()) > SEAL:
             rows = list(self._recent.values())
             self._sealed = _Sealed(self._in_memory(rows), in_order(rows))
         if self._sealed is not None:
@@ -191,9 +191,6 @@ class Updates:
             parts.append(self._in_memory(latest))
             removed.append(np.zeros(0, np.int64))
         return Index(parts, self._bm25, removed, self._language)
-
-    def _unsealed(self) -> int:
-        return len(self._latest())
 
     def _latest(self) -> list[Row]:
         """What the journal adds and is not in the sealed part as it is now."""
@@ -242,7 +239,7 @@ class Updates:
         things = tuple(names)
         with self._writing():
             rows: dict[str, Row] = {}
-            for row in passage_rows(passages, self._next_number, self._owner, _new_id):
+            for row in passage_rows(passages, self._next_number, self._owner, lambda _: uuid.uuid4().hex):
                 if rows.setdefault(_own(row), row) is not row:
                     raise same_id(_own(row))
             for thing in things:  # passages of earlier parts get their new names in this one
@@ -345,10 +342,12 @@ class Updates:
         if rows:
             kept = (*kept, self._build(generation, list(rows.values()), list(things.values())))
         removed = {
-            name: self._write_removed(generation, number, self._removed[name])
+            name: f"removed-{generation:06}-{number}.npy"
             for number, name in enumerate(self._parts)
             if self._removed[name] and name not in merged
         }
+        for name, file in removed.items():
+            np.save(self.folder / file, _sorted(self._removed[name]))
         files = {name: file_entry(self.folder / name) for name in removed.values()}
         write_updates(
             self.folder, UpdateState(generation=generation, segments=kept, removed=removed, files=files)
@@ -368,11 +367,6 @@ class Updates:
         shutil.rmtree(beside)
         return name
 
-    def _write_removed(self, generation: int, number: int, rows: set[int]) -> str:
-        name = f"removed-{generation:06}-{number}.npy"
-        np.save(self.folder / name, _sorted(rows))
-        return name
-
     def _delete_unnamed(self) -> None:
         """What no state names any more; readers have opened theirs already."""
         named = {*self._state.removed.values(), self._state.journal}
@@ -387,10 +381,6 @@ class Updates:
 
 def _own(row: Row) -> str:
     return str(row["source_id"] or row["id"])
-
-
-def _new_id(_: int) -> str:
-    return uuid.uuid4().hex
 
 
 def _sorted(rows: set[int]) -> Rows:
