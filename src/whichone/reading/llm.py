@@ -31,8 +31,6 @@ SHORT, LONG = 100, 300  # Tokens of a reply; AmbigDocs' answers are sentences, a
 
 
 class LlmOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be said of the reader on the command line."""
-
     endpoint: str
     model: str
     prompt: str = DEFAULT
@@ -159,13 +157,14 @@ class Llm:
         self, task: ReadingTask, shown: Sequence[Passage], said: ModelAnswer, reply: ChatReply, seconds: float
     ) -> Answer:
         cited = [n for n in said.passages if 1 <= n <= len(shown)]
-        prices = self.endpoint.account.prices
         notes: dict[str, Any] = {
             USAGE: {
                 "seconds": seconds,
                 "prompt_tokens": reply.prompt_tokens,
                 "tokens": reply.tokens,
-                "cost": 0.0 if reply.cached else prices.cost(reply.prompt_tokens, reply.tokens),
+                "cost": 0.0
+                if reply.cached
+                else self.endpoint.account.prices.cost(reply.prompt_tokens, reply.tokens),
                 "cached": reply.cached,
             }
         }
@@ -219,7 +218,6 @@ class FunctionReader:
 
 
 def answer_of(question: str, given: Any) -> Answer:
-    """What a function gave, as an answer."""
     text, ids = given, ()
     if isinstance(given, tuple) and len(given) == 2:
         text, ids = given

@@ -223,16 +223,17 @@ class Rag:
         for task, _, result in part:
             asked = self.model.asked(task.question.text, task.question.task)
             texts.append([self.model.input_text(title, text, asked) for _, title, text in result])
-        documents = torch.stack([shares for _, shares, _ in part])
         return [
             Answer(
                 question=task.question.id,
                 text=said or None,
-                passages=tuple(identity for identity, _, _ in result),
+                passages=tuple((identity for identity, _, _ in result)),
                 score=score,
                 notes={"documents": [round(float(s), 6) for s in shares.exp()]},
             )
             for (task, shares, result), (said, score) in zip(
-                part, decode(self.model, texts, documents, self.options), strict=True
+                part,
+                decode(self.model, texts, torch.stack([shares for _, shares, _ in part]), self.options),
+                strict=True,
             )
         ]

@@ -173,7 +173,6 @@ class RagModel:
 
 
 def marginal_of(config: Any) -> Marginal:
-    """Which of the two a checkpoint was trained as."""
     return "token" if CLASSES["token"] in (getattr(config, "architectures", None) or ()) else "sequence"
 
 

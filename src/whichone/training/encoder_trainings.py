@@ -53,9 +53,12 @@ class RankingLoss(torch.nn.Module):  # type: ignore[misc]  # torch has no types 
         self.scale, self.vectors, self.closeness = scale, vectors, closeness
 
     def forward(self, features: Sequence[dict[str, Any]], labels: torch.Tensor) -> torch.Tensor:
-        held = zip(features, TASKS.values(), strict=True)
         return self.compute_loss_from_embeddings(
-            [self.vectors(self.model, dict(each), task) for each, task in held], labels
+            [
+                self.vectors(self.model, dict(each), task)
+                for each, task in zip(features, TASKS.values(), strict=True)
+            ],
+            labels,
         )
 
     def compute_loss_from_embeddings(
@@ -86,7 +89,6 @@ def token_vectors(model: Any, features: dict[str, Any], task: str) -> Vectors:
 
 
 def all_maxsim(questions: Vectors, passages: Vectors) -> torch.Tensor:
-    """MaxSim of every question with every passage."""
     return maxsim(questions[0], passages[0], a_mask=questions[1], b_mask=passages[1])
 
 
@@ -272,7 +274,6 @@ class Towers:
     def encoded(
         self, features: Callable[[Any], dict[str, Any]], texts: Sequence[Any], tower: Tower
     ) -> torch.Tensor:
-        """The vectors of any number of texts."""
         device, parts = next(tower.module.parameters()).device, []
         for start in range(0, len(texts), 128):
             made = features(texts[start : start + 128])

@@ -75,7 +75,6 @@ class Example(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def each_example(path: str | Path) -> Iterator[Example]:
-    """Examples in our own lines."""
     count = 0
     for count, (_, example) in enumerate(read_json_lines(path, Example), 1):  # noqa: B007
         yield example
@@ -133,7 +132,6 @@ def _text(ctx: dict[str, Any]) -> Text:
 
 
 def kinds(examples: Iterable[Example]) -> Counter[str]:
-    """How many wrong passages of each kind there are."""
     return Counter(negative.kind for example in examples for negative in example.negatives)
 
 
@@ -285,7 +283,6 @@ class ExampleMaker:
 
     @functools.cached_property
     def _sets(self) -> UsedSets:
-        """The benchmark's name sets, on disk."""
         sets = UsedSets()
         for block in blocks(self.benchmark.sets, BLOCK):
             sets.add(block)

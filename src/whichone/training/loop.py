@@ -199,7 +199,6 @@ def library_trainer(training: Training[Any], account: TrainingAccount) -> Any:
     name, settings = training.library, training.settings
     library = sentence_transformers if hasattr(sentence_transformers, name) else transformers
     arguments = getattr(library, name.removesuffix("Trainer") + "TrainingArguments")
-    total = training.updates * settings.epochs
     args = arguments(
         output_dir=str(training.folder / CHECKPOINTS),
         num_train_epochs=settings.epochs,
@@ -207,7 +206,9 @@ def library_trainer(training: Training[Any], account: TrainingAccount) -> Any:
         gradient_accumulation_steps=settings.accumulate,
         learning_rate=settings.learning_rate,
         weight_decay=settings.weight_decay,
-        warmup_steps=settings.warmup if settings.warmup < 1 else min(settings.warmup, total // 2),
+        warmup_steps=settings.warmup
+        if settings.warmup < 1
+        else min(settings.warmup, training.updates * settings.epochs // 2),
         max_grad_norm=settings.clip,
         seed=settings.seed,
         bf16=training.device.startswith("cuda"),

@@ -54,8 +54,7 @@ def sample_passages(
     """Drawn by the seed alone; without a relation the one with most questions of all benchmarks."""
     by_relation: dict[str, dict[Text, None]] = {}
     for benchmark in benchmarks:
-        maker = ExampleMaker(benchmark, work, kinds=())
-        for example in maker.examples(benchmark.queries)[0]:
+        for example in ExampleMaker(benchmark, work, kinds=()).examples(benchmark.queries)[0]:
             by_relation.setdefault(example.relation, {})[example.positive] = None
     known = {r: tuple(held) for r, held in by_relation.items() if r}
     if relation is None:

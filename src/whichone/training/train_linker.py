@@ -50,8 +50,6 @@ LINKER_EXAMPLES_BLOCK = 10_000
 
 
 class LinkExample(msgspec.Struct, frozen=True):
-    """A mention, the page it means, and that page's title and description."""
-
     id: str
     mention: MentionText
     page: str
@@ -152,8 +150,6 @@ BLOCK = 512  # Mentions whose candidates are looked for together
 
 
 class StageTraining(Training[E]):
-    """One of BLINK's two stages; both are joined in `model` at the end."""
-
     stage: str
 
     def __init__(

@@ -63,8 +63,6 @@ CLASSES: dict[Kind, str] = dict(zip(("extractive", "seq2seq", "claims"), HEADS, 
 
 
 class ReaderTraining(Training[ReadingExample]):
-    """A reader of one of three kinds."""
-
     kept = "model"
 
     def __init__(
@@ -362,7 +360,6 @@ def _examples_of(
 
 
 def run_over(benchmark: Benchmark, places: Sequence[str]) -> Run | None:
-    """The run among them that was made over this benchmark."""
     for place in places:
         run = Run.open(place)
         if run.folder.manifest.parents.get("benchmark") == benchmark.id:
@@ -400,7 +397,6 @@ class DprReaderTraining(Training[Example]):
                 place, self.reader.model, weights_fingerprint(place) if Path(place).is_dir() else ""
             )
         )
-        start = Start(checkpoint, base=base)
         super().__init__(
             Joined({"reader": self.reader.model}, (), self.loss),
             examples,
@@ -408,7 +404,9 @@ class DprReaderTraining(Training[Example]):
             folder,
             settings,
             device=device,
-            identity=training_identity("dpr-reader", start.identity(), examples, held_out),
+            identity=training_identity(
+                "dpr-reader", Start(checkpoint, base=base).identity(), examples, held_out
+            ),
         )
 
     def loss(self, batch: Sequence[Example], epoch: int) -> torch.Tensor:

@@ -62,7 +62,6 @@ class Begun(msgspec.Struct, frozen=True):
 
 
 def training_folder(out: str | Path) -> Path:
-    """The folder to train into; what contains something else is left alone."""
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise UsageError("a training is one process", hint="start it without torchrun or accelerate")
     folder = Path(out)
@@ -405,7 +404,6 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def preset(name: str, **changes: Any) -> TrainingSettings:
-    """A preset's settings, with some of them changed."""
     known = tomllib.loads(files("whichone.training").joinpath("presets.toml").read_text("utf-8"))
     if name not in known:
         raise UsageError(f"there is no preset {name!r}", hint=did_you_mean(name, known))

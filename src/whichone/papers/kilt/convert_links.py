@@ -36,7 +36,6 @@ def cut_context(left: str, mention: str, right: str, most: int = MOST_TOKENS) ->
 def linked(
     document: str, number: int, left: str, mention: str, right: str, page: str, line: int
 ) -> TaskRecord:
-    """One record of one mention."""
     before, after = cut_context(left, mention, right)
     text = f"{before} {START} {mention} {END} {after}".strip()
     title = read_address(page).title if "/wiki/" in page else unquote(page).replace("_", " ")
@@ -168,7 +167,6 @@ def export_hyperlinks(base: str | Path, out: str | Path) -> dict[str, int]:
 
 
 def dev_pages(base: str | Path, most: int = DEV, share: float = DEV_SHARE) -> frozenset[str]:
-    """The pages whose links are dev."""
     links = tables_sql(Folder.open(base, KIND).parts("links"))
     known = f"from {links} where target_page is not null"
     query = f"select page, count(*) {known} group by page order by sha256(page)"

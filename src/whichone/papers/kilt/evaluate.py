@@ -180,16 +180,12 @@ class Problem(Struct, frozen=True):
 
 
 class BlockResult(Struct):
-    """Columns of scores of a stretch of gold records, in gold order."""
-
     columns: list[array[float]]
     problems: list[Problem]
     check: SubmissionCheck
 
 
 class BlockScorer:
-    """Scores gold records by their place in the file."""
-
     def __init__(self, scorer: RecordScorer, gold: LineIndex, guess: LineIndex) -> None:
         self._scorer = scorer
         self._gold = gold
@@ -327,7 +323,6 @@ class Evaluation(Struct, frozen=True):
     """For each record of the gold file its value under each name; NaN where it was left out."""
 
     def rows(self) -> list[dict[str, str | float | None]]:
-        """One row a record of the gold file, in its order."""
         rows = zip(self.ids, *self.columns.values(), strict=True)
         return [
             {"id": own, **{n: v if v == v else None for n, v in zip(self.columns, values, strict=True)}}
@@ -423,7 +418,6 @@ def evaluate(
 def _extra_predictions(
     gold: LineIndex, guess: LineIndex, reader: RecordReader, check: SubmissionCheck
 ) -> list[Problem]:
-    """Predictions for ids that the gold file lacks are noted; they too have to be records."""
     problems = []
     for record, line in guess.number.items():
         if record in gold.number:

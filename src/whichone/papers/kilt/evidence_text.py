@@ -48,8 +48,6 @@ class TaskOutput(msgspec.Struct, frozen=True):
 
 
 class TaskRecord(msgspec.Struct, frozen=True):
-    """One line of a task, with where it appears."""
-
     id: str
     input: str | None
     outputs: tuple[TaskOutput, ...]

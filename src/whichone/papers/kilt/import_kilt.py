@@ -76,8 +76,6 @@ class KiltCorpus(msgspec.Struct):
 
 
 class KiltPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How to read the files."""
-
     dataset: Annotated[str | None, Option("Of all files; else recognised by their names.")] = None
     task: Annotated[Task | None, Option("Of files that are none of the eleven datasets.")] = None
     split: Annotated[Split | None, Option("Where the file's name does not say it.")] = None
@@ -141,7 +139,6 @@ def read_kilt(
 
 
 def import_kilt(files: Sequence[str | Path], out: str | Path, plan: KiltPlan) -> Benchmark:
-    """Write the benchmark."""
     with contextlib.ExitStack() as stack:
         held = stack.enter_context(_passages(out, plan)) if plan.passages else None
         read, corpus = read_kilt(files, plan, held, out)
@@ -229,7 +226,6 @@ def _over_knowledge(queries: Sequence[Query], plan: KiltPlan, near: str | Path |
 
 
 def _passages(out: str | Path, plan: KiltPlan) -> contextlib.AbstractContextManager[Corpus]:
-    """The passages of the plan's file, as a corpus beside the benchmark."""
     file = plan.passages or ""
     return corpus_beside(out, file, PassageFields(page=plan.page_field), plan.source, name=Path(file).name)
 
@@ -242,7 +238,6 @@ def _over_titles(
     place: str,
     near: str | Path | None,
 ) -> KiltCorpus:
-    """The queries placed in the corpus by page id or title."""
     placed, used, check = Spool(Query, near), UsedSets(near), GoldCheck()
     result = KiltCorpus(queries=placed, passages=passages, sets=used, problems={}, origin=origin)
     for block in blocks(queries, BLOCK):

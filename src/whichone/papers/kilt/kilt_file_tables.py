@@ -41,8 +41,6 @@ class System(msgspec.Struct, frozen=True):
 
 
 class Scored(msgspec.Struct, frozen=True):
-    """One system on one split of one dataset."""
-
     system: System
     dataset: Dataset
     split: str
@@ -203,8 +201,6 @@ class LinkedMention(msgspec.Struct, frozen=True):
 
 
 class LinkedDocument(msgspec.Struct, frozen=True):
-    """A document of an entity-linking dataset."""
-
     name: str
     text: str
     mentions: list[LinkedMention]
@@ -293,7 +289,6 @@ def kilt_report(gold: str, systems: Sequence[str], out: str | Path) -> list[Path
 
 
 def system_table(systems: Sequence[System]) -> Table:
-    """Table 2: the systems, their parameters and the size of their index."""
     return Table(
         key="kilt-systems",
         title="Systems (KILT, Table 2)",

@@ -83,8 +83,6 @@ def _documents(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 class ReadFile(msgspec.Struct):
-    """The queries of one file, and the lines that could not be used."""
-
     path: Path
     dataset: Dataset | None
     task: str
@@ -168,8 +166,7 @@ def _query(read: ReadFile, record: Any, line: int, originals: Originals | None, 
             attributes={**where, "split": read.split},
         )
         check_task(query)
-        joined = read.dataset is not None and read.dataset.inputs_from_original
-        if not query.input and not joined:
+        if not query.input and (not (read.dataset is not None and read.dataset.inputs_from_original)):
             raise NotKilt("the record has no input")
     except NotKilt as error:
         ids = [str(record["id"])] if isinstance(record, dict) and "id" in record else []

@@ -97,7 +97,6 @@ def record_of(query: Query) -> dict[str, Any]:
 
 
 def mention_of(text: str) -> str | None:
-    """The marked mention of an entity-linking input."""
     _, start, rest = text.partition(START)
     mention, end, _ = rest.partition(END)
     return mention.strip() if start and end else None
@@ -279,7 +278,6 @@ class Dataset(msgspec.Struct, frozen=True, kw_only=True):
     inputs_from_original: bool = False
 
     def file(self, split: str) -> str:
-        """The name of the published file of a split."""
         usual = _WITHOUT_ANSWERS if split == "test" else split
         return f"{self.name}-{self.file_splits.get(split, usual)}-kilt.jsonl"
 

@@ -47,8 +47,6 @@ def table_6(queries: Iterable[Query]) -> list[dict[str, Any]]:
 
 
 class _Row:
-    """What is counted of one dataset."""
-
     def __init__(self) -> None:
         self.totals: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
@@ -111,7 +109,6 @@ class PagesInDatasets:
                 self.counts[own if known is None else known] += 1
 
     def of(self, pages: Sequence[str]) -> list[int]:
-        """The number of datasets that need each page."""
         return [0 if n is None else self.counts[n] for n in self._pages.numbers(pages)]
 
 
@@ -139,7 +136,6 @@ OTHER_DATASETS = {"qa": "em", "sf": "accuracy", "fc": "accuracy", "el": "accurac
 
 
 def answers_section(answers: Sequence[Answers], benchmark: Benchmark, runs: Sequence[Run]) -> Section:
-    """What a report of answers says by dataset."""
     tables = [by_dataset(answers, benchmark, gated=gated) for gated in (False, True)]
     if runs and not is_kilt(benchmark.queries):  # a report of runs over KILT has its own
         tables.insert(1, retrieval_table(runs, benchmark))

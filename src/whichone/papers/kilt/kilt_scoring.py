@@ -42,7 +42,6 @@ def _distinct(texts: Iterable[Any], kind: str) -> set[str]:
 
 
 def title_in_input(titles: Iterable[str], text: str) -> bool:
-    """Whether a title, normalised, is a substring of the input, normalised."""
     normal = normalize(text)
     possible = [  # a plain last word survives as it is, and has to be there
         title
@@ -157,8 +156,6 @@ class RecordScores(Struct):
 
 
 class RecordScorer:
-    """Scores gold and guess records of one pair of files."""
-
     def __init__(self, settings: KiltSettings) -> None:
         self.settings = settings
         keys = settings.rank_keys

@@ -382,7 +382,6 @@ def map_task(task: str | Path, base: str | Path, out: str | Path, plan: MapPlan)
 def map_original(
     name: str, original: Original, base: str | Path, out: str | Path, plan: MapPlan
 ) -> MappingAccount:
-    """Convert the original files of a dataset and map them."""
     key = OTHER_NAMES.get(name.lower(), name.lower())
     if key not in CONVERTERS:
         raise UsageError(f"no original format is called {name!r}", hint=did_you_mean(name, CONVERTERS))

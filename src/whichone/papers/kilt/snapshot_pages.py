@@ -197,8 +197,6 @@ _ENTITY = re.compile(r"Q\d+")
 
 
 class SnapshotPage(msgspec.Struct, frozen=True):
-    """A page as evidence needs it."""
-
     page: str
     title: str
     entity: str | None
@@ -270,7 +268,6 @@ class Snapshot:
         return all_entities
 
     def names(self, ids: set[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
-        """Labels and aliases of entities, labels of properties."""
         labels: dict[str, str] = {}
         aliases: dict[str, list[str]] = {}
         for row in self._rows("names", ["entity", "name", "kind"], "entity", ids):

@@ -307,8 +307,7 @@ def _search_from(
     for last in ends:
         for position in range(first + span.size, last + 1):
             span.add(words[position])
-        longer = span.size > wanted.size
-        if best is not None and longer and -(span.penalty() * ceiling) > best[0]:
+        if best is not None and span.size > wanted.size and (-(span.penalty() * ceiling) > best[0]):
             break
         key = (-span.score(), span.size, number, first, last)
         if best is None or key < best:
@@ -337,8 +336,6 @@ class _Paragraph(msgspec.Struct, frozen=True):
 
 
 class _Matcher:
-    """One answer against the paragraphs of one page."""
-
     def __init__(self, answer: str, tokenizer: Tokenizer | None, normalize: bool) -> None:
         self.answer = answer
         self.places = tokenizer is not None
