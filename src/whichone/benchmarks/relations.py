@@ -13,7 +13,7 @@ import msgspec
 
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import NOT_JSON, read_bytes
-from whichone.reading.extractive import as_question
+from whichone.reading.checkpoint import as_question
 from whichone.records import Query, Question
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import msgspec
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing
 from whichone.progress import talk
+from whichone.records import Question
 from whichone.retrieval.dense.encoder import device_of, torch_libraries
 
 T = TypeVar("T")
@@ -31,7 +32,10 @@ def open_checkpoint(place: str | Path, kind: str, device: str | None) -> tuple[A
     device = device_of(device)
     try:
         config = transformers.AutoConfig.from_pretrained(str(place))
-        _check_head(config, kind, place)
+        heads = list(getattr(config, "architectures", None) or ())
+        if heads and not any(head.endswith(HEADS[kind]) for head in heads):  # it would answer at random
+            named = f"it is a {', '.join(heads)}, a model {HEADS[kind]} is needed"
+            raise BadInput(f"a checkpoint of the wrong kind: {named}", file=place)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = model_class(kind, config).from_pretrained(str(place), config=config)
@@ -89,17 +93,6 @@ def _with_no_answer(kind: Any) -> Any:
 
     WithNoAnswer.__name__ = kind.__name__
     return WithNoAnswer
-
-
-def _check_head(config: Any, kind: str, place: str | Path) -> None:
-    """A checkpoint without the head would answer at random."""
-    heads = list(getattr(config, "architectures", None) or ())
-    wanted = HEADS[kind]
-    if heads and not any(head.endswith(wanted) for head in heads):
-        raise BadInput(
-            f"a checkpoint of the wrong kind: it is a {', '.join(heads)}, a model {wanted} is needed",
-            file=place,
-        )
 
 
 def weights_fingerprint(place: str | Path) -> str:
@@ -227,11 +220,16 @@ def write_described(file: Path, what: msgspec.Struct) -> None:
     file.write_bytes(msgspec.json.format(msgspec.json.encode(what), indent=2) + b"\n")
 
 
-# What the readers that run a HuggingFace checkpoint share.
-
-
 TRAINED_TASKS = "whichone_tasks"  # Of a checkpoint's config: the tasks that `train reader` taught it
 QUESTIONS = ("qa", "sf", "EntityQuestions", "PAQ")  # Tasks whose answer may be a stretch of a passage
+
+
+def as_question(question: Question) -> str:
+    """The question's text; a slot by template: `Nike [SEP] country` becomes "What is the country of Nike?"."""
+    subject, mark, relation = question.text.partition("[SEP]")
+    if question.task != "sf" or not mark:
+        return question.text
+    return f"What is the {relation.strip()} of {subject.strip()}?"
 
 
 def titled(title: str, text: str) -> str:

@@ -15,20 +15,9 @@ Rule = Literal["amber", "kilt"]
 
 SUPPORTS, REFUTES, NEUTRAL = "SUPPORTS", "REFUTES", "NEUTRAL"
 _ALIASES = {
-    "supports": SUPPORTS,
-    "support": SUPPORTS,
-    "entailment": SUPPORTS,
-    "entails": SUPPORTS,
-    "true": SUPPORTS,
-    "refutes": REFUTES,
-    "refute": REFUTES,
-    "contradiction": REFUTES,
-    "contradicts": REFUTES,
-    "false": REFUTES,
-    "neutral": NEUTRAL,
-    "not enough info": NEUTRAL,
-    "nei": NEUTRAL,
-    "not_enough_info": NEUTRAL,
+    **dict.fromkeys(("supports", "support", "entailment", "entails", "true"), SUPPORTS),
+    **dict.fromkeys(("refutes", "refute", "contradiction", "contradicts", "false"), REFUTES),
+    **dict.fromkeys(("neutral", "not enough info", "nei", "not_enough_info"), NEUTRAL),
 }
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 

@@ -5,40 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import msgspec
+import torch
+import transformers
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.reading.checkpoint import (
     QUESTIONS,
     CheckpointReader,
+    as_question,
     initialisation_of,
     shared_batches,
     titled,
     weights_fingerprint,
 )
-from whichone.records import Answer, Passage, Question, ReadingTask
+from whichone.records import Answer, Passage, ReadingTask
 from whichone.retrieval.dense.dpr import dpr_config
-from whichone.retrieval.dense.encoder import device_of, plain_weights, torch_libraries
-
-if TYPE_CHECKING:
-    import torch
-
-
-# Slots as questions: `Nike [SEP] country` becomes "What is the country of Nike?".
-
-
-SEPARATOR = "[SEP]"
-
-
-def as_question(question: Question) -> str:
-    """The question's text; a slot by template, everything else as it is."""
-    subject, mark, relation = question.text.partition(SEPARATOR)
-    if question.task != "sf" or not mark:
-        return question.text
-    return f"What is the {relation.strip()} of {subject.strip()}?"
+from whichone.retrieval.dense.encoder import device_of, plain_weights
 
 
 @dataclass(frozen=True)
@@ -139,8 +125,6 @@ class Extractive(CheckpointReader):
         }
 
     def _score(self, windows: Sequence[tuple[Passage, dict[str, Any]]]) -> list[AnswerSpan]:
-        import torch
-
         names = ["input_ids", "token_type_ids"] if windows[0][1]["types"] is not None else ["input_ids"]
         keys = {"input_ids": "ids", "token_type_ids": "types"}
         padded = self._tokenizer.pad(
@@ -194,7 +178,6 @@ class DprReaderModel:
         cls, place: str | Path, *, base: str | None = None, device: str = "cpu", window: int = WINDOW
     ) -> DprReaderModel:
         """A reader's checkpoint; a BERT's folder gets new heads, which have to be trained."""
-        _, transformers = torch_libraries()
         if Path(place).is_file():
             if base is None:
                 raise UsageError(
@@ -223,8 +206,6 @@ class DprReaderModel:
 
     def scores(self, rows: Sequence[list[int]]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Logits of starts, of ends, and of the passages."""
-        import torch
-
         width = max(map(len, rows))
         pad = self.tokenizer.pad_token_id or 0
         ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
@@ -251,8 +232,6 @@ class DprReaderModel:
 
 
 def _folder(place: str | Path) -> Any:
-    import transformers
-
     try:
         config = transformers.AutoConfig.from_pretrained(str(place), local_files_only=True)
         if config.model_type == "dpr":
@@ -276,8 +255,6 @@ def _folder(place: str | Path) -> Any:
 
 
 def _own_file(file: Path, base: str) -> Any:
-    import transformers
-
     held = plain_weights(file)
     weights = held.get("model_dict", held) if isinstance(held, dict) else {}
     own: dict[str, Any] = {}
@@ -352,8 +329,6 @@ class DprReader:
     def _answer(
         self, task: ReadingTask, shown: Sequence[Passage], results: Sequence[tuple[float, str, float]]
     ) -> Answer:
-        import torch
-
         if not shown:
             return Answer(question=task.question.id, text=None)
         order = sorted(range(len(shown)), key=lambda n: (-results[n][0], n))
@@ -371,8 +346,6 @@ class DprReader:
         self, rows: Sequence[tuple[Passage, list[int], Offsets, int]]
     ) -> list[tuple[float, str, float]]:
         """Each passage's relevance, its best span in whole words, and the span's score."""
-        import torch
-
         with torch.inference_mode():
             starts, ends, relevance = self.model.scores([ids for _, ids, _, _ in rows])
         results = []

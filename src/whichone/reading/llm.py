@@ -54,6 +54,7 @@ class Llm:
         self.options = options
         self.prompt = prompt
         self.name = options.model.rstrip("/").rpartition("/")[2]
+        self._structured = options.structured and not prompt.plain
 
     @classmethod
     def over(cls, corpus: Corpus, **options: Any) -> Self:
@@ -88,10 +89,6 @@ class Llm:
             "temperature": self.options.temperature,
             "structured": self.options.structured,
         }
-
-    @property
-    def _structured(self) -> bool:
-        return self.options.structured and not self.prompt.plain
 
     def usage(self) -> dict[str, Any]:
         return self.endpoint.account.summary()
@@ -182,9 +179,6 @@ class Llm:
             passages=tuple(shown[n - 1].id for n in cited),
             notes=notes,
         )
-
-
-# A plain function as a reader: question and passages in; a text, nothing, or (text, ids) out.
 
 
 class FunctionReader:

@@ -102,9 +102,6 @@ def question_folder(given: str) -> Path:
     return place
 
 
-# RAG as a reader: it retrieves for itself over a corpus, and answers with the documents it used.
-
-
 DOCUMENTS = 5
 FILE = "rag.json"
 

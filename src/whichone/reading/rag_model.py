@@ -47,9 +47,6 @@ def log_likelihood(
     return both[marginal](documents, tokens, mask)
 
 
-# A RAG model: question encoder and generator with their tokenizers, in Hugging Face's layout.
-
-
 CLASSES: dict[Marginal, str] = {"sequence": "RagSequenceForGeneration", "token": "RagTokenForGeneration"}
 IGNORED = -100
 LONGEST_QUESTION = 256

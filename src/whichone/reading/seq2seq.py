@@ -99,9 +99,6 @@ def _text(tokenizer: Any, tokens: Sequence[int]) -> str:
     return str(tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False))
 
 
-# Entity linking by titles: of the page called as the mention is, or of the best page shown.
-
-
 _MARKED = re.compile(r"\[START_ENT\]\s*(.*?)\s*\[END_ENT\]", re.DOTALL)
 
 
@@ -133,11 +130,8 @@ class ExactTitle:
             if hit is not None:
                 yield Answer(question=task.question.id, text=hit.title, passages=(hit.id,))
             else:
-                text = None if task.passages else self._in_corpus(wanted)
-                yield Answer(question=task.question.id, text=text)
-
-    def _in_corpus(self, wanted: str) -> str | None:
-        return self._titles.get(wanted) if self._titles else wanted
+                known = self._titles.get(wanted) if self._titles else wanted
+                yield Answer(question=task.question.id, text=None if task.passages else known)
 
 
 class BestTitle:
@@ -301,18 +295,14 @@ class SequenceToSequence(CheckpointReader):
         labels = {n for word, n in self._tokenizer.get_added_vocab().items() if word in KILT_LABELS}
         skipped = set(self._tokenizer.all_special_ids) - labels
         kept_ids = [[n for n in row if n not in skipped] for row in out.sequences.tolist()]
-        all_texts = [text.strip() for text in self._tokenizer.batch_decode(kept_ids)]
-        result = []
+        texts_said = [text.strip() for text in self._tokenizer.batch_decode(kept_ids)]
         said = out.sequences[:, -steps.shape[1] :] != self._tokenizer.pad_token_id
-        for text, row, kept in zip(all_texts, steps, said, strict=True):
-            real = row[kept & torch.isfinite(row)]
-            score = float(real.mean()) if len(real) else float("-inf")
-            result.append((KILT_LABELS.get(text, text), score))
-        return result
+        real = [row[kept & torch.isfinite(row)] for row, kept in zip(steps, said, strict=True)]
+        scores = [float(row.mean()) if len(row) else float("-inf") for row in real]
+        return [(KILT_LABELS.get(text, text), s) for text, s in zip(texts_said, scores, strict=True)]
 
 
 def _provenance(task: ReadingTask, text: str, passages: tuple[str, ...]) -> tuple[str, ...]:
     """What was shown, by rank; of a linked entity the passages whose title was said (KILT, appendix C)."""
-    if task.question.task != "el":
-        return passages
-    return tuple(p.id for p in task.passages if compared(p.title) == compared(text))
+    linked = tuple(p.id for p in task.passages if compared(p.title) == compared(text))
+    return linked if task.question.task == "el" else passages

@@ -18,7 +18,7 @@ from whichone.retrieval.dense.dpr import DprSide, dpr_from_bert, is_dpr, open_dp
 from whichone.retrieval.dense.encoder import refuse_cross_encoder
 from whichone.retrieval.sparse import splade_model
 from whichone.retrieval.token_vectors import token_model
-from whichone.training.examples import Example, Text, check_negatives, passages_of_batch, training_identity
+from whichone.training.examples import Example, Text, check_negatives, training_identity
 from whichone.training.loop import Joined
 from whichone.training.trainer import (
     Mode,
@@ -214,7 +214,8 @@ class EncoderTraining(Training[Example]):
         """What the trainer trains; `criterion` is set beside it."""
 
     def collate(self, batch: Sequence[Example], epoch: int) -> dict[str, Any]:
-        passages = passages_of_batch(batch, self.settings.kinds, self.settings.hard, epoch)
+        kinds, hard = self.settings.kinds, self.settings.hard
+        passages = [e.positive for e in batch] + [p for e in batch for p in e.wrong(kinds, hard, epoch)]
         questions = self.asks.questions([e.question for e in batch])
         return {
             **{QUESTION + key: value for key, value in questions.items()},
@@ -335,9 +336,6 @@ class BiEncoderTraining(EncoderTraining):
         self.towers.save(folder, self.keeps)
 
 
-# One vector a token, and weights of words: models of one encoder for questions and passages.
-
-
 class LateTraining(EncoderTraining):
     """Each question against the right and wrong passages of its batch, by MaxSim."""
 
@@ -387,9 +385,6 @@ class SparseTraining(EncoderTraining):
             return (asked @ self.model.encode_document(texts, **given).T)[0].tolist()
 
         return self.wins(scores)
-
-
-# A cross-encoder that re-ranks, with the same wrong passages.
 
 
 class PairsLoss(torch.nn.Module):  # type: ignore[misc]  # torch has no types here

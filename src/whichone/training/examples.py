@@ -3,7 +3,6 @@
 import functools
 import hashlib
 from codecs import BOM_UTF8
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -131,10 +130,6 @@ def _text(ctx: dict[str, Any]) -> Text:
     return Text(title, str(ctx["text"]), title)
 
 
-def kinds(examples: Iterable[Example]) -> Counter[str]:
-    return Counter(negative.kind for example in examples for negative in example.negatives)
-
-
 def check_negatives(examples: Sequence[Example], wanted: Sequence[str]) -> None:
     """Refuse a training for which there is no wrong passage of a kind that was asked for."""
     missing = [
@@ -159,15 +154,6 @@ def training_identity(
 ) -> dict[str, Any]:
     """What makes a training the same one: the kind of model, its first weights, what it learns from."""
     return {"model": model, **start, "examples": examples_hash(examples), "held_out": examples_hash(held_out)}
-
-
-def passages_of_batch(batch: Sequence[Example], kinds: Sequence[str], hard: int, epoch: int) -> list[Text]:
-    """The right passage of each example in their order, then the wrong ones of all."""
-    wrong = [text for example in batch for text in example.wrong(kinds, hard, epoch)]
-    return [example.positive for example in batch] + wrong
-
-
-# Examples from a benchmark, with wrong passages: what BM25 finds, and the other bearers' pages.
 
 
 KINDS: tuple[NegativeKind, ...] = ("bm25", "namesake")

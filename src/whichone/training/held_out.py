@@ -1,16 +1,18 @@
 """Train and held-out parts that share no name, and the refusal of those that do."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import numpy as np
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import NAMED, BadInput, UsageError, sample
+from whichone.errors import NAMED, BadInput, sample
 from whichone.files.arrow_records import Seen, Selection, blocks
 from whichone.names import name_key, title_key
 from whichone.progress import talk
@@ -18,26 +20,12 @@ from whichone.records import Query
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
 from whichone.text.normalisers import tokens as drqa_tokens
 
+if TYPE_CHECKING:
+    from whichone.training.examples import Example
 
-class AskedExample(Protocol):
-    """An example; of it and of a query is compared what both have."""
+A = TypeVar("A", bound="Example | Query")
 
-    @property
-    def question(self) -> str: ...
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def gold(self) -> tuple[str, ...]: ...
-
-    @property
-    def relation(self) -> str: ...
-
-
-A = TypeVar("A", bound=AskedExample | Query)
-
-NAMES, PAGES, QUESTIONS, WORDS = "names", "gold pages", "questions", "words of names"
+KINDS = ("names", "gold pages", "questions", "words of names")
 BLOCK = 2_048
 
 
@@ -55,11 +43,6 @@ def share_of(name: str, seed: int = 0) -> float:
     return int.from_bytes(hashlib.sha256(f"{seed}\x00{name}".encode()).digest()[:8], "big") / 2**64
 
 
-def check_share(held_out: float) -> None:
-    if not 0 <= held_out < 1:
-        raise UsageError("the held-out share is 0 or more and below 1")
-
-
 class HeldOutKeys:
     """What training data may not share with some queries: their names, gold pages and questions.
 
@@ -71,74 +54,56 @@ class HeldOutKeys:
         self, queries: Iterable[Query], *, tokens: bool = False, within_relation: bool = False
     ) -> None:
         self._tokens, self._within = tokens, within_relation and not tokens
-        self._keys = {what: Seen() for what in (NAMES, PAGES, QUESTIONS, WORDS)}
+        self._keys = Seen()
         for block in blocks(queries, BLOCK):
-            for what, listed in self._listed(block).items():
-                self._keys[what].add([key for _, _, key in listed], [0] * len(listed))
+            keys = [key for *_, key in self._listed(block)]
+            self._keys.add(keys, [0] * len(keys))
 
-    def shared(self, records: Sequence[AskedExample | Query]) -> dict[str, list[tuple[int, str]]]:
-        """Under each kind of thing the places of the records that have one of these, and what it is."""
-        results = {}
-        for what, listed in self._listed(records).items():
-            keys = [key for _, _, key in listed]
-            known = self._keys[what].numbers(keys) if len(self._keys[what]) else [None] * len(keys)
-            results[what] = [
-                (place, thing)
-                for (place, thing, _), number in zip(listed, known, strict=True)
-                if number is not None
-            ]
-        return results
+    def shared(self, records: Sequence[Example | Query]) -> list[tuple[int, str, str]]:
+        """Which records have one of these, of which kind it is, and what it is."""
+        listed = list(self._listed(records))
+        known = self._keys.numbers([key for *_, key in listed])
+        return [shared[:3] for shared, number in zip(listed, known, strict=True) if number is not None]
 
-    def _listed(self, records: Sequence[AskedExample | Query]) -> dict[str, list[tuple[int, str, str]]]:
-        """Under each kind of thing: the place of a record, what it has, and the key of that."""
-        listed: dict[str, list[tuple[int, str, str]]] = {what: [] for what in self._keys}
+    def _listed(self, records: Sequence[Example | Query]) -> Iterator[tuple[int, str, str, str]]:
+        """The place of a record, the kind of a thing that it has, the thing, and the key of that."""
         for place, record in enumerate(records):
             if isinstance(record, Query):
                 name, pages, question = name_of(record), record.gold_pages(), record.input
             else:
                 name, pages, question = record.name, frozenset(record.gold), record.question
             before = f"{record.relation or ''}\0" if self._within else ""
-            for what, things in (
-                (NAMES, [name]),
-                (PAGES, sorted(pages)),
-                (QUESTIONS, [question]),
-                (WORDS, name_words(name) if self._tokens else ()),
-            ):
-                listed[what] += [(place, thing, before + thing) for thing in things]
-        return listed
+            words = name_words(name) if self._tokens else ()
+            for what, things in zip(KINDS, ([name], sorted(pages), [question], words), strict=True):
+                yield from ((place, what, thing, f"{what}\0{before}{thing}") for thing in things)
 
 
 class Leaks:
     """What is on both sides: how many different things of each kind, some of them, and who has them."""
 
-    def __init__(self, train: Sequence[AskedExample | Query], tests: Sequence[HeldOutKeys]) -> None:
+    def __init__(self, train: Sequence[Example | Query], tests: Sequence[HeldOutKeys]) -> None:
         self.sharing = np.zeros(len(train), bool)
         """Which of the examples have something that test data have."""
-        self._different = {what: Seen() for what in (NAMES, PAGES, QUESTIONS, WORDS)}
-        self._first: dict[str, list[str]] = {what: [] for what in self._different}
+        self._counts = dict.fromkeys(KINDS, 0)
+        self._first: dict[str, list[str]] = {what: [] for what in KINDS}
+        seen = Seen()
         for start, block in enumerate(blocks(train, BLOCK) if tests else ()):
-            for keys in tests:
-                for what, pairs in keys.shared(block).items():
-                    self._add(what, pairs, start * BLOCK)
-
-    def _add(self, what: str, pairs: Sequence[tuple[int, str]], start: int) -> None:
-        if pairs:
-            self.sharing[[start + n for n, _ in pairs]] = True
-            things = [thing for _, thing in pairs]
-            self._different[what].add(things, [0] * len(things))
-            self._first[what] = sorted({*self._first[what], *things})[:NAMED]
+            for place, what, thing in (shared for keys in tests for shared in keys.shared(block)):
+                self.sharing[start * BLOCK + place] = True
+                if seen.add_one(f"{what}\0{thing}") is None:
+                    self._counts[what] += 1
+                    self._first[what] = sorted({*self._first[what], thing})[:NAMED]
 
     def __bool__(self) -> bool:
         return bool(self.sharing.any())
 
     def text(self) -> str:
-        counts = ((what, len(seen)) for what, seen in self._different.items())
-        return ", ".join(f"{count:,} {what}" for what, count in counts if count)
+        return ", ".join(f"{count:,} {what}" for what, count in self._counts.items() if count)
 
     def sample(self) -> str:
         """Some of the first kind of things that are shared."""
         what, first = next(item for item in self._first.items() if item[1])
-        return sample(first, count=len(self._different[what]))
+        return sample(first, count=self._counts[what])
 
 
 def name_words(name: str) -> set[str]:

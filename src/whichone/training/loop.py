@@ -168,9 +168,9 @@ class Loop:
         own: Any = self
         if not isinstance(own.model, Joined):
             super()._load_from_checkpoint(place)  # type: ignore[misc]
-            return
-        weights = torch.load(Path(place) / WEIGHTS_NAME, map_location="cpu", weights_only=True)
-        own.model.load_state_dict(weights, strict=False)  # of what is fixed there are none
+        else:  # of what is fixed there are no weights
+            weights = torch.load(Path(place) / WEIGHTS_NAME, map_location="cpu", weights_only=True)
+            own.model.load_state_dict(weights, strict=False)
 
     def _load_best_model(self) -> None:
         self._load_from_checkpoint(self.state.best_model_checkpoint)  # type: ignore[attr-defined]

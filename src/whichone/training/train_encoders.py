@@ -11,20 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from whichone.errors import BadInput, UsageError, missing_extra
+from whichone.errors import BadInput, UsageError
 from whichone.files.lines import write_json_lines
 from whichone.progress import talk
 from whichone.retrieval.dense.dpr import RELATIONS, ROUTES, learned_routes
 from whichone.training.examples import Example
-from whichone.training.trainer import (
-    Start,
-    Trained,
-    TrainingSettings,
-    chosen_device,
-    quiet_libraries,
-    training_folder,
-    write_account,
-)
+from whichone.training.trainer import Start, Trained, TrainingSettings, begin, write_account
 from whichone.training.training_data import LearningPlan, training_data
 
 if TYPE_CHECKING:
@@ -82,13 +74,9 @@ def _trained(
     *,
     per_relation: bool = False,
 ) -> Trained:
-    folder, device = training_folder(out), chosen_device(device)
-    try:
-        from whichone.training import encoder_trainings as made
-    except ImportError as error:
-        raise missing_extra(error.name or "sentence-transformers", "train") from None
-    start.check()
-    quiet_libraries()
+    folder, device = begin(out, device, start)
+    from whichone.training import encoder_trainings as made
+
     data = training_data(plan, settings, folder / "sources")
     place = folder / "joint" if per_relation else folder
     classes: dict[str, type[EncoderTraining]] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 from abc import abstractmethod
@@ -23,6 +22,7 @@ from whichone.options import takes
 from whichone.progress import talk
 from whichone.retrieval.blink import Blink, descriptions
 from whichone.retrieval.blink_models import BlinkModel, MentionText, new_blink
+from whichone.training.examples import examples_hash
 from whichone.training.held_out import TRAIN, Taken, all_queries, report_taken, split_mark, taken_marks
 from whichone.training.loop import Joined
 from whichone.training.trainer import (
@@ -32,13 +32,11 @@ from whichone.training.trainer import (
     Trained,
     Training,
     TrainingSettings,
+    begin,
     begun_in,
-    chosen_device,
     identity_with,
     place_of,
-    quiet_libraries,
     save_model,
-    training_folder,
     write_account,
 )
 
@@ -141,9 +139,6 @@ def marked(text: str) -> MentionText | None:
     """A text with one marked mention, as KILT writes it."""
     result = _MARKED.match(text)
     return MentionText(result[1].strip(), result[2], result[3].strip()) if result and result[2] else None
-
-
-# `whichone train linker`: BLINK's two stages, on mentions with the pages they mean; exact to resume.
 
 
 BLOCK = 512  # Mentions whose candidates are looked for together
@@ -265,16 +260,18 @@ def train_linker(
     """Both stages; `OUT/model` is what `--retriever blink -o model=` takes."""
     if plan.candidates < 2:
         raise UsageError("the cross-encoder needs at least 2 candidates")
-    folder, device = training_folder(out), chosen_device(device)
-    Start(plan.checkpoint).check()
-    quiet_libraries()
+    folder, device = begin(out, device, Start(plan.checkpoint))
     opened = Corpus.open(plan.corpus)
     taken: list[Taken] = []
     examples = link_examples(sources, opened, learn_from_dev=plan.learn_from_dev, taken=taken)
     dev = link_examples(plan.held_out, opened) if plan.held_out else []
     torch.manual_seed(settings.seed)  # of the cross-encoder's head, which is made anew
     blink = new_blink(place_of(plan.checkpoint), device)
-    description = {**Start(plan.checkpoint).identity(), "corpus": opened.hash, "examples": _digest(examples)}
+    description = {
+        **Start(plan.checkpoint).identity(),
+        "corpus": opened.hash,
+        "examples": examples_hash(examples),
+    }
     bi = BiTraining(
         blink, examples, dev, folder / "bi", settings, {"model": "blink bi-encoder", **description}
     ).run()
@@ -303,10 +300,6 @@ def train_linker(
         },
     )
     return {"bi": bi, "cross": cross}
-
-
-def _digest(examples: Sequence[LinkExample]) -> str:
-    return hashlib.sha256(b"".join(map(msgspec.json.encode, examples))).hexdigest()[:16]
 
 
 def _with_candidates(index: Blink, examples: Sequence[LinkExample], most: int) -> list[Candidates]:

@@ -34,10 +34,9 @@ from whichone.training.trainer import (
     Trained,
     Training,
     TrainingSettings,
+    begin,
     chosen_device,
     place_of,
-    quiet_libraries,
-    training_folder,
     write_account,
 )
 from whichone.training.training_data import LearningPlan, LearningSource, dev_sources
@@ -198,8 +197,7 @@ def train_rag(
     device: str | None = None,
 ) -> Trained:
     """Train on the training records of sources over one corpus, whose index stays as it is."""
-    folder, device = training_folder(out), chosen_device(device)
-    quiet_libraries()
+    folder, device = begin(out, device)
     passages = fixed_passages(start)
     sources, unseen = reading_queries(plan, settings.seed, folder / "sources")
     watched = list(dev_sources(plan))

@@ -49,10 +49,9 @@ from whichone.training.trainer import (
     Trained,
     Training,
     TrainingSettings,
+    begin,
     chosen_device,
     place_of,
-    quiet_libraries,
-    training_folder,
     write_account,
 )
 from whichone.training.training_data import LearningPlan, LearningSource, dev_sources, training_data
@@ -196,19 +195,13 @@ def _extractive(training: ReaderTraining, batch: Sequence[ReadingExample]) -> An
     return encoded
 
 
-def _around(example: ReadingExample, characters: int) -> tuple[str, int]:
-    """The text cut so that the answer is inside, and where the answer then begins."""
-    if example.start < 0 or example.start + len(example.target) <= characters:
-        return example.text, example.start
-    cut = max(0, example.start - characters // 2)
-    return example.text[cut:], example.start - cut
-
-
 def _titled_around(example: ReadingExample, characters: int) -> tuple[str, int]:
-    """The title and the text around the answer, as the reader will see them."""
-    text, start = _around(example, characters)
-    shown = titled(example.title, text)
-    return shown, start + len(shown) - len(text) if start >= 0 else start
+    """The title and the text around the answer, as the reader will see them, and where the answer begins."""
+    start, cut = example.start, 0
+    if start >= 0 and start + len(example.target) > characters:
+        cut = max(0, start - characters // 2)
+    shown = titled(example.title, example.text[cut:])
+    return shown, start + len(shown) - len(example.text) if start >= 0 else start
 
 
 def _token_span(created: Any, row: int, start: int, end: int) -> tuple[int, int]:
@@ -291,9 +284,7 @@ def train_reader(
     shown = shown or ShownInTraining()
     shown.check(kind)
     tasks = chosen_tasks(kind, tasks, context=shown.context is not None)
-    folder, device = training_folder(out), chosen_device(device)
-    Start(checkpoint).check()
-    quiet_libraries()
+    folder, device = begin(out, device, Start(checkpoint))
     sources, unseen = reading_queries(plan, settings.seed, folder / "sources")
     examples, dev = Spool(ReadingExample, folder), Spool(ReadingExample, folder)
     for part, into in (*((s, examples) for s in sources), *((s, dev) for s in dev_sources(plan))):
@@ -367,9 +358,6 @@ def run_over(benchmark: Benchmark, places: Sequence[str]) -> Run | None:
     if places:
         talk(f"none of the runs is over {benchmark.id}: its passages come from a search")
     return None
-
-
-# Training DPR's reader: the span in the right passage, and the right passage among wrong ones.
 
 
 class DprReaderTraining(Training[Example]):
@@ -469,9 +457,7 @@ def train_dpr_reader(
     device: str | None = None,
 ) -> Trained:
     """Train on questions with a right passage that states an answer; slots are asked in words."""
-    folder, device = training_folder(out), chosen_device(device)
-    Start(checkpoint, base=base).check()
-    quiet_libraries()
+    folder, device = begin(out, device, Start(checkpoint, base=base))
     data = training_data(msgspec.structs.replace(plan, in_words=True), settings, folder / "sources")
     every = data.learn if plan.dev else [*data.learn, *data.watch]
     examples = [e for e in every if states(e.positive, e.answers)]

@@ -80,6 +80,15 @@ def training_folder(out: str | Path) -> Path:
     return folder
 
 
+def begin(out: str | Path, device: str | None, start: Start | None = None) -> tuple[Path, str]:
+    """The folder and the device of a training, or what is wrong with what it is given."""
+    folder, device = training_folder(out), chosen_device(device)
+    if start is not None:
+        start.check()
+    quiet_libraries()
+    return folder, device
+
+
 def begun_in(folder: Path, identity: dict[str, Any]) -> Trained | None:
     """What the same training came to here; None where it is not done. Another one is refused."""
     wanted = msgspec.json.decode(msgspec.json.encode(identity))
@@ -277,9 +286,6 @@ def loading(checkpoint: str) -> Iterator[None]:
         ) from error
 
 
-# Where a training runs, and what is said when there is no such place or too little room.
-
-
 def chosen_device(given: str | None) -> str:
     """The device that is meant: a GPU where there is one, unless another is given."""
     try:
@@ -447,13 +453,9 @@ def signals_wait() -> Iterator[list[int]]:
         raise KeyboardInterrupt
 
 
-# What a training is: a model, examples to learn from, and what is watched.
-
-
 class LearnedFrom(Protocol):
     @property
     def id(self) -> str: ...
-
     @property
     def source(self) -> str: ...
 

@@ -29,7 +29,7 @@ from whichone.progress import progress, talk
 from whichone.records import Output, Provenance, Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import open_corpus
-from whichone.training.examples import Example, ExampleMaker, each_dpr, each_example, kinds, nothing_to_learn
+from whichone.training.examples import Example, ExampleMaker, each_dpr, each_example, nothing_to_learn
 from whichone.training.held_out import (
     DEV,
     TRAIN,
@@ -38,7 +38,6 @@ from whichone.training.held_out import (
     Leaks,
     Taken,
     all_queries,
-    check_share,
     name_of,
     refuse,
     report_taken,
@@ -212,9 +211,6 @@ def _hash(file: Path, changed: int, size: int) -> str:
     return file_hash(file)
 
 
-# From what a user names to what is learned from, what training is watched on, and what is never seen.
-
-
 Disjoint = Literal["splits", "names", "tokens"]
 SIMILAR = "similar"  # The set of EntityQuestions' reworded questions
 WATCHED = 0.1  # Share of the names to learn from by which training stops early
@@ -299,10 +295,8 @@ def learned_sources(
     sources = [_source(name, plan, seed, work) for name in plan.sources]
     named: Spool[Query] = Spool(Query)
     named.extend(q for place in plan.test for q in Benchmark.open(place).queries)
-    apart = {
-        source.benchmark.id for source in sources if source.own_split
-    }  # their dev records are not learned from
-    for watched in dev_sources(plan):
+    apart = {source.benchmark.id for source in sources if source.own_split}
+    for watched in dev_sources(plan):  # dev records of those are not learned from
         named.extend(() if watched.benchmark.id in apart else watched.records)
     unseen = Spool(Query, work).extend(query for source in sources for query in source.test)
     unseen.extend(named)
@@ -405,9 +399,9 @@ def watched(examples: Sequence[Example], seed: int) -> tuple[Sequence[Example], 
 
 def kinds_text(examples: Iterable[Example], wanted: Sequence[str]) -> str:
     """What is learned from; an example may contain more kinds of wrong passages than were asked for."""
-    held = sorted(kinds(examples).items()) if wanted else []
-    kinds_text = ", ".join(f"{n} {kind}" for kind, n in held if kind in (*wanted, "given"))
-    return f"negatives: {kinds_text or 'of the batch only'}"
+    there = Counter(n.kind for e in examples for n in e.negatives if n.kind in (*wanted, "given"))
+    named = ", ".join(f"{n} {kind}" for kind, n in sorted(there.items())) if wanted else ""
+    return f"negatives: {named or 'of the batch only'}"
 
 
 def _add_examples(
@@ -452,7 +446,8 @@ def taken_queries(
     A benchmark that was built of a knowledge base to learn from is marked for nobody else. Both kinds of
     queries are on the disk of `near`.
     """
-    check_share(plan.held_out)
+    if not 0 <= plan.held_out < 1:
+        raise UsageError("the held-out share is 0 or more and below 1")
     has_facts = next(training_facts(benchmark, similar=plan.similar), None) is not None
     free = plan.learn_from_dev or (not has_facts and kind_of(source) == KNOWLEDGE_BASE)
     counts = Counter((query.attributes.get("set") == SIMILAR, mark) for query, mark in all_queries(benchmark))
@@ -492,16 +487,14 @@ def _wording(
 
     The release asks the same facts in both wordings, so that together they would be learned twice.
     """
-    if not similar and len({reworded for reworded, _ in counts}) < 2:
-        return None
-    if facts or counts.get((similar, TRAIN)):
-        return similar
-    if not similar:
-        return None
-    raise UsageError(
-        f"{benchmark.name} has no reworded questions to learn from",
-        hint="build entityquestions with relations that have some (P19, P159, P170), or import similar/",
-    )
+    known = bool(facts or counts.get((similar, TRAIN)))
+    if similar and not known:
+        raise UsageError(
+            f"{benchmark.name} has no reworded questions to learn from",
+            hint="build entityquestions with relations that have some (P19, P159, P170), or import similar/",
+        )
+    both = len({reworded for reworded, _ in counts}) > 1
+    return similar if known and (similar or both) else None
 
 
 def training_facts(benchmark: Benchmark, *, similar: bool = False) -> Iterator[Query]:
@@ -526,19 +519,14 @@ def _training_query(fact: dict[str, Any], titles: Mapping[str, str], wording: st
     page = fact["page"]
     gold = ((Provenance(page=page, title=titles.get(page)),),)
     answer, *aliases = fact["answers"]
+    bare = without_parentheses(titles.get(page, ""))  # a question may use another of its names
     return Query(
         id=f"train-{fact['id']}",
         task="EntityQuestions",
         input=fact[wording],
         outputs=(Output(answer=answer, aliases=tuple(aliases), provenance=gold),),
-        name=_subject(fact["question"], titles.get(page, "")),
+        name=bare if bare and name_key(bare) in name_key(fact["question"]) else None,
         relation=fact["relation"],
         entity=fact["subject"],
         attributes={"split": "train"},
     )
-
-
-def _subject(question: str, title: str) -> str | None:
-    """The page's title where the question says it; a question may use another of its names."""
-    bare = without_parentheses(title)
-    return bare if bare and name_key(bare) in name_key(question) else None

@@ -11,7 +11,7 @@ import pytest
 from original_files import convert, fever, texts, trex, trex_document, write
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.files import arrow_records, mapped, tables
+from whichone.files import arrow_records, tables
 from whichone.papers.kilt import convert as fever_file
 from whichone.papers.kilt import convert_relations as trex_file
 from whichone.papers.kilt.convert import CONVERTERS, page_title
@@ -268,7 +268,6 @@ def test_records_do_not_depend_on_what_is_in_memory(
         for module, limit in (
             (tables, "SORTED_IN_MEMORY"),
             (arrow_records, "_RUN"),
-            (mapped, "_IN_MEMORY"),
             (trex_file, "BLOCK"),
             (fever_file, "BLOCK"),
         ):

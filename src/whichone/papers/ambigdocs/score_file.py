@@ -45,7 +45,6 @@ from whichone.papers.ambigdocs.categories import (
 from whichone.papers.ambigdocs.further_measures import character_trigrams, missed_paraphrases
 from whichone.papers.ambigdocs.score_answer import MEASURES, PredictionScore, score_prediction
 from whichone.protocols import Reader
-from whichone.reading.extractive import Extractive
 from whichone.retrieval.adapters.adapted import load_function
 from whichone.retrieval.dense.encoder import need_encoder
 from whichone.runs.read import as_reader
@@ -354,4 +353,8 @@ def find_reader(name: str) -> Reader:
 
     The paper's is roberta-base-squad2, with windows of 384 tokens and the threshold 0.
     """
-    return as_reader(load_function(name)) if ":" in name else Extractive(name)
+    if ":" in name:
+        return as_reader(load_function(name))
+    from whichone.reading.extractive import Extractive
+
+    return Extractive(name)

@@ -111,7 +111,14 @@ def score_kilt_command(
     elif as_json:
         emit_json(document)
     else:
-        _print_scores(document)
+        marks = (document["headline"] or {}).values()
+        for part in ("downstream", "kilt", "retrieval"):
+            if (scores := document[part]) is None:
+                click.echo(f"{part}: not scored", err=True)
+                continue
+            whose = {name: "the paper's" if name in marks else "" for name in scores}
+            rows = [{"metric": name, "value": value, "": whose[name]} for name, value in scores.items()]
+            emit_table(rows, title=part)
 
 
 def _print_official(
@@ -139,22 +146,6 @@ def _print_official(
         retrieval = {name: scores[name] for name in ("Rprec", "recall@5")}
         document = {"downstream": result.downstream, "kilt": result.kilt, "retrieval": retrieval}
     click.echo(pprint.pformat(document, indent=4))
-
-
-def _print_scores(document: dict[str, Any]) -> None:
-    marks = (document["headline"] or {}).values()
-    for part in ("downstream", "kilt", "retrieval"):
-        scores = document[part]
-        if scores is None:
-            click.echo(f"{part}: not scored", err=True)
-            continue
-        emit_table(
-            [
-                {"metric": name, "value": value, "": "the paper's" if name in marks else ""}
-                for name, value in scores.items()
-            ],
-            title=part,
-        )
 
 
 @click.command()

@@ -216,11 +216,9 @@ def _links(folder: Folder, memory: str) -> Iterator[dict[str, Any]]:
 
 
 def _record(page: Mapping[str, Any], link: Mapping[str, Any], number: int) -> dict[str, Any] | None:
-    title, place = link["target_title"], link["paragraph"]
-    paragraphs = page["paragraphs"]
-    if not 0 <= place < len(paragraphs):
-        return None
-    text, start, end = paragraphs[place], link["start"], link["end"]
+    title, start, end = link["target_title"], link["start"], link["end"]
+    known = 0 <= link["paragraph"] < len(page["paragraphs"])
+    text = page["paragraphs"][link["paragraph"]] if known else ""
     mention = text[start:end].strip()
     if not mention:
         return None

@@ -65,28 +65,12 @@ class _Group(msgspec.Struct, array_like=True):
 
 # Subject, relation, object, place among all triples, the three surface forms, title, sentence.
 _Triple = tuple[str, str, str, int, str, str, str, str, str | None]
-_text, _texts = pa.string(), pa.list_(pa.string())
-_TRIPLES = TableSchema(
-    "triples",
-    pa.schema(
-        [
-            ("subject", _text),
-            ("relation", _text),
-            ("object", _text),
-            ("place", pa.int64()),
-            ("subject_surface", _text),
-            ("relation_surface", _text),
-            ("object_surface", _text),
-            ("title", _text),
-            ("sentence", _text),
-        ]
-    ),
-    ("subject", "relation", "object", "place"),
-)
+_text, _number, _texts = pa.string(), pa.int64(), pa.list_(pa.string())
+_IDS = {"subject": _text, "relation": _text, "object": _text, "place": _number}
+_SAID = dict.fromkeys(("subject_surface", "relation_surface", "object_surface", "title", "sentence"), _text)
+_TRIPLES = TableSchema("triples", pa.schema({**_IDS, **_SAID}), ("subject", "relation", "object", "place"))
 _SURFACES = TableSchema(
-    "surfaces",
-    pa.schema([("object", _text), ("place", pa.int64()), ("object_surface", _text)]),
-    ("object", "place"),
+    "surfaces", pa.schema({"object": _text, "place": _number, "object_surface": _text}), ("object", "place")
 )
 
 
@@ -265,33 +249,15 @@ SLOT = "XXX"
 SHARES = {"train": 84, "dev": 12, "test": 24}
 
 _Example = tuple[str, str, int, int, str, str, list[str]]
+_ASKED = {"place": _number, "line": _number, "question": _text, "sentence": _text, "answers": _texts}
+# `place` is an example's among all; of a group that of its first one.
 _EXAMPLES = TableSchema(
-    "examples",
-    pa.schema(
-        [
-            ("subject", _text),
-            ("relation", _text),
-            ("place", pa.int64()),  # among all examples
-            ("line", pa.int64()),
-            ("question", _text),
-            ("sentence", _text),
-            ("answers", _texts),
-        ]
-    ),
-    ("subject", "relation", "place"),
+    "examples", pa.schema({"subject": _text, "relation": _text, **_ASKED}), ("subject", "relation", "place")
 )
+_SETS = {"questions": _texts, "answers": pa.list_(_texts)}  # Each answer with its sentence
 _GROUPS = TableSchema(
     "groups",
-    pa.schema(
-        [
-            ("place", pa.int64()),  # of its first example
-            ("line", pa.int64()),
-            ("subject", _text),
-            ("relation", _text),
-            ("questions", _texts),
-            ("answers", pa.list_(_texts)),  # each with its sentence
-        ]
-    ),
+    pa.schema({"place": _number, "line": _number, "subject": _text, "relation": _text, **_SETS}),
     ("place",),
 )
 

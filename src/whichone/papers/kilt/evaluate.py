@@ -46,14 +46,6 @@ from whichone.papers.kilt.submission import PredictionInspector, SubmissionCheck
 _LEADING_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]*)"\s*[,}]')
 
 
-class BadLine(msgspec.Struct, frozen=True):
-    """A line that cannot be used, with its number from 1."""
-
-    line: int
-    id: str | None
-    reason: str
-
-
 class LineIndex:
     """Where each record's line starts; compressed files and pipes are unpacked to a nameless file."""
 
@@ -64,7 +56,7 @@ class LineIndex:
         self._starts = array("Q", [0])
         self.number: dict[str, int] = {}
         """Line number, from 0, of each id."""
-        self.bad: list[BadLine] = []
+        self.bad: list[Problem] = []
         end = 0
         starts, number = self._starts, self.number
         try:
@@ -109,7 +101,7 @@ class LineIndex:
         return as_id(record.id)
 
     def _refuse(self, count: int, record: str | None, reason: str) -> None:
-        self.bad.append(BadLine(count + 1, record, reason))
+        self.bad.append(Problem(self.path, count + 1, record, reason))
 
 
 # Bytes that a pipe may give, seconds between two of them, and seconds for all.
@@ -366,11 +358,7 @@ def evaluate(
         closing(LineIndex(guess, scorer.guess_reader)) as guess_index,
     ):
         check = SubmissionCheck()
-        problems = [
-            Problem(index.path, bad.line, bad.id, bad.reason)
-            for index in (gold_index, guess_index)
-            for bad in index.bad
-        ]
+        problems = [*gold_index.bad, *guess_index.bad]
         problems += _extra_predictions(gold_index, guess_index, scorer.guess_reader, check)
         if problems and on_error == "fail":
             raise _error(problems[0])
@@ -448,12 +436,11 @@ def _has_answers(problems: Sequence[Problem], records: int, on_error: str) -> bo
     return len(rankings) < records
 
 
-class Means:
+class Means(Struct, frozen=True):
     """Means of columns, added up in the order of the gold file as the official programs do."""
 
-    def __init__(self, columns: dict[str, array[float]], ks: Sequence[int]) -> None:
-        self._columns = columns
-        self._ks = ks
+    _columns: dict[str, array[float]]
+    _ks: Sequence[int]
 
     def count(self, name: str) -> int:
         return sum(value == value for value in self._columns[name])

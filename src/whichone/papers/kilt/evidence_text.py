@@ -15,13 +15,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from whichone.errors import BadInput
 from whichone.files.arrow_records import Seen, blocks
 from whichone.files.lines import decode_line, read_lines
+from whichone.records import Query
 
 PAGE_FIELDS = ("wikipedia_id", "title", "url", "page")
 SPAN_FIELDS = ("start_paragraph_id", "start_character", "end_paragraph_id", "end_character")
@@ -58,12 +59,7 @@ class TaskRecord(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder()
 
 
-class _Identified(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-_Record = TypeVar("_Record", bound=_Identified)
+_Record = TypeVar("_Record", bound=Query | TaskRecord)
 
 
 def distinct_records(

@@ -143,6 +143,7 @@ def import_kilt(files: Sequence[str | Path], out: str | Path, plan: KiltPlan) ->
         held = stack.enter_context(_passages(out, plan)) if plan.passages else None
         read, corpus = read_kilt(files, plan, held, out)
         bad = [error for part in read for error in part.bad]
+        skipped = [{"file": e.file, "line": e.line, "ids": e.ids, "error": e.message} for e in bad]
         counts = summary(read, corpus)
         datasets = [part.dataset for part in read if part.dataset]
         lines = ["# KILT", "", corpus.origin, ""]
@@ -173,7 +174,7 @@ def import_kilt(files: Sequence[str | Path], out: str | Path, plan: KiltPlan) ->
             ],
             counts=counts,
             allow_no_gold=True,
-            files={SKIPPED: b"".join(_line(error) for error in bad)} if bad else None,
+            files={SKIPPED: msgspec.json.Encoder().encode_lines(skipped)} if bad else None,
         )
 
 
@@ -292,11 +293,6 @@ def _report_problems(corpus: KiltCorpus) -> None:
         talk(f"{corpus.problem_count} records have gold that the corpus does not hold: {shown}")
 
 
-def _line(error: BadInput) -> bytes:
-    problem = {"file": error.file, "line": error.line, "ids": error.ids, "error": error.message}
-    return msgspec.json.encode(problem) + b"\n"
-
-
 class KiltFiles:
     """A .jsonl of KILT's with outputs."""
 
@@ -311,13 +307,8 @@ class KiltFiles:
     def benchmark(
         self, source: Path, files: Sequence[Path], corpus: TrainingDataCorpus, work: Path, place: Path
     ) -> Benchmark:
-        return import_kilt(
-            files, place, msgspec.convert({"knowledge": corpus.knowledge, "split": _split(files)}, KiltPlan)
-        )
-
-
-def _split(files: Sequence[Path]) -> str | None:
-    """A file of anybody's own is to learn from, unless its name says dev or test."""
-    if all(dataset_and_split(file) for file in files):
-        return None
-    return split_mark(files[0].name) or TRAIN
+        """A file of anybody's own is to learn from, unless its name says dev or test."""
+        known = all(dataset_and_split(file) for file in files)
+        split = None if known else split_mark(files[0].name) or TRAIN
+        plan = msgspec.convert({"knowledge": corpus.knowledge, "split": split}, KiltPlan)
+        return import_kilt(files, place, plan)

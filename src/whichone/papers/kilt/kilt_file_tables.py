@@ -271,7 +271,14 @@ def kilt_report(gold: str, systems: Sequence[str], out: str | Path) -> list[Path
     opened = [open_system(folder) for folder in systems]
     scored = score_systems(gold, opened)
     splits = [split for split in SPLITS if any(s.split == split for s in scored)]
-    sections = [Section("Systems (KILT, Table 2)", [system_table(opened)])]
+    described = Table(
+        key="kilt-systems",
+        title="Systems (KILT, Table 2)",
+        columns=("system", "kind", "parameters", "index"),
+        rows=[(s.name, s.kind or None, s.parameters or None, s.index or None) for s in opened],
+        note="As each system's system.toml says.",
+    )
+    sections = [Section("Systems (KILT, Table 2)", [described])]
     for split in reversed(splits):
         of_split = [s for s in scored if s.split == split]
         sections.append(Section(f"All datasets, {split}", overview_tables(of_split, split)))
@@ -286,16 +293,6 @@ def kilt_report(gold: str, systems: Sequence[str], out: str | Path) -> list[Path
         meta={"source of the tables": PAPER},
     )
     return page.write(Path(out))
-
-
-def system_table(systems: Sequence[System]) -> Table:
-    return Table(
-        key="kilt-systems",
-        title="Systems (KILT, Table 2)",
-        columns=("system", "kind", "parameters", "index"),
-        rows=[(s.name, s.kind or None, s.parameters or None, s.index or None) for s in systems],
-        note="As each system's system.toml says.",
-    )
 
 
 def overview_tables(scored: Sequence[Scored], split: str) -> list[Table]:

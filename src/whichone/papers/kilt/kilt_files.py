@@ -21,9 +21,9 @@ from whichone.papers.kilt.kilt_record import (
     Dataset,
     NotKilt,
     check_task,
-    dataset,
     dataset_and_split,
     datasets,
+    file_kind,
     query_of,
     record_of,
 )
@@ -108,13 +108,8 @@ def read_file(
     Its queries are kept on the disk of `near`.
     """
     dataset_split = dataset_and_split(path)
-    known = dataset(name) if name else (dataset_split[0] if dataset_split else None)
-    read = ReadFile(
-        path=Path(path),
-        dataset=known,
-        task=task or (known.task if known else "qa"),
-        split=split or (dataset_split[1] if dataset_split else "dev"),
-    )
+    known, kind, own_split = file_kind(path, name, task, split)
+    read = ReadFile(path=Path(path), dataset=known, task=kind, split=own_split)
     if dataset_split and name and known is not dataset_split[0]:
         raise UsageError(f"the file is of {dataset_split[0].name}, not of {name}", where=str(path))
     queries = Spool(Query, near)

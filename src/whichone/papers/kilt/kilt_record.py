@@ -161,9 +161,7 @@ def _one_set_each(output: Output) -> list[Output]:
 
 
 def _plain_output(output: Output) -> dict[str, Any]:
-    record: dict[str, Any] = {}
-    if output.answer is not None:
-        record["answer"] = output.answer
+    record: dict[str, Any] = {} if output.answer is None else {"answer": output.answer}
     if output.provenance:
         record["provenance"] = [
             _overlaid(
@@ -177,11 +175,9 @@ def _plain_output(output: Output) -> dict[str, Any]:
 
 def _entry(key: str, title: str | None, span: tuple[int | None, ...]) -> dict[str, Any]:
     """What our fields say of an entry of provenance."""
-    record: dict[str, Any] = {} if key.startswith(UNKNOWN_PAGE) else {"wikipedia_id": key}
-    if title is not None:
-        record["title"] = title
-    named = zip(_SPAN.values(), span, strict=True)
-    return record | {theirs: value for theirs, value in named if value is not None}
+    number = None if key.startswith(UNKNOWN_PAGE) else key
+    named = {"wikipedia_id": number, "title": title, **dict(zip(_SPAN.values(), span, strict=True))}
+    return {theirs: value for theirs, value in named.items() if value is not None}
 
 
 def _remainder(record: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[str, Any]:
@@ -225,11 +221,11 @@ def check_task(query: Query) -> None:
 def span_problem(entry: Provenance, lengths: Sequence[int]) -> str | None:
     """What is wrong with a span on a page with paragraphs of these lengths; None when it is within it."""
     start, end = entry.start_paragraph, entry.end_paragraph
+    first, last = entry.start_character, entry.end_character
     if start is None or end is None or min(start, end) < 0:
         return None
     if max(start, end) >= len(lengths):
         return f"paragraph {max(start, end)} of a page with {len(lengths)}"
-    first, last = entry.start_character, entry.end_character
     if first is None or last is None or min(first, last) < 0:
         return None
     if first > lengths[start] or last > lengths[end]:
@@ -240,12 +236,11 @@ def span_problem(entry: Provenance, lengths: Sequence[int]) -> str | None:
 def page_problems(query: Query, pages: Mapping[str, Sequence[int]]) -> list[str]:
     """Gold that a knowledge base does not contain as the record says; `pages` gives the lengths of paragraphs."""
     problems = []
-    for output in query.outputs:
-        for entry in (entry for group in output.provenance for entry in group):
-            if entry.page not in pages:
-                problems.append(f"no page {entry.page} ({entry.title or 'no title'})")
-            elif problem := span_problem(entry, pages[entry.page]):
-                problems.append(f"{entry.page}: {problem}")
+    for entry in (entry for output in query.outputs for group in output.provenance for entry in group):
+        if entry.page not in pages:
+            problems.append(f"no page {entry.page} ({entry.title or 'no title'})")
+        elif problem := span_problem(entry, pages[entry.page]):
+            problems.append(f"{entry.page}: {problem}")
     return problems
 
 
@@ -292,8 +287,7 @@ def datasets() -> dict[str, Dataset]:
 
 def dataset(name: str) -> Dataset:
     """A dataset by the name of its files, or by a name that people use for it."""
-    word = name.lower()
-    word = OTHER_NAMES.get(word, word)
+    word = OTHER_NAMES.get(name.lower(), name.lower())
     if word not in datasets():
         raise UsageError(
             f"KILT has no dataset called {name!r}", hint=did_you_mean(word, [*datasets(), *OTHER_NAMES])
@@ -310,12 +304,21 @@ def dataset_and_split(path: str | Path) -> tuple[Dataset, str] | None:
     return (datasets()[parts[0]], split) if split else None
 
 
+def file_kind(
+    path: str | Path, name: str | None, task: str | None, split: str | None
+) -> tuple[Dataset | None, str, str]:
+    """Dataset, task and split of a file: as given, else by its name, else questions of dev."""
+    recognised = dataset_and_split(path)
+    known = dataset(name) if name else recognised[0] if recognised else None
+    return known, task or (known.task if known else "qa"), split or (recognised[1] if recognised else "dev")
+
+
 def published_files() -> list[PublishedFile]:
     """KILT's files for `whichone fetch`; each dataset has a licence and authors of its own."""
-    files = []
-    for file in listed_files(__package__ or "", "published_files.toml"):
-        if known := dataset_and_split(file.file):
-            licence, citation = known[0].licence, f"{known[0].citation} {PAPER}"
-            file = msgspec.structs.replace(file, licence=licence, citation=citation)
-        files.append(file)
-    return files
+    listed = [(f, dataset_and_split(f.file)) for f in listed_files(__package__ or "", "published_files.toml")]
+    return [
+        msgspec.structs.replace(file, licence=known[0].licence, citation=f"{known[0].citation} {PAPER}")
+        if known
+        else file
+        for file, known in listed
+    ]

@@ -41,9 +41,8 @@ def table_6(queries: Iterable[Query]) -> list[dict[str, Any]]:
     for query in queries:
         name = str(query.attributes.get("dataset") or benchmark_of(query))
         counted.setdefault(name, _Row()).add(query)
-    order = {name: n for n, name in enumerate(datasets())}
-    names = sorted(counted, key=lambda name: (order.get(name, len(order)), name))
-    return [counted[name].figures(name) for name in names]
+    order = [*datasets(), *sorted(counted.keys() - datasets().keys())]
+    return [counted[name].figures(name) for name in order if name in counted]
 
 
 class _Row:

@@ -43,14 +43,13 @@ def _distinct(texts: Iterable[Any], kind: str) -> set[str]:
 
 def title_in_input(titles: Iterable[str], text: str) -> bool:
     normal = normalize(text)
-    possible = [  # a plain last word survives as it is, and has to be there
-        title
+    return any(  # a plain last word survives as it is, and has to be there
+        normalize(title) in normal
         for title in titles
         if (last := title.rsplit(None, 1)[-1].lower()) in normal
         or not (last.isascii() and last.isalnum())
         or last in ARTICLES
-    ]
-    return any(normalize(title) in normal for title in possible)
+    )
 
 
 def first_mentions(

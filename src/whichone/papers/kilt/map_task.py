@@ -14,15 +14,7 @@ from whichone.files.lines import write_atomic, write_json_lines
 from whichone.options import OnError, Option, Seed
 from whichone.papers.kilt.convert import CONVERTERS
 from whichone.papers.kilt.evidence_text import Original, OriginalEvidence, TaskOutput, TaskRecord, read_task
-from whichone.papers.kilt.kilt_record import (
-    OTHER_NAMES,
-    Dataset,
-    Split,
-    Task,
-    dataset,
-    dataset_and_split,
-    datasets,
-)
+from whichone.papers.kilt.kilt_record import OTHER_NAMES, Dataset, Split, Task, datasets, file_kind
 from whichone.papers.kilt.snapshot_pages import Snapshot, SnapshotPage
 from whichone.papers.kilt.spans import (
     THRESHOLD,
@@ -368,14 +360,11 @@ class MappingAccount(msgspec.Struct, kw_only=True):
 
 def map_task(task: str | Path, base: str | Path, out: str | Path, plan: MapPlan) -> MappingAccount:
     """Map one task; write the records to `out`, and beside it the account and what was dropped."""
-    dataset_split = dataset_and_split(task)
-    known = dataset(plan.dataset) if plan.dataset else (dataset_split[0] if dataset_split else None)
-    split = plan.split or (dataset_split[1] if dataset_split else "dev")
+    known, kind, split = file_kind(task, plan.dataset, plan.task, plan.split)
     bad: list[BadInput] = []
     records = Spool(TaskRecord, out).extend(read_task(task, plan.on_error, bad))
     account = MappingAccount(file=Path(task).name, split=split, bad_lines=len(bad))
     account.left_out = dict(Counter(error.message for error in bad))
-    kind = plan.task or (known.task if known else "qa")
     return map_records(records, base, Path(out), plan, account, known, kind, bad=bad, file=task)
 
 

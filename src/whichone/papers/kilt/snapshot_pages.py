@@ -74,11 +74,8 @@ class GoldNamesakes:
         )
 
     def _set(self, query: Query, page: GoldPage) -> NameSet | None:
-        for key in _asked_for(query, page):
-            name_set = self.sets.get(key)
-            if name_set and _bearer(name_set, page.entity):
-                return name_set
-        return None
+        named = (self.sets.get(key) for key in _asked_for(query, page))
+        return next((name_set for name_set in named if _bearer(name_set, page.entity)), None)
 
     def _read_gold(self, connection: Any) -> None:
         pages, names = self._table("pages"), self._table("names")
@@ -128,8 +125,7 @@ class GoldNamesakes:
             bearers = [_made(entity, listed) for entity, listed in entities.items()]
             self._alone.update({bearer.entity: bearer for bearer in bearers})
             if len(bearers) > 1:
-                ranked = sorted(bearers, key=lambda b: (-(b.popularity or 0.0), b.entity))
-                self.sets[key] = _name_set(key, ranked)
+                self.sets[key] = _name_set(key, bearers)
 
     def _table(self, name: str) -> str:
         if not self._folder.has(f"{name}.parquet"):
@@ -148,19 +144,17 @@ def _made(entity: str, pages: list[tuple[str, str, int | None]]) -> Bearer:
     )
 
 
-def _name_set(key: str, ranked: Sequence[Bearer]) -> NameSet:
+def _name_set(key: str, bearers: Sequence[Bearer]) -> NameSet:
     """Head first; without page views nobody is head."""
-    known = any(bearer.popularity is not None for bearer in ranked)
-    bearers = tuple(
-        msgspec.structs.replace(bearer, role="head" if n == 0 else "tail") if known else bearer
-        for n, bearer in enumerate(ranked)
-    )
-    return NameSet(id=f"name:{key}", name=key, collection="kilt", bearers=bearers)
+    ranked = sorted(bearers, key=lambda b: (-(b.popularity or 0.0), b.entity))
+    if any(bearer.popularity is not None for bearer in ranked):
+        roles = ["head", *["tail"] * (len(ranked) - 1)]
+        ranked = [msgspec.structs.replace(b, role=role) for b, role in zip(ranked, roles, strict=True)]
+    return NameSet(id=f"name:{key}", name=key, collection="kilt", bearers=tuple(ranked))
 
 
 def _bearer(name_set: NameSet | None, entity: str) -> Bearer | None:
-    bearers = name_set.bearers if name_set else ()
-    return next((bearer for bearer in bearers if bearer.entity == entity), None)
+    return next((b for b in (name_set.bearers if name_set else ()) if b.entity == entity), None)
 
 
 def _asked_for(query: Query, page: GoldPage) -> list[str]:
@@ -224,9 +218,8 @@ class Snapshot:
             titles[row["title"]] = min(row["page"], titles.get(row["title"], row["page"]))
         redirects = {}
         if self.folder.has("redirects.parquet"):
-            columns, others = ["title", "target_page"], forms - titles.keys()
-            for row in self._rows("redirects", columns, "title", others):
-                redirects[row["title"]] = row["target_page"]
+            rows = self._rows("redirects", ["title", "target_page"], "title", forms - titles.keys())
+            redirects = {row["title"]: row["target_page"] for row in rows}
         known = {**redirects, **titles, **ids}
         resolved = (
             (reference, next(filter(None, map(known.get, wanted[reference])), None)) for reference in wanted
@@ -261,23 +254,18 @@ class Snapshot:
 
     def _entities(self, entities: set[str]) -> dict[str, str]:
         """The article about each entity; the first, where there are several."""
-        all_entities: dict[str, str] = {}
-        for row in self._rows("pages", ["page", "entity", "kind"], "entity", entities):
-            if row["kind"] == "article":
-                all_entities.setdefault(row["entity"], row["page"])
-        return all_entities
+        rows = list(self._rows("pages", ["page", "entity", "kind"], "entity", entities))
+        return {row["entity"]: row["page"] for row in reversed(rows) if row["kind"] == "article"}
 
     def names(self, ids: set[str]) -> tuple[dict[str, str], dict[str, list[str]]]:
-        labels: dict[str, str] = {}
+        rows = list(self._rows("names", ["entity", "name", "kind"], "entity", ids))
+        labels = {row["entity"]: row["name"] for row in rows if row["kind"] == "label"}
+        properties = self._rows("properties", ["property", "label"], "property", ids)
+        labels |= {row["property"]: row["label"] for row in properties if row["label"]}
         aliases: dict[str, list[str]] = {}
-        for row in self._rows("names", ["entity", "name", "kind"], "entity", ids):
-            if row["kind"] == "label":
-                labels[row["entity"]] = row["name"]
-            elif row["kind"] == "alias":
+        for row in rows:
+            if row["kind"] == "alias":
                 aliases.setdefault(row["entity"], []).append(row["name"])
-        for row in self._rows("properties", ["property", "label"], "property", ids):
-            if row["label"]:
-                labels[row["property"]] = row["label"]
         return labels, aliases
 
     def _rows(
