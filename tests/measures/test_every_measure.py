@@ -169,6 +169,7 @@ def test_a_board_puts_the_better_system_first(measure: Measure, database: Databa
 
 def test_scores_and_comparisons_of_real_runs_agree(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Every measure of rankings over the built-in world, as `score` and `compare` read the same folders."""
+    pytest.importorskip("ir_measures")
     runs = finished_demo(tmp_path_factory) / "out" / "runs"
     benchmark = Benchmark.open(runs.parent / "amber")
     measures = [m for m in MEASURES if m.of != "answers"]

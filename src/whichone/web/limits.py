@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import os
+import socket
 import threading
 import time
 from collections import OrderedDict
@@ -16,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from whichone.errors import WhichoneError
+from whichone.errors import BadInput, WhichoneError
 
 FORM_BYTES = 256 * 1024
 # How many times as long as one pause the whole body of a form, and of an upload, may take.
@@ -215,10 +217,20 @@ def impatient_protocol(patience: float = PATIENCE) -> type[Any]:
 def run_server(app: Any, *, host: str, port: int, body_seconds: float) -> None:
     import uvicorn
 
-    uvicorn.run(
-        app, host=host, port=port, http=impatient_protocol(body_seconds), log_level="warning",
-        server_header=False, timeout_keep_alive=75, timeout_graceful_shutdown=10, proxy_headers=False,
+    try:  # uvicorn itself would end the process, with a code of its own
+        listening = socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+        )
+    except OSError as error:
+        raise BadInput(
+            f"{host}:{port}: {os.strerror(error.errno or 0)}", hint="choose another --port or --host"
+        ) from None
+    config = uvicorn.Config(
+        app, http=impatient_protocol(body_seconds), log_level="warning", server_header=False,
+        timeout_keep_alive=75, timeout_graceful_shutdown=10, proxy_headers=False,
     )  # fmt: skip
+    with listening, contextlib.suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 # The refusals that every part of the API may answer with.
