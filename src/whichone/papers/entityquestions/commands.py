@@ -6,25 +6,34 @@ import click
 from msgspec import Meta, to_builtins
 from msgspec.structs import replace
 
-from whichone.cli.click_options import corpus_option, gold_outside_option, own_options
-from whichone.cli.printing import makes
-from whichone.options import EngineName, Json, Master, Memory, Option, PerQuery
+from whichone.benchmarks.question_files import import_published
+from whichone.cli.click_options import command, corpus_option, gold_outside_option
+from whichone.cli.printing import emit, emit_benchmark, emit_table, write_rows
+from whichone.options import (
+    Argument,
+    Depths,
+    EngineName,
+    Json,
+    Master,
+    Memory,
+    Option,
+    PerQuery,
+    Place,
+    Places,
+)
 from whichone.papers.entityquestions.build_entityquestions import (
     EntityQuestionsOptions,
     build_entityquestions,
 )
 from whichone.papers.entityquestions.draw import PUBLISHED_SIZES, Sizes
+from whichone.papers.entityquestions.entityquestions_files import read_questions
 
 
-@click.command()
-@makes("benchmark")
-@click.argument("kb", type=click.Path())
-@click.argument("benchmark", type=click.Path())
-@own_options
+@command(makes="benchmark")
 @corpus_option
 def build_entityquestions_command(
-    kb: str,
-    benchmark: str,
+    kb: Place,
+    benchmark: Place,
     *,
     options: EntityQuestionsOptions,
     sizes: Sizes,
@@ -45,8 +54,6 @@ def build_entityquestions_command(
     whichone build entityquestions KB BENCH --rules published
     whichone build entityquestions KB BENCH --engine spark --master spark://host:7077
     """
-    from whichone.cli.printing import emit_json, emit_table
-
     if rules == "published":
         test, dev = sizes.test or PUBLISHED_SIZES.test, sizes.dev or PUBLISHED_SIZES.dev
         sizes = replace(sizes, test=test, dev=dev)
@@ -54,31 +61,19 @@ def build_entityquestions_command(
     options = replace(options, sizes=sizes)
     built = build_entityquestions(kb, benchmark, options, memory=memory, engine=engine, master=master)
     relations = [to_builtins(count) for count in built.relations]
-    if as_json:
-        emit_json(
-            {
-                "id": built.benchmark.id,
-                "path": benchmark,
-                "relations": relations,
-                "steps": built.steps,
-                "train": built.train,
-            }
-        )
-        return
-    emit_table(relations, title=f"{benchmark}: {built.benchmark.id}")
-    emit_table(built.steps)
+    document = {"id": built.benchmark.id, "path": benchmark, "relations": relations}
+    document |= {"steps": built.steps, "train": built.train}
+    emit(document, as_json, relations, title=f"{benchmark}: {built.benchmark.id}")
+    if not as_json:
+        emit_table(built.steps)
 
 
-@click.command()
-@makes("benchmark")
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True))
-@click.argument("benchmark", type=click.Path())
-@own_options
+@command(makes="benchmark")
 @gold_outside_option
 @corpus_option
 def import_entityquestions_command(
-    files: tuple[str, ...],
-    benchmark: str,
+    files: Annotated[tuple[str, ...], Argument("exists")],
+    benchmark: Place,
     *,
     passages: Annotated[
         str | None, Option("Passages for a corpus of its own: .jsonl, .tsv, BEIR.", kind="exists")
@@ -94,28 +89,17 @@ def import_entityquestions_command(
     whichone import entityquestions dev/P19.dev.json BENCH --passages passages.jsonl
     whichone import entityquestions dev BENCH --corpus CORPUS
     """
-    from whichone.benchmarks.question_files import import_published
-    from whichone.cli.printing import emit_benchmark
-    from whichone.papers.entityquestions.entityquestions_files import read_questions
-
     queries = (query for file in files for query in read_questions(file))
     about = "EntityQuestions as released: simple questions about one fact."
     created = import_published(queries, passages, benchmark, name=called, files=files, about=about)
     emit_benchmark(created, as_json)
 
 
-@click.command()
-@click.argument("results", nargs=-1, required=True, type=click.Path())
-@own_options
+@command()
 def score_entityquestions_command(
-    results: tuple[str, ...],
+    results: Places,
     *,
-    depths: Annotated[tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k",), kind="depths")] = (
-        1,
-        5,
-        20,
-        100,
-    ),
+    depths: Depths = (1, 5, 20, 100),
     matcher: Annotated[
         str,
         Option(
@@ -143,7 +127,6 @@ def score_entityquestions_command(
     \b
     whichone score entityquestions P19.test.json P26.test.json -k 1,5,20,100 --json
     """
-    from whichone.cli.printing import emit_json, emit_table, write_rows
     from whichone.papers.entityquestions.top_k import (
         by_relation,
         label_files,
@@ -166,8 +149,5 @@ def score_entityquestions_command(
         f"{sum(len(q.hits) for q in questions)} of them with an answer (matcher {matcher})",
         err=True,
     )
-    if as_json:
-        emit_json(scores)
-        return
     rows = {**scores.relations, "macro": scores.macro, "micro": scores.micro}
-    emit_table([{"relation": name, **by_k} for name, by_k in rows.items()])
+    emit(scores, as_json, [{"relation": name, **by_k} for name, by_k in rows.items()])

@@ -89,7 +89,7 @@ def build_people(
         raise BadInput(
             "no name is shared by two people of whom a question can be asked",
             file=documents[0] if documents else recipe,
-            hint="owners are told apart by their ids, names by their words",
+            hint="owners differ by their ids, names by their words",
         )
     sets = [name_set(name, people, read) for name, people in shared.items()]
     inside = _inside(gathered)

@@ -2,18 +2,23 @@
 
 from typing import Annotated
 
-import click
+from whichone.benchmarks.question_files import import_published
+from whichone.cli.click_options import command, corpus_option, gold_outside_option
+from whichone.cli.printing import emit_benchmark, emit_json, emit_table, write_rows
+from whichone.options import Existing, Json, Option, PerQuery, Place, Seed
+from whichone.papers.popqa.popqa import (
+    compare_with_parametric,
+    judge,
+    read_popqa,
+    read_predictions,
+    rows,
+    summary,
+)
 
-from whichone.cli.click_options import corpus_option, gold_outside_option, own_options
-from whichone.cli.printing import emit_benchmark, emit_json, emit_table, makes, write_rows
-from whichone.options import Json, Option, PerQuery, Seed
 
-
-@click.command()
-@click.argument("predictions", type=click.Path(exists=True))
-@own_options
+@command()
 def score_popqa_command(
-    predictions: str,
+    predictions: Existing,
     *,
     gold: Annotated[str, Option("PopQA: .tsv, .json or .jsonl.", kind="exists")],
     field: Annotated[
@@ -37,15 +42,6 @@ def score_popqa_command(
     \b
     whichone score popqa predictions.jsonl --gold test.tsv --parametric closed-book.jsonl --json
     """
-    from whichone.papers.popqa.popqa import (
-        compare_with_parametric,
-        judge,
-        read_popqa,
-        read_predictions,
-        rows,
-        summary,
-    )
-
     queries = list(read_popqa(gold))
     judged = judge(queries, read_predictions(predictions, queries, field))
     scores = summary(judged)
@@ -57,40 +53,27 @@ def score_popqa_command(
     if as_json:
         emit_json(scores)
         return
-    table = [{"slice": "all", **_values(scores)}]
-    for kind in ("relations", "popularity_bins"):
-        table += [{"slice": f"{kind}: {k}", **_values(v)} for k, v in scores[kind].items()]
-    emit_table(table)
+    slices = {f"{kind}: {k}": v for kind in ("relations", "popularity_bins") for k, v in scores[kind].items()}
+    emit_table(
+        [
+            {"slice": name, "first line": v["first_line"]["value"],
+             "whole output": v["whole_output"]["value"], "n": v["first_line"]["n"]}
+            for name, v in {"all": scores, **slices}.items()
+        ]
+    )  # fmt: skip
     if parametric:
-        adaptive = scores["adaptive_retrieval"]
-        emit_table(
-            [
-                {"relation": relation, "retrieve below a popularity of": threshold}
-                for relation, threshold in adaptive.thresholds.items()
-            ],
-            title=f"adaptive {adaptive.adaptive:.3f}, retrieval {adaptive.retrieval:.3f}, "
-            f"parametric {adaptive.parametric:.3f}",
-        )
+        fit = scores["adaptive_retrieval"]
+        rows_of = [{"relation": r, "retrieve below a popularity of": t} for r, t in fit.thresholds.items()]
+        shares = f"retrieval {fit.retrieval:.3f}, parametric {fit.parametric:.3f}"
+        emit_table(rows_of, title=f"adaptive {fit.adaptive:.3f}, {shares}")
 
 
-def _values(scores: dict[str, dict[str, float]]) -> dict[str, float]:
-    return {
-        "first line": scores["first_line"]["value"],
-        "whole output": scores["whole_output"]["value"],
-        "n": scores["first_line"]["n"],
-    }
-
-
-@click.command()
-@makes("benchmark")
-@click.argument("file", type=click.Path(exists=True))
-@click.argument("benchmark", type=click.Path())
-@own_options
+@command(makes="benchmark")
 @gold_outside_option
 @corpus_option
 def import_popqa_command(
-    file: str,
-    benchmark: str,
+    file: Existing,
+    benchmark: Place,
     *,
     passages: Annotated[
         str | None, Option("Passages for a corpus of its own: .jsonl, .tsv, BEIR.", kind="exists")
@@ -104,9 +87,6 @@ def import_popqa_command(
     whichone import popqa test.tsv BENCH --passages passages.jsonl
     whichone import popqa test.tsv BENCH --corpus CORPUS
     """
-    from whichone.benchmarks.question_files import import_published
-    from whichone.papers.popqa.popqa import read_popqa
-
     about = "PopQA: questions about one fact, with the subject's monthly page views (`s_pop`)."
     created = import_published(read_popqa(file), passages, benchmark, name=called, files=[file], about=about)
     emit_benchmark(created, as_json)
