@@ -8,20 +8,18 @@ import pytest
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.papers.ambigdocs.ambigdocs_records import BearerDocument
 from whichone.papers.ambigdocs.model_builder import (
-    Answerer,
     Generated,
-    PassageJudge,
-    QuestionWriter,
     Roles,
     SeedPair,
     about,
     build_with_models,
+    entails,
     expand,
     generate,
     journal_of,
-    own_prompt,
+    messages,
     parse_draft,
-    parsed_prompt,
+    prompt,
 )
 from whichone.papers.ambigdocs.properties import Draft, Status
 from whichone.protocols import ChatModel, ChatReply
@@ -57,9 +55,7 @@ BORN = " Where was Ada Field born?\nAnswer 1: Paris\nAnswer 2: Rome\n\nName: mor
 def roles(
     writer: Say = lambda _: BORN, answerer: Say = lambda _: "none", judge: Say = lambda _: "Yes."
 ) -> Roles:
-    return Roles(
-        QuestionWriter(Scripted(writer)), Answerer(Scripted(answerer)), PassageJudge(Scripted(judge))
-    )
+    return Roles(Scripted(writer), Scripted(answerer), Scripted(judge))
 
 
 FILM = BearerDocument(title="Ada Field (painter)", text="born in Paris", pid="1")
@@ -136,7 +132,7 @@ def test_a_failing_model_leaves_a_failure_not_a_question() -> None:
 def test_long_texts_are_not_judged() -> None:
     model = Scripted(lambda _: "yes")
     long = BearerDocument(title="T", text="word " * 400)
-    assert not PassageJudge(model).entails(long, "?", "a")
+    assert not entails(model, long, "?", "a")
     assert model.asked == []
 
 
@@ -172,16 +168,15 @@ def test_replies_that_are_no_draft(reply: str) -> None:
     ("said", "verdict"), [("**Yes**, it does", True), (" yes", True), ("yesterday", False), ("No", False)]
 )
 def test_what_a_judge_says(said: str, verdict: bool) -> None:
-    assert PassageJudge(Scripted(lambda _: said)).entails(FILM, "Where?", "Paris") is verdict
+    assert entails(Scripted(lambda _: said), FILM, "Where?", "Paris") is verdict
 
 
 def test_prompts_are_files() -> None:
     for role in ("question_writer", "answerer", "judge"):
-        assert own_prompt(role).system
-    prompt = parsed_prompt("[system]\nBe brief.\n[user]\nCost: $$5, $question\n", "p.txt")
-    assert prompt.messages(question="why?")[1]["content"] == "Cost: $5, why?"
-    with pytest.raises(BadInput, match=r"\[system\]"):
-        parsed_prompt("no parts", "p.txt")
+        system, user = prompt(role)
+        assert system and "$" in user.template
+    with pytest.raises(KeyError):
+        messages("judge", FILM, question="Where?")
 
 
 def test_a_stopped_build_goes_on(alike: Path, tmp_path: Path) -> None:

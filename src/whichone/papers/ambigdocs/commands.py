@@ -128,7 +128,7 @@ def build_ambigdocs_command(
     if endpoint is None or model is None:
         created, funnel = build_ambigdocs(kb, benchmark, options, memory=memory, engine=engine, master=master)
     else:
-        from whichone.papers.ambigdocs.model_builder import build_with_models, roles_of
+        from whichone.papers.ambigdocs.model_builder import Roles, build_with_models
 
         with ExitStack() as stack:
             opened = []  # models that have answered one question
@@ -141,7 +141,7 @@ def build_ambigdocs_command(
             created, funnel = build_with_models(
                 kb,
                 benchmark,
-                roles_of(writer, judge=judge),
+                Roles(writer, writer, judge),
                 options,
                 concurrency=concurrency,
                 description={"writer": writer.describe(), "judge": judge.describe()},

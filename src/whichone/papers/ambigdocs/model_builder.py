@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from difflib import SequenceMatcher
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -141,57 +142,38 @@ _LINE = re.compile(
 )
 
 
-class RolePrompt(msgspec.Struct, frozen=True):
-    """A prompt file: a part `[system]` and a part `[user]`, with `$slots` to fill."""
+class Roles(msgspec.Struct, frozen=True):
+    """The models that write a question, answer it for one bearer, and judge whether a passage supports an answer."""
 
-    system: str
-    user: str
-
-    def messages(self, **slots: str) -> list[dict[str, str]]:
-        user = string.Template(self.user).substitute(slots)
-        return [{"role": "system", "content": self.system}, {"role": "user", "content": user}]
+    writer: ChatModel
+    answerer: ChatModel
+    judge: ChatModel
 
 
-def parsed_prompt(text: str, where: str) -> RolePrompt:
-    parts = re.split(r"^\[(system|user)\]\n", text, flags=re.MULTILINE)
-    sections = dict(zip(parts[1::2], parts[2::2], strict=True))
-    if parts[0].strip() or set(sections) != {"system", "user"}:
-        raise BadInput("a prompt has a part [system] and a part [user]", file=where)
-    return RolePrompt(sections["system"].strip(), sections["user"].strip())
-
-
-def own_prompt(role: str) -> RolePrompt:
+@cache
+def prompt(role: str) -> tuple[str, string.Template]:
+    """What comes with the package for question_writer, answerer or judge: the system's part and the user's."""
     text = files(__package__).joinpath("prompts", f"{role}.txt").read_text("utf-8")
-    return parsed_prompt(text, f"{role}.txt")
+    _, system, user = re.split(r"^\[(?:system|user)\]\n", text, flags=re.MULTILINE)
+    return system.strip(), string.Template(user.strip())
 
 
-class _Role:
-    """A model, and the prompt by which it plays a role: the package's own where none is given."""
-
-    role: str
-
-    def __init__(self, model: ChatModel, prompt: RolePrompt | None = None) -> None:
-        self.model = model
-        self.prompt = prompt or own_prompt(self.role)
+def messages(role: str, document: BearerDocument | None, **slots: str) -> list[dict[str, str]]:
+    system, user = prompt(role)
+    slots |= {"title": document.title, "text": document.text} if document else {}
+    return [{"role": "system", "content": system}, {"role": "user", "content": user.substitute(slots)}]
 
 
-class QuestionWriter(_Role):
-    role = "question_writer"
-
-    def write(self, pair: SeedPair) -> Draft | None:
-        """The draft; None when the reply is not a question and two answers."""
-        messages = self.prompt.messages(
-            name=pair.name,
-            title_1=pair.first.title,
-            text_1=pair.first.text,
-            title_2=pair.second.title,
-            text_2=pair.second.text,
-        )
-        draft = parse_draft(self.model.complete(messages, max_tokens=150).text)
-        if draft is None:
-            return None
-        titles = (pair.first.title, pair.second.title)
-        return Draft(pair.name, titles, draft["question"], (draft["answer 1"], draft["answer 2"]))
+def write(model: ChatModel, pair: SeedPair) -> Draft | None:
+    """A question that both passages answer, and both answers; None when the reply is something else."""
+    first, second = pair.first, pair.second
+    passages = {"title_1": first.title, "text_1": first.text, "title_2": second.title, "text_2": second.text}
+    asked = messages("question_writer", None, name=pair.name, **passages)
+    reply = model.complete(asked, max_tokens=150)
+    if (draft := parse_draft(reply.text)) is None:
+        return None
+    answers = (draft["answer 1"], draft["answer 2"])
+    return Draft(pair.name, (first.title, second.title), draft["question"], answers)
 
 
 def parse_draft(text: str) -> Mapping[str, str] | None:
@@ -208,48 +190,21 @@ def parse_draft(text: str) -> Mapping[str, str] | None:
     return fields if all(fields.get(part) for part in wanted) else None
 
 
-class PassageJudge(_Role):
-    role = "judge"
-
-    def entails(self, document: BearerDocument, question: str, answer: str) -> bool:
-        """Texts of more words than `most_judge_tokens` are not judged, and count as not entailed."""
-        if len(f"{document.title} {document.text}".split()) > filter_limits().most_judge_tokens:
-            return False
-        messages = self.prompt.messages(
-            title=document.title, text=document.text, question=question, answer=answer
-        )
-        reply = self.model.complete(messages, max_tokens=5)
-        return re.match(r"\W*yes\b", reply.text, re.IGNORECASE) is not None
+def entails(model: ChatModel, document: BearerDocument, question: str, answer: str) -> bool:
+    """Texts of more words than `most_judge_tokens` are not judged, and count as not entailed."""
+    if len(f"{document.title} {document.text}".split()) > filter_limits().most_judge_tokens:
+        return False
+    reply = model.complete(messages("judge", document, question=question, answer=answer), max_tokens=5)
+    return re.match(r"\W*yes\b", reply.text, re.IGNORECASE) is not None
 
 
-class Reply(msgspec.Struct, frozen=True):
-    answer: str
-    mean_logprob: float | None = None
-
-
-class Answerer(_Role):
-    role = "answerer"
-
-    def answer(self, document: BearerDocument, question: str) -> Reply | None:
-        messages = self.prompt.messages(title=document.title, text=document.text, question=question)
-        reply = self.model.complete(messages, max_tokens=50, logprobs=True)
-        answer = short_answer(reply.text.strip().split("\n")[0])
-        if answer is None or answer.lower() in ("none", "no answer", "unknown", "n/a"):
-            return None
-        return Reply(answer, reply.mean_logprob)
-
-
-class Roles(msgspec.Struct, frozen=True):
-    writer: QuestionWriter
-    answerer: Answerer
-    judge: PassageJudge
-
-
-def roles_of(
-    writer: ChatModel, *, answerer: ChatModel | None = None, judge: ChatModel | None = None
-) -> Roles:
-    """One model in all roles, or another where one is given; prompts are the package's own."""
-    return Roles(QuestionWriter(writer), Answerer(answerer or writer), PassageJudge(judge or writer))
+def answered(model: ChatModel, document: BearerDocument, question: str) -> tuple[str, float] | None:
+    """The answer to a question about one bearer, and how sure the model is: its mean log-probability, if it says it."""
+    reply = model.complete(messages("answerer", document, question=question), max_tokens=50, logprobs=True)
+    answer = short_answer(reply.text.strip().split("\n")[0])
+    if answer is None or answer.lower() in ("none", "no answer", "unknown", "n/a"):
+        return None
+    return answer, float("-inf") if reply.mean_logprob is None else reply.mean_logprob
 
 
 class Generated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -277,19 +232,18 @@ def generate(
     pair: SeedPair, titles: Sequence[str], passages: Mapping[str, Sequence[BearerDocument]], roles: Roles
 ) -> Generated:
     try:
-        draft = roles.writer.write(pair)
-        if draft is None:
+        if (draft := write(roles.writer, pair)) is None:
             return Generated(name=pair.name, status=Status.BAD_FORMAT, reason="not a question and answers")
         if (rule := failed_rule(draft)) is not None:
             return Generated(name=pair.name, status=Status.RULE, reason=rule)
-        answered = list(zip((pair.first, pair.second), draft.answers, strict=True))
+        given = list(zip((pair.first, pair.second), draft.answers, strict=True))
         if not all(
-            roles.judge.entails(document, about(draft.question, draft.name, document.title), answer)
-            for document, answer in answered
+            entails(roles.judge, document, about(draft.question, draft.name, document.title), answer)
+            for document, answer in given
         ):
             return Generated(name=pair.name, status=Status.NOT_ENTAILED, reason="answer not entailed")
         statements = {
-            document.title: msgspec.structs.replace(document, answer=answer) for document, answer in answered
+            document.title: msgspec.structs.replace(document, answer=answer) for document, answer in given
         }
         for title in titles:
             if title not in statements and (best := expand(draft, passages.get(title, ()), roles)):
@@ -313,12 +267,11 @@ def expand(draft: Draft, passages: Sequence[BearerDocument], roles: Roles) -> Be
     best: tuple[float, BearerDocument] | None = None
     for document in passages:
         question = about(draft.question, draft.name, document.title)
-        reply = roles.answerer.answer(document, question)
-        if reply is None or not roles.judge.entails(document, question, reply.answer):
+        said = answered(roles.answerer, document, question)
+        if said is None or not entails(roles.judge, document, question, said[0]):
             continue
-        sure = float("-inf") if reply.mean_logprob is None else reply.mean_logprob
-        if best is None or sure > best[0]:
-            best = (sure, msgspec.structs.replace(document, answer=reply.answer))
+        if best is None or said[1] > best[0]:
+            best = (said[1], msgspec.structs.replace(document, answer=said[0]))
     return None if best is None else best[1]
 
 

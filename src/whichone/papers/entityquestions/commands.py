@@ -61,8 +61,8 @@ def build_entityquestions_command(
     options = replace(options, sizes=sizes)
     built = build_entityquestions(kb, benchmark, options, memory=memory, engine=engine, master=master)
     relations = [to_builtins(count) for count in built.relations]
-    document = {"id": built.benchmark.id, "path": benchmark, "relations": relations}
-    document |= {"steps": built.steps, "train": built.train}
+    made = {"id": built.benchmark.id, "path": benchmark}
+    document = {**made, "relations": relations, "steps": built.steps, "train": built.train}
     emit(document, as_json, relations, title=f"{benchmark}: {built.benchmark.id}")
     if not as_json:
         emit_table(built.steps)
