@@ -172,9 +172,7 @@ def distinct_labels(
 
 def _plain(bearer: Bearer, corpus: Corpus) -> str:
     titles = {corpus.title(p) for p in bearer.pages if corpus.page_row(p) is not None}
-    if len(titles) == 1:
-        return titles.pop()
-    return bearer.label or min(titles, default=bearer.entity)
+    return titles.pop() if len(titles) == 1 else bearer.label or min(titles, default=bearer.entity)
 
 
 def _first_words(bearer: Bearer, corpus: Corpus) -> str:

@@ -283,9 +283,8 @@ class _Maker(msgspec.Struct):
         relation: str,
         shared: bool,
     ) -> Query:
-        identity = f"{task} {bearer.entity} {relation} {text}"
         return Query(
-            id=hashlib.md5(identity.encode()).hexdigest(),
+            id=hashlib.md5(f"{task} {bearer.entity} {relation} {text}".encode()).hexdigest(),
             task=task,
             language=self.words.language,
             input=text,
@@ -399,7 +398,6 @@ def _card(
 
 def examples(benchmark: Benchmark, number: int = 30, seed: int = 0) -> list[dict[str, Any]]:
     """Questions drawn at random, with whom they mean and how they say it."""
-    queries = random.Random(seed).sample(benchmark.queries, min(number, len(benchmark.queries)))
     return [
         {
             "question": q.input,
@@ -407,5 +405,5 @@ def examples(benchmark: Benchmark, number: int = 30, seed: int = 0) -> list[dict
             "meant": f"{q.name}, {q.attributes.get('qualifier_label')} {q.attributes.get('qualifier')}",
             "answer": q.answers()[0],
         }
-        for q in queries
+        for q in random.Random(seed).sample(benchmark.queries, min(number, len(benchmark.queries)))
     ]

@@ -378,12 +378,11 @@ def _as_people_would(
     usable: Sequence[str], bearer: CatalogueEntry, labels: Mapping[str, str], wordings: Wordings
 ) -> list[str]:
     """Attributes with a wording of their own and numbers; any others only where there are none."""
-    good = [
+    return [
         a
         for a in usable
         if bearer.values[a][0].kind != "string" or wordings.saying(labels.get(a, a)).named(labels.get(a, a))
-    ]
-    return good or list(usable)
+    ] or list(usable)
 
 
 def _other_words(

@@ -155,11 +155,10 @@ def _noisy(benchmark: Benchmark, kinds: Sequence[str], strongest: int, seed: int
                 words = KINDS[kind](name.split(), strength, draw)
                 if words is None:
                     continue
-                text = query.input[: place.start()] + " ".join(words) + query.input[place.end() :]
                 yield msgspec.structs.replace(
                     query,
                     id=f"{query.id}~{kind}{strength}",
-                    input=text,
+                    input=query.input[: place.start()] + " ".join(words) + query.input[place.end() :],
                     mention=None,
                     attributes={**query.attributes, "noise": kind, "strength": strength},
                 )

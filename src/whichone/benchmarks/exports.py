@@ -149,9 +149,7 @@ def judgements(benchmark: Benchmark, *, outside: bool = False) -> Iterator[tuple
 
 
 def _passages_of(entry: Provenance, of_page: Mapping[str, Sequence[str]], outside: bool) -> Sequence[str]:
-    if entry.passage:
-        return [entry.passage]
-    return of_page.get(entry.page, [entry.page] if outside else [])
+    return [entry.passage] if entry.passage else of_page.get(entry.page, [entry.page] if outside else [])
 
 
 def _grades(query: Query, of_page: dict[str, list[str]], outside: bool) -> dict[str, int]:

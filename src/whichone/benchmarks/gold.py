@@ -246,9 +246,7 @@ def in_corpus(
     groups: Sequence[Sequence[Provenance]], pages: Mapping[str, Any] | frozenset[str]
 ) -> bool | None:
     """Whether a set of gold pages is in the corpus as a whole; None where no page is named."""
-    if not groups:
-        return None
-    return any(all(entry.page in pages for entry in group) for group in groups)
+    return any(all(entry.page in pages for entry in group) for group in groups) if groups else None
 
 
 def check_gold_pages(queries: Iterable[Query], corpus: Corpus, file: str | Path) -> dict[str, int]:

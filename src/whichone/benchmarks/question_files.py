@@ -265,7 +265,6 @@ def import_published(
             shared += sum(bool(query.attributes["shared_name"]) for query in results)
             placed.extend(results)
         size = len(held)
-        gold = check.end(passages or files[0])
         return save_benchmark(
             out,
             name=name,
@@ -279,7 +278,7 @@ def import_published(
                 for p in (*files, passages)
                 if p is not None and Path(p).is_file()
             ],
-            counts={"passages": size, "about_shared_names": shared, **gold},
+            counts={"passages": size, "about_shared_names": shared, **check.end(passages or files[0])},
         )
 
 

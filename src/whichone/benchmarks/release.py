@@ -80,12 +80,11 @@ def card(benchmark: Benchmark, tables: Tables) -> str:
     it, two benchmarks exported to folders of one name would be taken for each other.
     """
     rows = max(table.num_rows for table in tables.values())
-    size = next((name for most, name in _SIZES if rows < most), "n>100M")
     header: dict[str, Any] = {
         "pretty_name": benchmark.name,
         "license": licence_id(benchmark),
         "language": _languages(benchmark),
-        "size_categories": [size],
+        "size_categories": [next((name for most, name in _SIZES if rows < most), "n>100M")],
         "task_categories": ["text-retrieval", "question-answering"],
         "tags": ["whichone", "entity-disambiguation"],
         "configs": [
@@ -174,7 +173,6 @@ def _first_paragraph(benchmark: Benchmark) -> str:
 
 def inspect_tasks(benchmark: Benchmark) -> dict[str, Any]:
     """`eval.yaml`: a task of inspect_ai for each split, answered without passages."""
-    splits = sorted({split_of(query) for query in benchmark.queries})
     return {
         "name": benchmark.name,
         "description": _first_paragraph(benchmark),
@@ -188,7 +186,7 @@ def inspect_tasks(benchmark: Benchmark) -> dict[str, Any]:
                 "solvers": [{"name": "generate"}],
                 "scorers": [{"name": "includes"}],
             }
-            for split in splits
+            for split in sorted({split_of(query) for query in benchmark.queries})
         ],
     }
 

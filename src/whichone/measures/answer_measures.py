@@ -183,9 +183,7 @@ def asked_user(a: Answered) -> float | None:
 @as_measure(direction="lower", of="answers")
 def search_confused(a: Answered) -> float | None:
     """Some search of the agent brought a namesake in before gold."""
-    if a.trace is None or not a.others:
-        return None
-    return float("namesake" in steps(a.trace, a.gold, a.others))
+    return None if a.trace is None or not a.others else float("namesake" in steps(a.trace, a.gold, a.others))
 
 
 @as_measure(of="answers")

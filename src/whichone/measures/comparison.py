@@ -395,9 +395,7 @@ def names_needed(
     reach = normal.inv_cdf(1 - level / 2) + normal.inv_cdf(power)
 
     def names(variance: float | None) -> int | None:
-        if variance is None:
-            return None
-        return max(FEWEST, math.ceil(reach**2 * variance / difference**2))
+        return None if variance is None else max(FEWEST, math.ceil(reach**2 * variance / difference**2))
 
     estimates = []
     for a, b in combinations(systems, 2):

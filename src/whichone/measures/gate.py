@@ -323,12 +323,9 @@ def _compared(comparison: Comparison, called: str, margin: float) -> Check:
     difference = comparison.difference.value or 0.0
     worse = (difference if comparison.direction == "lower" else -difference) > margin + 1e-12
     sure = comparison.p_holm < LEVEL
-    verdict: Verdict = (
-        "failed" if worse and sure else "undecided" if worse and called == "floor" else "passed"
-    )
     return Check(
         f"{called} {comparison.measure}",
-        verdict,
+        "failed" if worse and sure else "undecided" if worse and called == "floor" else "passed",
         comparison.difference,
         None,
         f"{comparison.value_b:.3f} against {comparison.value_a:.3f} of {comparison.a.strip()}, "

@@ -153,8 +153,7 @@ def degrees_of_freedom(counts: Floats) -> float:
     total = counts.sum()
     weights = counts / (total * (total - counts))
     squares = (weights**2).sum()
-    trace = squares + total**2 * (squares**2 - (weights**4).sum())
-    return max(1.0, float(weights.sum() ** 2 / trace))
+    return max(1.0, float(weights.sum() ** 2 / (squares + total**2 * (squares**2 - (weights**4).sum()))))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -144,9 +144,7 @@ def _attributed(text: str, accepted: Sequence[str], others: Sequence[str], words
 
 def accepted_values(query: Query) -> tuple[str, ...]:
     """What would be right, where an answer to the query has an outcome at all."""
-    if query.task in (SEVERAL, ACT):
-        return ()
-    return tuple(text for a in query.answers() if (text := a.strip()))
+    return () if query.task in (SEVERAL, ACT) else tuple(text for a in query.answers() if (text := a.strip()))
 
 
 def own_word(answered: Answered) -> Outcome | None:

@@ -289,10 +289,9 @@ class _Ends:
         self._full = functools.cache(run.full)
 
     def add(self, first: int, queries: Sequence[Query], lists: Sequence[Sequence[str]]) -> None:
-        pairs = enumerate(zip(queries, lists, strict=True), first)
         few = [
             (n, query, pages)
-            for n, (query, pages) in pairs
+            for n, (query, pages) in enumerate(zip(queries, lists, strict=True), first)
             if len(pages) < self._deepest and query.id not in self._run.left_out
         ]
         if not few:

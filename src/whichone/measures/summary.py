@@ -109,8 +109,7 @@ def as_document(rows: Sequence[SummaryRow], benchmark: Benchmark) -> dict[str, A
         place = systems.setdefault(row.system, {})
         if row.benchmark:
             place = place.setdefault(row.benchmark, {})
-        figures = {name: row.values[name].brief() for name in COLUMNS}
-        place.setdefault(row.collection, {})[row.task] = figures
+        place.setdefault(row.collection, {})[row.task] = {name: row.values[name].brief() for name in COLUMNS}
     return {"benchmark": benchmark.id, "retrievers": systems, "intervals": cluster_note(benchmark.queries)}
 
 

@@ -197,7 +197,6 @@ def confusion_cost_table(gold: Answers, other: Answers, benchmark: Benchmark) ->
         for role in ("all", "head", "tail"):
             compared = compare([subset(s, _asked(task, role)) for s in pair], measures)
             comparisons += [(task, role, c) for c in compared if c.difference.value is not None]
-    corrected = holm([c.p for _, _, c in comparisons])
     return Table(
         key=f"cost-of-confusion-{gold.folder.manifest.parents['reader'][:6]}",
         title=f"What confusion costs: {gold.name.removesuffix(' (gold)')}",
@@ -213,7 +212,7 @@ def confusion_cost_table(gold: Answers, other: Answers, benchmark: Benchmark) ->
                 f"{p:.4f}{'*' if p < 0.05 else ''}",
                 c.difference.n,
             )
-            for (task, role, c), p in zip(comparisons, corrected, strict=True)
+            for (task, role, c), p in zip(comparisons, holm([c.p for _, _, c in comparisons]), strict=True)
         ],
         note=(
             "The same reader is shown the gold page, or the page of another bearer of the name instead. "
@@ -253,7 +252,7 @@ def answers_report(
         if own is not None:
             return own.write(Path(out))
     people = three_choice_section({}, answers, base, study) if study else None
-    page = ReportPage(
+    return ReportPage(
         title=f"whichone: {base.name}",
         subtitle=f"{', '.join(a.name for a in answers)} on {base.id}",
         sections=[*answer_sections(answers, base, redact=redact), *([people] if people else [])],
@@ -262,8 +261,7 @@ def answers_report(
             "intervals": cluster_note(base.queries),
             **{f"answers {a.name}": str(a.description) for a in answers},
         },
-    )
-    return page.write(Path(out))
+    ).write(Path(out))
 
 
 def answer_sections(

@@ -103,14 +103,13 @@ def make_report(
     # a paper's own headline first; the verdict and the first table are open, the others folded by topic
     sections.sort(key=lambda section: not section.leads)
     gold_is = base.folder.manifest.parameters.get(GOLD_IS)
-    page = ReportPage(
+    return ReportPage(
         title=f"whichone: {base.name}",
         subtitle=", ".join(s.system for s in systems),
         sections=[replace(section, folded=n > 1) for n, section in enumerate(sections)],
         meta=_meta(named, base),
         words={"gold": GOLD_WORDS[gold_is]} if gold_is in GOLD_WORDS else {},
-    )
-    return page.write(Path(out))
+    ).write(Path(out))
 
 
 _OF_AMBER = re.compile(r" \(AmbER, (?:Table|Figure) \d+\)")
@@ -257,7 +256,6 @@ def _sees(systems: Sequence[Scores], measure: Measure) -> str:
 
 
 def comparison_table(systems: Sequence[Scores]) -> Table:
-    comparisons = compare(systems, parse_measures(COMPARED))
     return Table(
         key="comparison",
         title="Paired differences",
@@ -276,7 +274,7 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
                 c.effect,
                 f"{c.wins}/{c.ties}/{c.losses}",
             )
-            for c in comparisons
+            for c in compare(systems, parse_measures(COMPARED))
         ],
         note=(
             f"b minus a in points; {cluster_note(systems[0].queries)}; p from a permutation test that swaps whole "

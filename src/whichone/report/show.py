@@ -37,16 +37,6 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
     gold = query.gold_pages()
     cited = answer.passages if answer else ()
     labels = BearerLabels(benchmark)
-    shown = [
-        {
-            "passage": passage.id,
-            "title": labels.of_page(passage.page, query.name_set),
-            "is": kind_of_page(passage.page, gold, others).replace("other", ""),
-            "cited": passage.id in cited,
-            "text": passage.text,
-        }
-        for passage in map(corpus.passage, answers.shown.get(question, ()))
-    ]
     document: dict[str, Any] = {
         "question": question,
         "input": query.input,
@@ -55,7 +45,16 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
         "outcome": outcome(as_answered(query, answer, (), values)),
         "accepted": list(query.answers()),
         "other_bearers": list(values),
-        "shown": shown,
+        "shown": [
+            {
+                "passage": passage.id,
+                "title": labels.of_page(passage.page, query.name_set),
+                "is": kind_of_page(passage.page, gold, others).replace("other", ""),
+                "cited": passage.id in cited,
+                "text": passage.text,
+            }
+            for passage in map(corpus.passage, answers.shown.get(question, ()))
+        ],
         "trace": _trace_rows(answer, gold, others, labels, query.name_set),
         "notes": {k: v for k, v in answer.notes.items() if k != TRACE} if answer else {},
         "failure": answers.failures.get(question),

@@ -93,10 +93,9 @@ def _chosen(items: Sequence[ThreeChoice], pages: Mapping[str, Sequence[str]]) ->
     right, none = numbers(len(items), np.float64), numbers(len(items), np.float64)
     place = 0
     for block in blocks(items, _BLOCK):
-        lists = of_many(pages, [item.query for item in block])
         firsts = [
             next((p for p in ranked if p in item.pages), None)
-            for item, ranked in zip(block, lists, strict=True)
+            for item, ranked in zip(block, of_many(pages, [item.query for item in block]), strict=True)
         ]
         where = slice(place, place + len(block))
         right[where] = [f == item.gold for f, item in zip(firsts, block, strict=True)]
@@ -130,11 +129,10 @@ def three_document(rows: Sequence[ThreeRow], benchmark: Benchmark, choices: Thre
         systems.setdefault(row.system, {})[row.collection] = {
             name: estimate.brief() if estimate is not None else None for name, estimate in figures.items()
         }
-    padded = sum(item.padded > 0 for item in choices.items)
     return {
         "benchmark": benchmark.id,
         "items": len(choices.items),
-        "padded": padded,
+        "padded": sum(item.padded > 0 for item in choices.items),
         "skipped": choices.skipped,
         "systems": systems,
         "rule": RULE,
