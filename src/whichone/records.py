@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 Role = Literal["head", "tail"]  # Head is the most popular bearer of a name, tail every other one
 
+K = TypeVar("K")
+V = TypeVar("V")
 PASSAGE_MARK = "#"
 
 
@@ -232,6 +234,14 @@ class Trace(Record, frozen=True):
 
     def of(self, tool: str) -> tuple[Call, ...]:
         return tuple(call for call in self.calls if call.tool == tool)
+
+
+def grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
+    """The second of each pair under the first, both in the order in which they come."""
+    groups: dict[K, list[V]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 # Making many records without pauses for garbage collection.

@@ -33,7 +33,6 @@ class BearerLabels:
         self._known: dict[str, list[str]] = {}
 
     def of_set(self, name_set: NameSet) -> list[str]:
-        """A label for each bearer of a name set, no two of them equal."""
         if name_set.id not in self._known:
             self._known[name_set.id] = distinct_labels(
                 name_set.bearers, self._benchmark.corpus, self._attributes, self._words
@@ -58,7 +57,6 @@ class BearerLabels:
         return labels
 
     def of_entity(self, entity: str, name_set: str | None = None) -> str | None:
-        """The label of a bearer; None for an entity that bears no name here."""
         place = self.place(entity, name_set)
         return None if place is None else self.of_set(place[0])[place[1]]
 

@@ -88,9 +88,6 @@ def card_beside(out: Path) -> Path:
     return out / "CARD.md" if out.is_dir() else out.with_name(f"{out.name}.card.md")
 
 
-# A benchmark on disk: queries, the name sets they belong to, and the corpus they are asked of.
-
-
 CORPUS = "corpus"  # The folder inside a benchmark's for a corpus that belongs to it alone
 
 

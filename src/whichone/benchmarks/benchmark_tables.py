@@ -135,7 +135,6 @@ def write_queries(folder: Folder, queries: Iterable[Query], watch: Callable[[Seq
 
 
 def query_rows(queries: Sequence[Query], first: int = 0) -> pa.Table:
-    """Queries as rows; `first` is the place of the first one."""
     fields = zip(*map(msgspec.structs.astuple, queries), strict=True)
     columns: dict[str, Sequence[Any]] = dict(zip(Query.__struct_fields__, fields, strict=True))
     for name in _DECODED:
@@ -244,7 +243,6 @@ T = TypeVar("T")
 
 
 def stored_queries(path: Path) -> Stored[Query]:
-    """The queries of a table, a row group at a time."""
     try:
         metadata = pq.read_metadata(path)
     except (pa.ArrowException, OSError) as error:
@@ -344,7 +342,6 @@ def set_numbers(queries: Sequence[Query]) -> Numbers:
 
 
 def asked_together(queries: Sequence[Query]) -> Iterator[list[Query]]:
-    """The queries of each name set, in their order; those without one are left out."""
     asked = set_numbers(queries)
     with_set = np.argsort(asked, kind="stable")[int((asked < 0).sum()) :]
     chosen = zip(map(int, asked[with_set]), Selection(queries, with_set), strict=True)
@@ -388,8 +385,6 @@ def members_with_rows(
 
 
 class UsedSets:
-    """Name sets in the order in which they were first used."""
-
     def __init__(self, near: str | Path | None = None) -> None:
         self._sets = Spool(NameSet, near)
         self._seen = Seen(near)

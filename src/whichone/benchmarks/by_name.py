@@ -64,7 +64,6 @@ class Refused(Exception):
 def fetch_file(
     wanted: Wanted, path: str | Path, *, offline: bool = False, sleep: Callable[[float], None] = time.sleep
 ) -> Fetched:
-    """The file at `path`, from there if it is whole, else from the first address that gives it."""
     path = Path(path)
     if path.exists():
         return _checked(wanted, path)
@@ -98,7 +97,6 @@ def _by_hand(wanted: Wanted, path: Path, why: str) -> Missing:
 
 
 def _checked(wanted: Wanted, path: Path) -> Fetched:
-    """A file that is there already, if it is what it should be."""
     try:
         digest = _check(wanted, path, known=_remembered(path))
     except Refused as refusal:
@@ -317,7 +315,6 @@ def _is_there(folder: Path, kind: str) -> bool:
 
 
 def ingest_dumps(dumps: dict[str, Path], kb: Path) -> None:
-    """The four dumps of a compiled world into a knowledge base."""
     from whichone.knowledge.formats.sources import pages_source
     from whichone.knowledge.formats.wiki_dumps import ViewsFile
     from whichone.knowledge.formats.wikidata import WikidataDump, WikidataSelection
@@ -360,8 +357,6 @@ NOT_VERIFIED = "not verified"
 
 
 class PublishedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """One file: its name here, its place in its collection's folder, its addresses in order."""
-
     name: str
     collection: str
     file: str
@@ -373,7 +368,6 @@ class PublishedFile(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str | None = None
 
     def path(self, folder: str | Path | None = None) -> Path:
-        """Where it is stored, or has to be put."""
         return (Path(folder) if folder else data_folder()) / self.collection / self.file
 
 
@@ -398,7 +392,6 @@ def published_files() -> dict[str, PublishedFile]:
 
 
 def listed_files(package: str, name: str) -> list[PublishedFile]:
-    """The files that a TOML file of a package describes."""
     text = resources.files(package).joinpath(name).read_text("utf-8")
     return [file for collection, entry in tomllib.loads(text).items() for file in _files(collection, entry)]
 

@@ -35,7 +35,7 @@ from whichone.files.tables import connect, tables_sql
 from whichone.knowledge.knowledge_tables import KIND, catalogues, language_seen
 from whichone.options import Option, Seed
 from whichone.progress import talk
-from whichone.records import Bearer, NameSet, Output, Provenance, Query, page_of
+from whichone.records import Bearer, NameSet, Output, Provenance, Query, grouped, page_of
 
 TASKS = ("qa", "act", "fc")
 # Attribute of a question, and of each of its gold pages: whether it states the value asked for.
@@ -318,9 +318,7 @@ class _Maker(msgspec.Struct):
 
 def _drawn(queries: list[Query], options: CatalogueOptions) -> list[Query]:
     """A sample that spreads over the names: a question about each before a second about any."""
-    by_set: dict[str, list[Query]] = {}
-    for query in queries:
-        by_set.setdefault(query.name_set or "", []).append(query)
+    by_set = grouped((query.name_set or "", query) for query in queries)
     drawn = random.Random(options.seed)
     groups = [drawn.sample(by_set[key], len(by_set[key])) for key in sorted(by_set)]
     drawn.shuffle(groups)

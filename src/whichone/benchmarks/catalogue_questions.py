@@ -35,7 +35,6 @@ class CatalogueValue(msgspec.Struct, frozen=True):
 
     @property
     def accepted(self) -> tuple[str, ...]:
-        """How an answer may write it."""
         if self.kind == "quantity" and self.number is not None and self.number == int(self.number):
             return tuple(dict.fromkeys([self.text, f"{int(self.number):,}"]))
         return (self.text,)

@@ -16,7 +16,7 @@ from whichone.corpus.corpus import Corpus
 from whichone.corpus.page_names import Named
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.names import name_key, without_parentheses
-from whichone.records import NameSet, Query
+from whichone.records import NameSet, Query, grouped
 from whichone.retrieval.namesake.spelling import folded, nicknames
 
 STRONGEST = 3
@@ -376,9 +376,7 @@ def split_queries(
         families.join([f"name {name_key(name_set.name)}", f"set {name_set.id}", *entities])
     for query in queries:
         families.join(_things(query))
-    members: dict[str, list[Query]] = {}
-    for query in queries:
-        members.setdefault(families.root(_things(query)[0]), []).append(query)
+    members = grouped((families.root(_things(query)[0]), query) for query in queries)
     order = sorted(members, key=lambda root: (-len(members[root]), _hash(root, seed)))
     wanted = {part: share / sum(shares.values()) * len(queries) for part, share in shares.items()}
     chosen: dict[str, str] = {}

@@ -23,7 +23,7 @@ from whichone.files.mapped import MappedTable, run_starts, write_mapped
 from whichone.files.tables import TableSchema, in_key_order
 from whichone.names import title_key, token_key
 from whichone.progress import talk
-from whichone.records import NameSet, Provenance, Query, page_id
+from whichone.records import NameSet, Provenance, Query, grouped, page_id
 from whichone.text.normalisers import contains_any, decomposed, tokens
 
 GoldRule = Literal["any", "all"]
@@ -98,7 +98,6 @@ class TitleSets:
         return result
 
     def values(self) -> Iterable[NameSet]:
-        """Those that were asked for and exist."""
         return self._used
 
 
@@ -113,7 +112,6 @@ class GoldPages:
         self.sets = TitleSets(corpus, near)
 
     def names_of_pages(self) -> Iterator[tuple[str, str]]:
-        """The `title_key`s that name pages, or the entities that they are about."""
         for batch in self._corpus.names.table.batches(["name", "page", "kind"]):
             titles = batch.filter(pc.equal(batch["kind"], "title"))
             pages = self._corpus.page_ids(titles["page"].to_pylist())
@@ -199,9 +197,7 @@ def evidence(
     entries = sorted(entries, key=lambda e: (e.page, e.passage or ""))
     if rule == "all":
         return (_distinct(entries),) if entries else ()
-    alternatives: dict[str, list[Provenance]] = {}
-    for entry in entries:
-        alternatives.setdefault(entry.page, []).append(entry)
+    alternatives = grouped((entry.page, entry) for entry in entries)
     return tuple(_distinct(group) for group in alternatives.values())
 
 

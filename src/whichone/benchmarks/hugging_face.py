@@ -157,7 +157,6 @@ def export_hf(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
 
 
 def export_archive(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
-    """The same folder as one file to be deposited."""
     if not str(out).endswith((".tar.gz", ".tgz")):
         raise UsageError("an archive is called NAME.tar.gz", where=str(out))
     with tempfile.TemporaryDirectory() as temporary:

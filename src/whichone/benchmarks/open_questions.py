@@ -147,7 +147,6 @@ FORMATS: dict[str, Callable[[Path], Iterable[Row]]] = {
 
 
 def write_open_questions(path: str | Path, queries: Iterable[Query], format: str) -> int:
-    """The questions in one of `FORMATS`, as its readers expect them."""
     if format not in FORMATS:
         raise UsageError(f"there is no question format {format!r}", hint=did_you_mean(format, FORMATS))
     rows = [(query.input, list(query.answers())) for query in queries]

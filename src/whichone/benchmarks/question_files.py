@@ -181,7 +181,6 @@ def import_beir(
 
 
 def is_own_beir(folder: Path) -> bool:
-    """Whether `export_beir` wrote the folder."""
     return all((folder / file).is_file() for file in (OURS, NAME_SETS, "queries.jsonl", "corpus.jsonl"))
 
 

@@ -35,7 +35,7 @@ from whichone.files.tables import connect
 from whichone.names import title_key
 from whichone.options import Option
 from whichone.progress import talk
-from whichone.records import Bearer, NameSet, Output, Provenance, Query
+from whichone.records import Bearer, NameSet, Output, Provenance, Query, grouped
 
 # Name sets at the user's word: which entity a question is about, what it is called, which pages are about it.
 
@@ -160,10 +160,7 @@ def _pages(connection: Any, entities: Sequence[str]) -> Pages:
     rows = connection.execute(
         "select entity, page, title from own where entity in (select unnest(?)) order by n", [entities]
     ).fetchall()
-    pages: Pages = {}
-    for entity, page, title in rows:
-        pages.setdefault(entity, []).append((page, title))
-    return pages
+    return grouped((entity, (page, title)) for entity, page, title in rows)
 
 
 def _placed(
@@ -173,9 +170,7 @@ def _placed(
     names: Sequence[tuple[str, str]],
     sets: UsedSets,
 ) -> Iterator[Query]:
-    keys: dict[str, list[str]] = {}
-    for entity, key in names:
-        keys.setdefault(entity, []).append(key)
+    keys = grouped((entity, key) for entity, key in names)
     ids = {
         query.id: [
             f"name:{key}" for key in ([title_key(query.name)] if query.name else keys.get(query.entity, []))
@@ -208,9 +203,6 @@ def _placed(
             name_set=name_set.id if name_set else None,
             attributes={**query.attributes, "shared_name": name_set is not None},
         )
-
-
-# Anybody's own questions over anybody's own corpus, as a benchmark.
 
 
 BLOCK = 4_096

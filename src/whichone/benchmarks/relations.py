@@ -110,7 +110,6 @@ def frequent_values(facts: Table, most: int = 200) -> Table:
 
 
 def labels() -> dict[str, str]:
-    """Words for the ids of the published relations."""
     return {key: relation.label for key, relation in published_relations().items()}
 
 
@@ -158,7 +157,6 @@ class Account(msgspec.Struct):
             self.remarks.append(text)
 
     def counts(self) -> list[dict[str, Any]]:
-        """Rows for a table: what each step kept and removed."""
         return [{"step": s.name, "unit": s.unit, "kept": s.kept, "removed": s.removed} for s in self.steps]
 
 

@@ -55,7 +55,6 @@ def licence_id(benchmark: Benchmark) -> str:
 
 
 def write_release(benchmark: Benchmark, out: Path, tables: Tables) -> dict[str, int]:
-    """The files beside the tables; how many records each has."""
     files = {
         "README.md": card(benchmark, tables),
         "CITATION.cff": citation(benchmark),

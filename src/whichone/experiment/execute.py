@@ -21,6 +21,7 @@ from whichone.files.lines import read_lines, write_atomic
 from whichone.files.manifest import MANIFEST
 from whichone.measures.scores import score_folder, slice_rows
 from whichone.progress import talk
+from whichone.records import grouped
 from whichone.report.report import make_report
 from whichone.retrieval.dense.encoder import encoders_kept
 from whichone.runs.read import read
@@ -125,9 +126,6 @@ def _tokens(benchmark: Benchmark, setting: Setting, options: Mapping[str, Any]) 
     most = options.get("max_tokens")
     reply = float(ASSUMED_LONG if long else ASSUMED_TOKENS)
     return total / len(queries) / CHARACTERS_A_TOKEN, min(reply, float(most)) if most else reply
-
-
-# Running an experiment: cells that are done are not done again, the others go on where they stopped.
 
 
 LISTING = "experiment.json"
@@ -259,10 +257,7 @@ def report_experiment(results: Sequence[CellResult], out: str | Path) -> list[Pa
 
     Folders beside them may be cells of earlier versions of the file.
     """
-    places: dict[str, list[str]] = {}
-    for result in results:
-        if result.status == "done":
-            places.setdefault(result.benchmark, []).append(result.path)
+    places = grouped((result.benchmark, result.path) for result in results if result.status == "done")
     out = Path(out)
     written = []
     for benchmark, paths in places.items():

@@ -410,5 +410,4 @@ def _hash(given: Mapping[str, Any]) -> str:
 
 
 def plain(name: str) -> str:
-    """A name as part of a file name."""
     return re.sub(r"[^\w.]+", "-", name).strip("-").lower()[:60] or "x"

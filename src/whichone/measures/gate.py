@@ -234,7 +234,6 @@ def _mean(measure: str, role: str | None, scores: Scores) -> Estimate:
 
 
 def tail_gap(scores: Scores) -> Estimate:
-    """Head accuracy minus tail accuracy, with an interval over the clusters of both."""
     role = np.array([q.role or "" for q in scores.queries])
     measured = (role != "") & ~np.isnan(scores.values["acc@1"])
     values, clusters = scores.values["acc@1"][measured], scores.clusters[measured]

@@ -48,8 +48,6 @@ class Matcher(msgspec.Struct, frozen=True):
 
 
 class PreparedAnswers(msgspec.Struct, frozen=True):
-    """A question's answers, made ready to be looked for in many passages."""
-
     matcher: Matcher
     answers: list[Any]
 

@@ -325,7 +325,6 @@ _DECIDED = ("acc", "all_correct", "confused")  # Measures that nothing below the
 
 
 def strange_ids(questions: Iterable[str], queries: Iterable[Query]) -> list[str]:
-    """The ids that no query has."""
     known = Seen()
     for block in blocks(queries, BLOCK):
         known.add([query.id for query in block], [0] * len(block))

@@ -73,7 +73,6 @@ def collection_of(query: Query) -> str:
 
 
 def group_of(query: Query) -> str:
-    """The collection, preceded by the benchmark where a query names one among several."""
     return ": ".join(filter(None, (benchmark_of(query), collection_of(query))))
 
 

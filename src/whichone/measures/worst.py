@@ -171,7 +171,6 @@ class _About:
         return {*_words(label), *often}
 
     def _pages_beside(self, page: str, name_set: str | None) -> Sequence[str]:
-        """The page and the others of its bearer."""
         known = self._labels.place(page, name_set)
         return list(dict.fromkeys([page, *(known[0].bearers[known[1]].pages if known else ())]))
 

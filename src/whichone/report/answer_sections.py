@@ -90,7 +90,6 @@ def _known(estimate: Estimate) -> Estimate | None:
 
 
 def asking_figure(figures: Sequence[AskingSummary]) -> Figure:
-    """Asked when needed against asked when not, and risk against coverage, in one picture."""
     with drawing(1, 2, (7.2, 3.2)) as (figure, axes):
         left, right = axes[0]
         for n, a in enumerate(figures):
@@ -113,7 +112,6 @@ def asking_figure(figures: Sequence[AskingSummary]) -> Figure:
 
 
 def trace_section(answers: Sequence[Answers], benchmark: Benchmark) -> Section | None:
-    """How confusion came in: traces in which a search brought a namesake before gold."""
     pieces = [piece for given in answers for piece in islice(_traces(given, benchmark), SHOWN)]
     return Section("How confusion came in", html="".join(pieces), on_paper=False) if pieces else None
 

@@ -27,6 +27,7 @@ from whichone.files.manifest import MANIFEST
 from whichone.measures.worst import ASKING
 from whichone.names import fold, title_key, without_parentheses
 from whichone.progress import progress, talk
+from whichone.records import grouped
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
 from whichone.text import normalisers
 
@@ -88,9 +89,7 @@ def audit(
         for name, page in _titles(held):
             if bearers_of_pages[page] not in given:
                 names_of.setdefault(bearers_of_pages[page], {}).setdefault(_key(name), name)
-        of_bearer: dict[str, list[str]] = {}
-        for page, bearer in bearers_of_pages.items():
-            of_bearer.setdefault(bearer, []).append(page)
+        of_bearer = grouped((bearer, page) for page, bearer in bearers_of_pages.items())
         bearers: dict[str, list[str]] = {}
         for bearer in sorted(names_of):
             for key in filter(None, names_of[bearer]):

@@ -24,7 +24,7 @@ from whichone.measures.scores import Scores, groups_of
 from whichone.measures.summary import HEAD as HEAD_ROLE
 from whichone.measures.summary import TAIL as TAIL_ROLE
 from whichone.measures.summary import group_of, roles_of
-from whichone.records import Bearer, NameSet, Query
+from whichone.records import Bearer, NameSet, Query, grouped
 from whichone.report.first_screen import first_kind
 from whichone.report.page import GREY, HEAD, PALE, PALETTE, TAIL, Figure, drawing, finish, shortened
 from whichone.runs.run import of_many
@@ -135,8 +135,6 @@ def spread(wanted: Sequence[float], gap: float) -> list[float]:
 
 
 def _clearest_name(benchmark: Benchmark) -> str:
-    """The name with the widest gap between its first two bearers."""
-
     def gap(popularities: list[float]) -> float:
         return popularities[0] / max(popularities[1], 1e-9) if len(popularities) > 1 else 0
 
@@ -158,10 +156,11 @@ def gap_bins(
     bins = [_Bin() for _ in BINS]
     for block in members_with_rows(benchmark):
         for name_set, rows, queries in block:
-            asked: dict[str, list[tuple[str, float]]] = {}
-            for query, value in zip(queries, values[rows].tolist(), strict=True):
-                if _counts(query, collection) and not np.isnan(value):
-                    asked.setdefault(query.entity or "", []).append((query.id, value))
+            asked = grouped(
+                (query.entity or "", (query.id, value))
+                for query, value in zip(queries, values[rows].tolist(), strict=True)
+                if _counts(query, collection) and not np.isnan(value)
+            )
             _add_pairs(bins, name_set, asked, scale)
     return [gap_bin.estimate() for gap_bin in bins]
 
@@ -418,7 +417,6 @@ def example_figure(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Figure
 def _column(
     query: Query, systems: Mapping[str, Ranked], pair: Pair, labels: BearerLabels
 ) -> list[list[Line]]:
-    """The question with its answer, then a block for each system."""
     colours = dict.fromkeys(pair.second.gold_pages(), TAIL)
     colours |= dict.fromkeys(pair.first.gold_pages(), HEAD)
     gold = query.gold_pages()

@@ -18,7 +18,7 @@ from whichone.measures.measure import parse_measures
 from whichone.measures.ranking_measures import first_rank, is_confused, kind_of_page
 from whichone.measures.scores import Scores, estimate
 from whichone.measures.summary import DEPTH, HEAD, TAIL, roles_of
-from whichone.records import NameSet, Query
+from whichone.records import NameSet, Query, grouped
 from whichone.report.page import Section, render
 from whichone.runs.run import Run, of_many
 
@@ -102,8 +102,6 @@ _SIGNS = {"gold": "✓", "namesake": "✗", "nothing": "∅", "failed": "∅"}
 
 
 class First(msgspec.Struct, frozen=True):
-    """What one system put first for one query."""
-
     system: str
     page: str | None
     title: str
@@ -138,9 +136,10 @@ def clearest_panels(
 
     best = heapq.nsmallest(most, candidates(), key=lambda candidate: candidate[0])
     rows = rows_of_sets(asked.numbers, [number for *_, number in best])
-    members: dict[str, list[tuple[Query, list[First]]]] = {}
-    for query, firsts in _with_firsts(list(Selection(benchmark.queries, rows)), runs, systems, benchmark):
-        members.setdefault(query.name_set or "", []).append((query, firsts))
+    members = grouped(
+        (query.name_set or "", (query, firsts))
+        for query, firsts in _with_firsts(list(Selection(benchmark.queries, rows)), runs, systems, benchmark)
+    )
     return [Panel(s, members[s.id], -telling) for (telling, *_), s, _ in best]
 
 
@@ -224,9 +223,6 @@ def _about(query: Query, known: BearerLabels) -> str | None:
     return next((known.of_page(page, query.name_set) for page in sorted(query.gold_pages())), query.entity)
 
 
-# The first screen of a report: a verdict in a sentence, one picture, three examples.
-
-
 _EXAMPLES = 3
 _LONGEST = 260
 
@@ -287,7 +283,6 @@ def _shares(scores: Scores, outcomes: Codes, rows: npt.NDArray[np.int64]) -> Sha
 def shares_by(
     systems: Sequence[Scores], results: FirstResults, groups: Mapping[str, npt.NDArray[np.int64]]
 ) -> dict[str, list[Shares]]:
-    """For each group of rows what became of every system's questions in it."""
     return {
         group: [_shares(s, results.outcomes[s.system], rows) for s in systems]
         for group, rows in groups.items()

@@ -18,7 +18,7 @@ from whichone.measures.intervals import cluster_note
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, with_rows
 from whichone.measures.summary import DEPTH, SummaryRow, collection_of, group_of, rows_by_place, summarise
-from whichone.records import NameSet, Query
+from whichone.records import NameSet, Query, grouped
 from whichone.report.page import Cell, Section, Table
 
 TASKS = {"fc": "fact checking", "sf": "slot filling", "qa": "question answering"}
@@ -157,14 +157,11 @@ def statistics_section(benchmark: Benchmark, redact: bool = False) -> Section:
 
 
 def set_statistics(benchmark: Benchmark) -> Table:
-    """Table 4: sets, entities, properties and queries of each collection."""
     counted: dict[str, SetCounts] = {}
     for query in benchmark.queries:
         counted.setdefault(group_of(query), SetCounts()).tasks[query.task] += 1
     for name_set, queries in chain.from_iterable(members(benchmark)):
-        own: dict[str, list[Query]] = {}
-        for query in queries:
-            own.setdefault(group_of(query), []).append(query)
+        own = grouped((group_of(query), query) for query in queries)
         for collection, asked in own.items():
             counted[collection].add_set(name_set)
             counted[collection].add_facts(asked)
@@ -203,7 +200,6 @@ class SetCounts:
         self.facts += len({(q.entity, q.relation) for q in queries})
 
     def figures(self) -> dict[str, float]:
-        """Averages are per set."""
         count = self.sets or 1
         return {
             "sets": self.sets,
@@ -220,10 +216,7 @@ def relation_shares(benchmark: Benchmark) -> Table:
     rows: list[list[Cell]] = []
     counted: dict[tuple[str, str], PropertyCounts] = {}
     for name_set, queries in chain.from_iterable(members(benchmark)):
-        own: dict[tuple[str, str], list[Query]] = {}
-        for query in queries:
-            if query.relation:
-                own.setdefault((group_of(query), collection_of(query)), []).append(query)
+        own = grouped(((group_of(query), collection_of(query)), query) for query in queries if query.relation)
         for key, asked in own.items():
             counted.setdefault(key, PropertyCounts(key[1])).add(name_set, asked)
     for query in benchmark.queries:  # facts that are asked for without a name that others share
@@ -268,7 +261,6 @@ class PropertyCounts:
             self._counts[kind, str(relation), str(label or "")] += 1
 
     def alone(self, query: Query) -> None:
-        """A fact of an entity that has no name set."""
         if self._alone.add_one(f"{query.entity}\t{query.relation}") is None:
             label = str(query.attributes.get("property_label") or "")
             self._counts[self._type_name((), str(query.relation)), str(query.relation), label] += 1

@@ -36,8 +36,6 @@ PALETTE = ("#1b6ca8", "#8e6c8a", "#4f9d69", "#7d8c2e", "#5aa6a6", "#5b5b5b")
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure in three formats, with a title and a note that says what it shows."""
-
     key: str
     title: str
     svg: str
@@ -92,7 +90,6 @@ _LACKING = " Letters that the font lacks are in the SVG alone."
 
 
 def finish(figure: Any, key: str, title: str, note: str = "") -> Figure:
-    """Save a drawn figure in all formats."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -238,7 +235,6 @@ class Table:
 
     @property
     def kinds(self) -> list[str]:
-        """How its lines are drawn."""
         grouped = any(map(self._same_as_above, range(len(self.rows))))
         return ["grouped"] * grouped + ["wide"] * (len(self.columns) > WIDE)
 
@@ -325,7 +321,6 @@ def heading(column: str) -> tuple[str, str]:
 
 
 def in_plain_words(text: str) -> str:
-    """A sentence with its measures in plain words."""
     return re.sub(r"\b[a-z_]+@\d+", lambda found: heading(found[0])[0], text)
 
 
@@ -350,9 +345,6 @@ def _latex(text: str) -> str:
     """A cell that begins with a bracket would be taken for the optional argument of the line break above."""
     shown = text.translate(_LATEX)
     return f"{{}}{shown}" if shown.startswith(("[", "*")) else shown
-
-
-# The report: one self-contained HTML file that opens without a network.
 
 
 _TURNING = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\U000e0000-\U000e007f]")

@@ -181,7 +181,6 @@ def _sections(
 
 
 def _found_html(systems: Sequence[Scores], results: FirstResults) -> str:
-    """What became of the questions of each collection and task, as bars."""
     places = rows_by_place(systems[0].queries)
     if not results.any_gold or len(places) > _MOST_KINDS:
         return ""

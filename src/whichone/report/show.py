@@ -115,14 +115,10 @@ def _text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-# What a folder contains and how it was made, as a document and as text.
-
-
 Shown = tuple[Any, str]
 
 
 def show(place: str, name: str | None = None, *, explain: bool = False) -> Shown:
-    """The right view of whatever kind of folder this is."""
     kind = folder_kind(place)
     if kind == "knowledge base" and name:
         from whichone.knowledge.knowledge_base import describe_name, show_name

@@ -22,7 +22,7 @@ from whichone.measures.scores import score_answers
 from whichone.measures.summary import collection_of, group_of, percent
 from whichone.progress import progress
 from whichone.protocols import Retriever
-from whichone.records import NameSet, Query
+from whichone.records import NameSet, Query, grouped
 from whichone.report.answer_sections import answers_among
 from whichone.report.page import Cell, Section, Table
 from whichone.retrieval.adapters.adapted import load_function
@@ -270,14 +270,11 @@ def _corpora(
     benchmark: Benchmark, items: Sequence[ThreeChoice], folder: Path
 ) -> Iterator[tuple[Benchmark, list[ThreeChoice]]]:
     """A small benchmark for each three pages, with all the items that are asked of these."""
-    groups: dict[tuple[str, ...], list[ThreeChoice]] = {}
-    for item in items:
-        groups.setdefault(tuple(sorted(item.pages)), []).append(item)
+    groups = grouped((tuple(sorted(item.pages)), item) for item in items)
     wanted = {page for pages in groups for page in pages}
-    rows: dict[str, list[int]] = {}
-    for n, page in enumerate(benchmark.passages["page"].to_pylist()):
-        if page in wanted:
-            rows.setdefault(page, []).append(n)
+    rows = grouped(
+        (page, n) for n, page in enumerate(benchmark.passages["page"].to_pylist()) if page in wanted
+    )
     names = list(benchmark.corpus.further_names(wanted))
     queries = {query.id: query for query in benchmark.queries}
     sets = {name_set.id: name_set for name_set in benchmark.sets}
@@ -299,15 +296,11 @@ def _corpora(
 
 
 def _among(name_set: NameSet, pages: Sequence[str]) -> NameSet:
-    """The bearers whose pages are among the three."""
     kept = (
         msgspec.structs.replace(bearer, pages=tuple(p for p in bearer.pages if p in pages))
         for bearer in name_set.bearers
     )
     return msgspec.structs.replace(name_set, bearers=tuple(b for b in kept if b.pages))
-
-
-# The three-document choice (AmbER, Table 8) of runs, retrievers and readers, and its table.
 
 
 Ranked = Mapping[str, Sequence[str]]
