@@ -21,7 +21,7 @@ from whichone.measures.comparison import (
     compare,
     comparison_rows,
     names_needed,
-    ranks_of,
+    tied_ranks,
 )
 from whichone.measures.gate import check_budgets
 from whichone.measures.intervals import Estimate
@@ -114,7 +114,7 @@ def test_the_better_system_is_first_everywhere(measure: Measure) -> None:
     """The names say nothing: a measure's own direction decides."""
     worst, best = (0.0, 1.0) if measure.direction == "higher" else (1.0, 0.0)
     good, bad = (system(s, measure, [v] * 60) for s, v in (("zz", best), ("aa", worst)))
-    ranks = ranks_of([bad, good], measure)
+    ranks = tied_ranks([bad.system, good.system], compare([bad, good], [measure]))
     behind = better_systems([bad, good], measure)
     (compared,) = compare([bad, good], [measure])
     (gate,) = [

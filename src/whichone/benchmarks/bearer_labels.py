@@ -251,7 +251,9 @@ def _items(
         asked = [query for query in block if query.task in tasks]
         skipped["other task"] += len(block) - len(asked)
         others_of = benchmark.others_of(asked)
-        known = _known_pages(benchmark, asked, others_of)
+        pages = sorted({page for query in asked for page in query.gold_pages()}.union(*others_of))
+        rows = benchmark.corpus.page_rows(pages)
+        known = frozenset(page for page, row in zip(pages, rows, strict=True) if row is not None)
         for query, own, pages_of_others in zip(asked, benchmark.sets_of(asked), others_of, strict=True):
             gold = sorted(query.gold_pages() & known)
             if not gold:
@@ -275,15 +277,6 @@ def _items(
                 answers=query.answers(),
                 padded=lacking,
             )
-
-
-def _known_pages(
-    benchmark: Benchmark, queries: Sequence[Query], others: Sequence[frozenset[str]]
-) -> frozenset[str]:
-    """Of the pages of some questions and their names those that are in the corpus, looked up together."""
-    pages = sorted({page for query in queries for page in query.gold_pages()}.union(*others))
-    rows = benchmark.corpus.page_rows(pages)
-    return frozenset(page for page, row in zip(pages, rows, strict=True) if row is not None)
 
 
 def _page_each(bearers: Sequence[Bearer], known: Container[str]) -> dict[str, None]:

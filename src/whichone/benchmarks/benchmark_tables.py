@@ -445,9 +445,6 @@ class PageTitles(Mapping[str, str]):
             raise KeyError(page)
         return str(self._corpus.page_table.value(row, "title") or "")
 
-    def __contains__(self, page: object) -> bool:
-        return isinstance(page, str) and self._corpus.page_row(page) is not None
-
     def __iter__(self) -> Iterator[str]:
         return (page for page, _ in self.pairs())
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -26,7 +26,6 @@ from whichone.progress import talk
 from whichone.records import NameSet, Provenance, Query, grouped, page_id
 from whichone.text.normalisers import contains_any, decomposed, tokens
 
-GoldRule = Literal["any", "all"]
 RULES: dict[str, str] = {"any": "alternatives: any of them is enough", "all": "all of them are needed"}
 RELEVANCE = "relevance"
 # Attribute of a query: passages or pages that were judged and are not relevant.

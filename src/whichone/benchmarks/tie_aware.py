@@ -18,15 +18,7 @@ def tied_groups(scores: Mapping[str, float], pages: Mapping[str, str]) -> Iterat
 
 def expected_accuracy(groups: list[set[str]], gold: Collection[str], k: int) -> float:
     """How probable it is that a gold page is among the first `k`, when ties are broken by chance."""
-    before = 0
-    for group in groups:
-        places = min(k - before, len(group))
-        if places <= 0:
-            break
-        if right := len(group.intersection(gold)):
-            return 1 - comb(len(group) - right, places) / comb(len(group), places)
-        before += len(group)
-    return 0.0
+    return expected_confusion(groups, (), gold, k)
 
 
 def expected_confusion(

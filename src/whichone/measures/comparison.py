@@ -451,11 +451,6 @@ def tied_ranks(systems: Sequence[str], comparisons: Iterable[Comparison]) -> dic
     return ranks
 
 
-def ranks_of(systems: Sequence[Scores], measure: Measure, *, seed: int = 0) -> dict[str, int]:
-    result = compare(systems, [measure], seed=seed) if len(systems) > 1 else []
-    return tied_ranks([s.system for s in systems], result)
-
-
 def better_systems(systems: Sequence[Scores], measure: Measure) -> dict[str, list[str]]:
     """For each system those that are significantly better, of many systems: the same tests as `compare` makes."""
     ordered = sorted(systems, key=lambda s: s.system)

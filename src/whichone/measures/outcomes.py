@@ -263,10 +263,9 @@ def judged_outcome(
 
 
 def _known(word: str, said: str) -> Outcome:
-    for known in OUTCOMES:
-        if word == known:
-            return known
-    raise BadInput(f"the judge says {said[:60]!r}, not one of {', '.join(OUTCOMES)}")
+    if word not in OUTCOMES:
+        raise BadInput(f"the judge says {said[:60]!r}, not one of {', '.join(OUTCOMES)}")
+    return word
 
 
 # The outcome of each of many answers; None where the rules decide.

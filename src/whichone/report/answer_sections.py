@@ -290,13 +290,12 @@ _OURS = (outcome_section, asking_section)
 
 def gold_and_other(answers: Sequence[Answers]) -> list[tuple[Answers, Answers]]:
     """Readers that were shown gold, each with itself shown another bearer's page."""
-
-    def of(kind: str) -> dict[str, Answers]:
-        return {
+    gold, other = (
+        {
             a.folder.manifest.parents["reader"]: a
             for a in answers
             if a.description["setting"]["passages"] == kind
         }
-
-    gold, other = of("gold"), of("other-bearer")
+        for kind in ("gold", "other-bearer")
+    )
     return [(gold[reader], other[reader]) for reader in gold if reader in other]

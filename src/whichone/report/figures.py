@@ -52,8 +52,8 @@ def long_tail(
     labels = BearerLabels(benchmark)
     behind = own if entities is None else entities
     marked = [
-        (rank, bearer.popularity, _labelled(bearer, name_set, labels), bearer.role == "head")
-        for rank, (bearer, name_set) in _ranked_bearers(benchmark, shown, own, entities)
+        (rank, b.popularity, shortened(labels.of_set(s)[s.bearers.index(b)]), b.role == "head")
+        for rank, (b, s) in _ranked_bearers(benchmark, shown, own, entities)
     ]
     with drawing(size=(7.6, 3.6)) as (figure, axes):
         axis = axes[0][0]
@@ -104,10 +104,6 @@ def _ranked_bearers(
                     place = int(np.searchsorted(-entities, -popularity))
                 results.append((place + 1, (bearer, name_set)))
     return sorted(results, key=lambda result: result[0])
-
-
-def _labelled(bearer: Bearer, name_set: NameSet, labels: BearerLabels) -> str:
-    return shortened(labels.of_set(name_set)[name_set.bearers.index(bearer)])
 
 
 def _label_beside(axis: Any, marked: Sequence[tuple[int, float | None, str, bool]]) -> None:

@@ -191,9 +191,8 @@ class Table:
     @property
     def full_note(self) -> str:
         """The note, and what the marks behind a system's name and a figure mean where there are any."""
-        cells = [cell for row in self.rows for cell in row]
-        marked = any(isinstance(c, str) and c.endswith(MARK) for c in cells)
-        deep = any(isinstance(c, Estimate) and c.shallow for c in cells)
+        marked = any(isinstance(c, str) and c.endswith(MARK) for row in self.rows for c in row)
+        deep = any(isinstance(c, Estimate) and c.shallow for row in self.rows for c in row)
         return " ".join(filter(None, [self.note, f"{NOTE}." if marked else "", DEEPER if deep else ""]))
 
     def explained(self, words: Mapping[str, str]) -> str:

@@ -186,20 +186,16 @@ def people_rows(file: str | Path, benchmark: Benchmark) -> list[ThreeRow]:
         raise BadInput(
             f"the study asked questions that {benchmark.id} does not have: {sample(strangers)}", file=file
         )
-    return [
-        _row(collection, answered, len({row["person"] for row in counted}))
-        for collection, answered in sorted(groups.items())
-    ]
-
-
-def _row(collection: str, answered: Sequence[tuple[Query, Mapping[str, str]]], people: int) -> ThreeRow:
-    clusters = [":".join(cluster(query)) for query, _ in answered]
-    right, exact = (
-        interval([float(row[column] == "1") for _, row in answered], clusters)
-        for column in ("right", "exact")
-    )
-    items = len({query.id for query, _ in answered})
-    return ThreeRow(f"people ({people})", collection, items, accuracy=right, em=exact)
+    results, people = [], len({row["person"] for row in counted})
+    for collection, answered in sorted(groups.items()):
+        clusters = [":".join(cluster(query)) for query, _ in answered]
+        right, exact = (
+            interval([float(row[column] == "1") for _, row in answered], clusters)
+            for column in ("right", "exact")
+        )
+        items = len({query.id for query, _ in answered})
+        results.append(ThreeRow(f"people ({people})", collection, items, accuracy=right, em=exact))
+    return results
 
 
 def _answers(file: Path) -> list[dict[str, str]]:
@@ -296,11 +292,9 @@ def _corpora(
 
 
 def _among(name_set: NameSet, pages: Sequence[str]) -> NameSet:
-    kept = (
-        msgspec.structs.replace(bearer, pages=tuple(p for p in bearer.pages if p in pages))
-        for bearer in name_set.bearers
-    )
-    return msgspec.structs.replace(name_set, bearers=tuple(b for b in kept if b.pages))
+    kept = ((b, tuple(p for p in b.pages if p in pages)) for b in name_set.bearers)
+    bearers = tuple(msgspec.structs.replace(bearer, pages=own) for bearer, own in kept if own)
+    return msgspec.structs.replace(name_set, bearers=bearers)
 
 
 Ranked = Mapping[str, Sequence[str]]
