@@ -20,6 +20,7 @@ from whichone.benchmarks.benchmark_tables import (
     PageIds,
     PageTitles,
     QueryChecks,
+    main_language_of,
     queries_of_table,
     stored_queries,
     stored_sets,
@@ -290,7 +291,7 @@ def save_benchmark(
         write_sets(folder, sets)
         own = corpus is None or not _can_be_named(corpus, by_hash)
         if own:
-            inside = _put_inside(folder, corpus, name, passages, names, checks.main_language())
+            inside = _put_inside(folder, corpus, name, passages, names, main_language_of(checks.languages))
         else:
             assert corpus is not None and corpus.folder is not None
             inside = corpus.hash

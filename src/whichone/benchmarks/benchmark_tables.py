@@ -110,9 +110,6 @@ class QueryChecks:
                 hint="give each an answer or a gold page, or leave them out",
             )
 
-    def main_language(self) -> str:
-        return main_language_of(self.languages)
-
 
 def main_language_of(counted: Counter[str]) -> str:
     """What most questions are asked in, which their passages are taken to be in; empty for English."""
@@ -237,8 +234,6 @@ class EntityPages:
 
 
 # Queries and name sets of a benchmark, decoded when they are asked for by their place or id.
-
-
 T = TypeVar("T")
 
 
@@ -290,8 +285,6 @@ def once(queries: Sequence[Query], name: str, compute: Callable[[], T]) -> T:
 
 
 # The queries of each name set, read together with the set: of a large benchmark some sets at a time.
-
-
 _BLOCK = 4_096
 
 Numbers = npt.NDArray[np.integer[Any]]

@@ -240,7 +240,7 @@ def _receive(address: str, wanted: Wanted, part: _Part) -> bool:
         if wanted.size is not None and total is not None and total != wanted.size:
             part.start_over()
             raise Refused(f"the server offers {total:,} bytes, {wanted.size:,} are published")
-        if _is_page(response, part.path):
+        if response.headers.get_content_type() == "text/html" and ".html" not in part.path.suffixes:
             raise Refused("the server sends a web page instead")
         part.begin(address, response)
         _copy(response, part, total)
@@ -258,10 +258,6 @@ def _place(response: Any) -> tuple[int, int | None]:
     return 0, int(length) if length is not None and length.isdigit() else None
 
 
-def _is_page(response: Any, path: Path) -> bool:
-    return response.headers.get_content_type() == "text/html" and ".html" not in path.suffixes
-
-
 def _copy(response: Any, part: _Part, total: int | None) -> None:
     name = part.path.name.removesuffix(".part")
     with progress(name, total, "bytes") as advance, part.path.open("ab") as file:
@@ -274,8 +270,6 @@ def _copy(response: Any, part: _Part, total: int | None) -> None:
 
 
 # The benchmarks that come with whichone: built from the built-in world when first asked for.
-
-
 WORLD_LICENCE = "Apache-2.0, facts and pages of the built-in world, written for whichone"
 
 
@@ -351,8 +345,6 @@ def _fingerprint() -> str:
 
 
 # Published datasets by name: where their files are, how large, under which licence.
-
-
 NOT_VERIFIED = "not verified"
 
 

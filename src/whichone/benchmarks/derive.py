@@ -165,8 +165,6 @@ def _noisy(benchmark: Benchmark, kinds: Sequence[str], strongest: int, seed: int
 
 
 # A small self-contained corpus beside the full one: gold pages, namesakes' pages, hard distractors.
-
-
 Ranked = Mapping[str, Sequence[str]]
 
 

@@ -303,8 +303,6 @@ class GoldCheck:
 
 
 # Relevance judgements of others: BEIR's, TREC's and Hugging Face's, kept on disk where they are many.
-
-
 Judgement = tuple[str, str, int]  # Query, passage or page, and its relevance; 0 is judged and not relevant
 _BLOCK = 65_536
 _ROWS = TableSchema(

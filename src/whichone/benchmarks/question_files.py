@@ -185,8 +185,6 @@ def is_own_beir(folder: Path) -> bool:
 
 
 # Published question files over a corpus of one's own, as a benchmark.
-
-
 SOURCE = "corpus"
 BLOCK = 1_024
 

@@ -1,7 +1,7 @@
 """Anybody's own questions over anybody's own corpus, as a benchmark."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -426,7 +426,9 @@ def _query(
     used = {fields.question, fields.answers, gold_field, fields.name, fields.id, fields.relation, fields.task}
     attributes = {k: v for k, v in record.items() if k not in used and k != "_id"}
     if source.gold is not None:
-        attributes |= _not_relevant(source.gold, corpus)
+        places = [corpus.place(key) for key, relevance in source.gold.items() if relevance <= 0]
+        known = sorted({place.passage or place.page for place in places if place})
+        attributes |= {NOT_RELEVANT: known} if known else {}
     return Query(
         id=str(field(record, fields.id, path, line)) if fields.id else str(record.get("_id", f"q{line}")),
         task=own_task,
@@ -446,12 +448,6 @@ def _query(
             **({GOLD_IS: "entity"} if of_entity else {}),
         },
     )
-
-
-def _not_relevant(judged: Mapping[str, int], corpus: GoldPages) -> dict[str, list[str]]:
-    places = [corpus.place(key) for key, relevance in judged.items() if relevance <= 0]
-    known = sorted({place.passage or place.page for place in places if place})
-    return {NOT_RELEVANT: known} if known else {}
 
 
 def _optional(record: dict[str, Any], name: str | None, path: str | Path, line: int) -> str | None:

@@ -85,8 +85,6 @@ def cited_gold(a: Answered) -> float | None:
 
 
 # Measures of what an agent did to records: what was asked to the one meant, something else, to a namesake, or nothing.
-
-
 ACT = "act"  # The task of queries that ask for an action on a record
 _NO_RECORD = "There is no record"
 
@@ -154,8 +152,6 @@ def deferred(answered: Answered) -> float | None:
 
 
 # Measures of what an agent did: where a namesake came in, whether a later search corrected it, what was asked.
-
-
 Step = Literal["gold", "namesake", "neither"]
 
 

@@ -301,8 +301,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 # Agreement between people beyond chance: Cohen's kappa for two, Fleiss' for several.
-
-
 Ratings = Mapping[str, Mapping[Hashable, Hashable]]  # For each person what they said of each thing
 
 
@@ -354,8 +352,6 @@ def fleiss_kappa(ratings: Ratings) -> float | None:
 
 
 # How many names it takes to see a difference, from pilot runs.
-
-
 SMALL_PILOT = 20  # Names below which the interval of `names_needed` holds less often than it says (`bench/intervals.py`)
 
 

@@ -362,8 +362,6 @@ _FIGURE_WORDS = {
 
 
 # The whole gate for a run: its scores, BM25 over the same corpus as a floor, and the worst mistakes.
-
-
 FLOOR = "bm25"
 ANSWER_MEASURES = (
     "answer_right",

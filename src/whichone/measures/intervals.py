@@ -224,8 +224,6 @@ def interval_note(rule: str, clusters: int | None = None) -> str:
 
 
 # Which queries are drawn together when scores are resampled: their clusters, as numbers.
-
-
 KINDS = ("name set", "entity", "gold page", "query")
 
 

@@ -78,8 +78,6 @@ def _stored_flag(answers: Sequence[str], passage: MatchedText) -> bool:
 
 
 # DPR's matcher for KILT: a substring once both sides are normalised as SQuAD does.
-
-
 _RUN = re.compile(r"[a-z0-9]+")
 _PUNCTUATION = string.punctuation.encode()
 _NOT_BYTEWISE = ("\u0130", "\u212a")  # Beyond ASCII, but with an ASCII letter in their lower case
@@ -115,8 +113,6 @@ def _find_normalised(answers: Sequence[Sought], passage: MatchedText) -> bool:
 
 
 # Matchers that look for an answer's tokens as a contiguous stretch of the passage's tokens.
-
-
 _SIGMAS = ("σ", "ς")
 
 

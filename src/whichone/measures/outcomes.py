@@ -219,8 +219,6 @@ OUTCOME_MEASURES = {
 
 
 # Judges of outcomes beside the package's rules: a chat model, a function, a word list of one's own.
-
-
 INSTRUCTION = (
     "You judge one answer to a question about somebody or something that shares a name with others. Choose "
     "one word. right: it gives an accepted value and no namesake's. several: it gives the accepted value and "

@@ -540,8 +540,6 @@ def _other_values(queries: Sequence[Query]) -> Iterator[tuple[str, tuple[str, ..
 
 
 # The measures that are taken where a user names none: one list for each place that has its own.
-
-
 RANKINGS = ("acc@1", "acc@5", "acc@20", "confused@20")  # Of a run
 # What systems are compared by, in reports and by `evaluate`.
 COMPARED = ("acc@1", "all_correct@1", "confused@20")

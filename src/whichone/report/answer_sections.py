@@ -141,8 +141,6 @@ def _traces(answers: Answers, benchmark: Benchmark) -> Iterator[str]:
 
 
 # Tables of what readers say: AmbER's Table 7, and what confusion costs.
-
-
 MEASURE_NAMES = {"amber_f1": "F1", "accuracy": "accuracy", "complete": "complete"}
 
 

@@ -165,8 +165,6 @@ def _documents(corpus: Corpus) -> tuple[dict[str, int], dict[str, str]]:
 
 
 # How likely a name is to be confused, from the documents alone.
-
-
 READ = 200  # Documents of one bearer that are read
 _K1, _B = 0.9, 0.4  # BM25's
 _TOKEN = re.compile(r"\w+")

@@ -270,8 +270,6 @@ def _panel(axis: Any, scores: Scores, benchmark: Benchmark, collection: str, sca
 
 
 # A sample of a knowledge base's entities by popularity: the grey points of AmbER's Figure 2.
-
-
 MOST = 100_000  # As many as the paper draws
 
 
@@ -305,8 +303,6 @@ def knowledge_beside(benchmark: Benchmark) -> Path | None:
 
 
 # AmbER's Figure 1: two questions about two bearers of one name, and what each system ranks first.
-
-
 SHOWN = 6
 MOST_SYSTEMS = 4
 _WIDTH = 46

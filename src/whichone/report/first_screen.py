@@ -94,8 +94,6 @@ def outcome_of(pages: Sequence[str], gold: frozenset[str], others: frozenset[str
 
 
 # The most telling names: bearers, popularity, queries, and what each system put first.
-
-
 MOST = 200
 _PANELS_BLOCK = 4_096
 _SIGNS = {"gold": "✓", "namesake": "✗", "nothing": "∅", "failed": "∅"}

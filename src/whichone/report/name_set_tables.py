@@ -129,8 +129,6 @@ def example_sets(benchmark: Benchmark, most: int = 4) -> Table:
 
 
 # What a benchmark is made of: AmbER's Tables 3 and 4 for any benchmark with name sets.
-
-
 STATISTICS_TASKS = ("qa", "sf", "fc")
 
 

@@ -115,8 +115,6 @@ def finish(figure: Any, key: str, title: str, note: str = "") -> Figure:
 
 
 # A table as a value, written as HTML, LaTeX, Markdown and CSV from the same cells.
-
-
 WIDE = 8  # Tables with more columns than that put intervals below their values on paper
 DEEPER = f"{SHALLOW} deeper than the run: what is missing may be below the end of its rankings."
 Cell = str | int | float | Estimate | None

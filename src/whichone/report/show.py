@@ -258,8 +258,6 @@ def _short(value: Any, most: int = 300) -> str:
 
 
 # Every artefact in the formats that its users already have; formats are found by entry point.
-
-
 GROUPS = {
     "benchmark": "exports",
     "run": "run_exports",

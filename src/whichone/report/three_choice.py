@@ -156,8 +156,6 @@ def three_rows(rows: Sequence[ThreeRow]) -> list[dict[str, Any]]:
 
 
 # The human row of AmbER's Table 8: the answers that people gave in a study of `whichone serve`.
-
-
 COLUMNS = ("person", "query", "right", "exact", "check")
 EXPORT = "export it from the study's page: /study/KEY/export/answers.csv"
 
