@@ -14,12 +14,13 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.benchmarks.several import parts_of
 from whichone.errors import BadInput, UsageError, WhichoneError, masked
+from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
 from whichone.options import takes
 from whichone.progress import progress, talk
 from whichone.protocols import Reader
 from whichone.reading.llm import FunctionReader
-from whichone.records import Answer, Query, ReadingTask
+from whichone.records import Answer, ReadingTask
 from whichone.retrieval.adapters.adapted import load_function
 from whichone.runs.provenance import Maker, drawn, identified, latency
 from whichone.runs.run import ANSWERS_KIND, Answers, Run
@@ -152,15 +153,14 @@ class ReadingRunner:
 
     def _parents(self, reader: Mapping[str, Any]) -> dict[str, str]:
         identity = msgspec.json.encode(reader, order="deterministic")
-        parents = {
+        run = self.retrieved
+        return {
             "benchmark": self.benchmark.id,
             "reader": hashlib.sha256(identity).hexdigest()[:16],
             "setting": self.setting.hash,
             **parts_of(self.benchmark),
+            **({"run": run.folder.content_hash[:16]} if run is not None else {}),
         }
-        if self.retrieved is not None:
-            parents["run"] = self.retrieved.folder.content_hash[:16]
-        return parents
 
     def _entries(
         self, folder: Folder, kept: dict[str, Entry], shown: Mapping[str, Shown]
@@ -175,35 +175,27 @@ class ReadingRunner:
             prepare(len(left), self.setting)
         in_a_row, synced = 0, 0.0
         with progress("reading", len(left), "questions") as advance:
-            for start in range(0, len(left), self.block):
-                part = left[start : start + self.block]
-                for entry in self._one_block(self._tasks(part, shown)):
+            in_words = bool(getattr(self.reader, "asks_in_words", False))
+            for part in blocks(left, self.block):
+                for entry in self._one_block(self.shows.tasks(part, shown, in_words=in_words)):
                     kept[entry.answer.question] = entry
                     now = time.monotonic()
                     folder.journal.append(msgspec.to_builtins(entry), sync=now - synced > SYNC)
                     synced = now if now - synced > SYNC else synced
-                    in_a_row = in_a_row + 1 if entry.answer.error else 0
-                    self._stop(entry, in_a_row)
+                    in_a_row = in_a_row + 1 if (error := entry.answer.error) else 0
+                    if error and self.on_error == "fail":
+                        raise BadInput(f"the reader failed: {error}", ids=[entry.answer.question])
+                    if in_a_row >= self.stop_after:
+                        raise BadInput(
+                            f"the last {in_a_row} questions failed, the last one so: {error}",
+                            hint="fix it and start again: it goes on where it stopped",
+                        )
                     advance(1)
         if kept and all(entry.answer.error for entry in kept.values()):
             raise BadInput(
                 f"all {len(kept)} questions failed, the last one so: {kept[left[-1].id].answer.error}"
             )
         return kept
-
-    def _tasks(self, part: Sequence[Query], shown: Mapping[str, Shown]) -> list[ReadingTask]:
-        in_words = bool(getattr(self.reader, "asks_in_words", False))
-        return self.shows.tasks(part, shown, in_words=in_words)
-
-    def _stop(self, entry: Entry, in_a_row: int) -> None:
-        error = entry.answer.error
-        if error and self.on_error == "fail":
-            raise BadInput(f"the reader failed: {error}", ids=[entry.answer.question])
-        if in_a_row >= self.stop_after:
-            raise BadInput(
-                f"the last {in_a_row} questions failed, the last one so: {error}",
-                hint="fix it and start again: it goes on where it stopped",
-            )
 
     def _one_block(self, tasks: Sequence[ReadingTask]) -> Iterator[Entry]:
         """Checked entries of a block; when the reader itself breaks, each question alone."""
@@ -219,31 +211,26 @@ class ReadingRunner:
                 problem = f"the reader {type(self.reader).__name__} failed: {_said(error)}"
                 raise BadInput(problem, ids=[t.question.id for t in tasks[len(given) :]]) from error
             for task in tasks[len(given) :]:
-                yield self._alone(task)
-
-    def _alone(self, task: ReadingTask) -> Entry:
-        try:
-            return next(iter(list(self._read([task]))))
-        except WhichoneError:
-            raise
-        except Exception as error:
-            return entry_of(task, Answer(question=task.question.id, error=_said(error)), 0.0)
+                try:
+                    yield from list(self._read([task]))
+                except WhichoneError:
+                    raise
+                except Exception as again:
+                    yield entry_of(task, Answer(question=task.question.id, error=_said(again)), 0.0)
 
     def _read(self, tasks: Sequence[ReadingTask]) -> Iterator[Entry]:
         """What the reader gives for these tasks, checked, one by one as it comes."""
-        count = 0
-        last = time.perf_counter()
+        last, left = time.perf_counter(), list(tasks)
         for answer in self.reader.read(tasks):
-            if count == len(tasks):
+            if not left:
                 raise BadInput(f"the reader gives more answers than the {len(tasks)} questions it was asked")
-            self._check(tasks[count], answer)
-            now = time.perf_counter()
-            yield entry_of(tasks[count], answer, now - last)
+            task, now = left.pop(0), time.perf_counter()
+            self._check(task, answer)
+            yield entry_of(task, answer, now - last)
             last = now
-            count += 1
-        if count != len(tasks):
-            missing = [t.question.id for t in tasks[count:]]
-            raise BadInput(f"{len(tasks)} questions went in, {count} answers came out", ids=missing)
+        if missing := [t.question.id for t in left]:
+            came = len(tasks) - len(left)
+            raise BadInput(f"{len(tasks)} questions went in, {came} answers came out", ids=missing)
 
     def _check(self, task: ReadingTask, answer: object) -> None:
         asked = task.question.id
@@ -255,13 +242,9 @@ class ReadingRunner:
             raise BadInput("the text of an answer is neither text nor None", ids=[asked])
         if self.cites == "anything":
             return
-        known = {p.id for p in task.passages}
-        strangers = [
-            p
-            for p in answer.passages
-            if p not in known and (self.cites == "shown" or not self.shows.corpus.has(p))
-        ]
-        if strangers:
+        unknown = set(answer.passages).difference(p.id for p in task.passages)
+        known = self.shows.corpus.has if self.cites == "corpus" else lambda _: False
+        if strangers := [p for p in answer.passages if p in unknown and not known(p)]:
             what = "it was not shown" if self.cites == "shown" else "that are not in the corpus"
             raise BadInput(f"the answer rests on passages {what}: {strangers[:3]}", ids=[asked])
 
@@ -375,12 +358,11 @@ def make_reader(name: str, benchmark: Benchmark, options: Mapping[str, Any]) -> 
             raise UsageError(f"{name} is an object: it takes no options, here {', '.join(options)}")
         return as_reader(functools.partial(answer, **options) if options else answer)
     kind = registry.find("readers", name)
+    ours = hasattr(kind, "for_run") and kind.__module__.startswith("whichone.runs.")
     try:
-        opened_reader: Reader
-        if hasattr(kind, "for_run") and kind.__module__.startswith("whichone.runs."):
-            opened_reader = kind.for_run(benchmark, **options)
-        else:
-            opened_reader = kind.over(benchmark.corpus, **options)
+        opened_reader: Reader = (
+            kind.for_run(benchmark, **options) if ours else kind.over(benchmark.corpus, **options)
+        )
     except (msgspec.ValidationError, TypeError) as error:
         raise UsageError(f"{name} does not take these options: {error}") from error
     return opened_reader
@@ -428,8 +410,5 @@ def command_line(
     for task in plan.tasks:
         words += ["--task", task]
     for key, value in plan.parameters.items():
-        if key in FLAGS:
-            words += [f"--{key}", str(value)]
-        else:
-            words += ["-o", f"{key}={value}"]
+        words += [f"--{key}", str(value)] if key in FLAGS else ["-o", f"{key}={value}"]
     return shlex.join(words)
