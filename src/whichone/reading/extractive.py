@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -136,23 +136,16 @@ class Extractive(CheckpointReader):
         none = getattr(out, "no_answer_logits", None)
         spans = []
         for i, (passage, window) in enumerate(windows):
-            null = float(starts[i, 0] + ends[i, 0])
-            span = self._best_span(passage, window, starts[i], ends[i], null)
-            if none is not None:  # more than even chances that there is none, whatever the span's score
-                span = replace(span, null=span.score + float(none[i]))
-            spans.append(span)
+            places = [n for n, inside in enumerate(window["inside"]) if inside]
+            place, score = best_span(starts[i], ends[i], next(iter(places), 0), len(places), self.longest)
+            text = ""
+            if place is not None:
+                first, last = (window["offsets"][places[n]] for n in place)
+                text = window["text"][first[0] : last[1]]
+            # of a classifier: more than even chances that there is none, whatever the span's score
+            null = float(starts[i, 0] + ends[i, 0]) if none is None else score + float(none[i])
+            spans.append(AnswerSpan(passage.id, text, score, null))
         return spans
-
-    def _best_span(
-        self, passage: Passage, window: dict[str, Any], start: Any, end: Any, null: float
-    ) -> AnswerSpan:
-        places = [i for i, inside in enumerate(window["inside"]) if inside]
-        place, score = best_span(start, end, next(iter(places), 0), len(places), self.longest)
-        text = ""
-        if place is not None:
-            first, last = (window["offsets"][places[n]] for n in place)
-            text = window["text"][first[0] : last[1]]
-        return AnswerSpan(passage.id, text, score, null)
 
 
 # DPR's own reader (Karpukhin and others, 2020, section 6.1): it chooses a passage, then a span of it.
@@ -300,11 +293,10 @@ class DprReader:
         base: str | None = None,
         device: str | None = None,
         window: int = WINDOW,
-        longest: int = 10,
-        batch: int = 16,
+        **options: int,
     ) -> Self:
         opened = DprReaderModel.open(model, base=base, device=device_of(device), window=int(window))
-        return cls(opened, longest=longest, batch=batch, place=model)
+        return cls(opened, place=model, **options)
 
     def describe(self) -> dict[str, Any]:
         return {

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import torch
 
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BadInput, UsageError
+from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.arrow_records import blocks
 from whichone.files.output import cache_folder
 from whichone.reading.checkpoint import in_batches, initialisation_of, read_taught, weights_fingerprint
-from whichone.reading.rag_model import DecodingOptions, RagModel, checked_marginal, decode
+from whichone.reading.rag_model import CLASSES, DecodingOptions, RagModel, decode
 from whichone.records import Answer, ReadingTask
 from whichone.retrieval.dense.dense import Dense
 from whichone.retrieval.dense.dpr import is_dpr, open_side
@@ -163,8 +163,9 @@ class Rag:
         **search: Any,
     ) -> Self:
         opened = RagModel.open(model, device)
-        if marginal is not None:
-            opened.marginal = checked_marginal(marginal)
+        if marginal is not None and marginal not in CLASSES:
+            raise UsageError(f"no marginal {marginal!r}", hint=did_you_mean(marginal, CLASSES))
+        opened.marginal = marginal or opened.marginal
         file = Path(model) / FILE
         trained = msgspec.json.decode(file.read_bytes(), type=TrainedRag) if file.is_file() else None
         value = passages or (trained.passage_encoder if trained else None)

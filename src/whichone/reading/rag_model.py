@@ -14,7 +14,7 @@ import torch
 import transformers
 from transformers.modeling_outputs import BaseModelOutput
 
-from whichone.errors import BadInput, Missing, UsageError, did_you_mean
+from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.arrow_records import blocks
 from whichone.reading.seq2seq import fitted_question
 from whichone.retrieval.dense.encoder import device_of
@@ -25,7 +25,6 @@ from whichone.retrieval.dense.encoder import device_of
 
 
 Marginal = Literal["sequence", "token"]
-MARGINALS: tuple[str, ...] = ("sequence", "token")
 
 
 def sequence_log_likelihood(
@@ -82,7 +81,8 @@ class RagModel:
                     f"a checkpoint of the wrong kind: it is a {config.model_type}", file=place,
                     hint="name a RAG checkpoint, or --question-encoder and --generator",
                 )  # fmt: skip
-            marginal = marginal_of(config)
+            heads = getattr(config, "architectures", None) or ()
+            marginal: Marginal = "token" if CLASSES["token"] in heads else "sequence"
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 maker = getattr(transformers, CLASSES[marginal])
@@ -167,16 +167,6 @@ class RagModel:
         there = targets != IGNORED
         wanted = targets.masked_fill(~there, 0)
         return torch.log_softmax(logits, -1).gather(-1, wanted[:, :, None]).squeeze(-1) * there
-
-
-def marginal_of(config: Any) -> Marginal:
-    return "token" if CLASSES["token"] in (getattr(config, "architectures", None) or ()) else "sequence"
-
-
-def checked_marginal(name: str) -> Marginal:
-    if name not in MARGINALS:
-        raise UsageError(f"no marginal {name!r}", hint=did_you_mean(name, MARGINALS))
-    return "token" if name == "token" else "sequence"
 
 
 # Decoding of RAG (Lewis and others, 2020, section 2.5): thorough and fast, and by the token.

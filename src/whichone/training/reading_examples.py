@@ -93,6 +93,7 @@ def reading_examples(
         raise BadInput(f"there is no query for a reader that is {kind} (tasks {', '.join(tasks)})")
     searched = "run" if run is not None else "bm25" if negatives == "kilt" else negatives
     maker = ExampleMaker(benchmark, work, kinds=(searched,), most=1, seed=seed, run=run)
+    none = {"claims": NEUTRAL, "seq2seq": NONE}.get(kind, "")
     examples, without, taught, bare = Spool(ReadingExample, work), list[str](), 0, 0
     for query, example in maker.stream(chain([first], chosen)):
         if example is None:
@@ -102,9 +103,13 @@ def reading_examples(
         bare += not example.negatives
         if negatives == "kilt":
             example = with_gold_page_negative(benchmark, example, seed)
-        read = _read(query, example, kind)
-        without += [] if read else [query.id]
-        examples.extend(read)
+        positive = _positive(query, example.positive.title, example.positive.text, kind)
+        if positive is None:
+            without.append(query.id)
+            continue
+        examples.append(positive)
+        wrong = (negative.passage for negative in example.negatives)
+        examples.extend(ReadingExample(query.id, positive.question, w.title, w.text, none) for w in wrong)
     if bare:
         talk(f"no wrong passage ({searched}) for {bare:,} of {taught:,} questions")
     if not taught:
@@ -112,16 +117,6 @@ def reading_examples(
     if not examples:
         raise BadInput("no gold passage contains its answer", ids=without)
     return examples, without
-
-
-def _read(query: Query, example: Example, kind: Kind) -> list[ReadingExample]:
-    """The right passage and the wrong ones; nothing where the right one does not contain the answer."""
-    positive = _positive(query, example.positive.title, example.positive.text, kind)
-    if positive is None:
-        return []
-    target = NEUTRAL if kind == "claims" else NONE if kind == "seq2seq" else ""
-    wrong = (negative.passage for negative in example.negatives)
-    return [positive, *(ReadingExample(query.id, positive.question, w.title, w.text, target) for w in wrong)]
 
 
 def with_gold_page_negative(benchmark: Benchmark, example: Example, seed: int) -> Example:

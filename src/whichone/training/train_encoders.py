@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +17,7 @@ from whichone.files.lines import write_json_lines
 from whichone.progress import talk
 from whichone.retrieval.dense.dpr import RELATIONS, ROUTES, learned_routes
 from whichone.training.examples import Example
-from whichone.training.trainer import Start, Trained, TrainingSettings, begin, write_account
+from whichone.training.trainer import Start, Trained, TrainingSettings, begin, save_model, write_account
 from whichone.training.training_data import LearningPlan, training_data
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def train_per_relation(
         trained = training.run()
         kept = {name: getattr(trained, name) for name in ("steps", "losses", "held_out")}
         description[relation] = {"examples": len(examples), **kept}
-    _assemble(folder, learn, sorted(chosen))
+    save_model(partial(_assemble, folder, learn, sorted(chosen)), folder / "best")
     return description
 
 
@@ -160,18 +161,13 @@ def folder_name(relation: str) -> str:
     return re.sub(r"[^\w .-]", "_", relation).strip(" .") or "_"
 
 
-def _assemble(folder: Path, learn: Sequence[Example], relations: Sequence[str]) -> None:
-    """`best`: the fixed passages, the joint questions, each relation's, and how questions find them."""
-    beside, best = folder / ".best.partial", folder / "best"
-    shutil.rmtree(beside, ignore_errors=True)
-    _linked(folder / "joint" / "best", beside)
-    for relation in relations:
-        name = folder_name(relation)
-        _linked(folder / RELATIONS / name / "best" / "questions", beside / RELATIONS / name)
+def _assemble(folder: Path, learn: Sequence[Example], relations: Sequence[str], best: Path) -> None:
+    """The fixed passages, the joint questions, each relation's, and how questions find them."""
+    _linked(folder / "joint" / "best", best)
+    for name in map(folder_name, relations):
+        _linked(folder / RELATIONS / name / "best" / "questions", best / RELATIONS / name)
     asked = [(e.question, e.name, folder_name(e.relation)) for e in learn if e.relation in relations]
-    learned_routes(asked).save(beside / ROUTES)
-    shutil.rmtree(best, ignore_errors=True)
-    beside.rename(best)
+    learned_routes(asked).save(best / ROUTES)
 
 
 def _linked(source: Path, target: Path) -> None:

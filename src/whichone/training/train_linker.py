@@ -311,6 +311,6 @@ def _with_candidates(index: Blink, examples: Sequence[LinkExample], most: int) -
         for example, pages in zip(block, near, strict=True):
             ids = index.corpus.page_ids(pages)
             wrong = [row for row, page in zip(pages, ids, strict=True) if page != example.page]
-            about = descriptions(index.corpus, wrong[: most - 1])
-            results.append(Candidates(example.id, example, tuple(about)))
+            about = tuple(descriptions(index.corpus, wrong[: most - 1]))
+            results.append(Candidates(example.id, example, about))
     return results

@@ -61,10 +61,11 @@ class Begun(msgspec.Struct, frozen=True):
     trained: Trained | None = None
 
 
-def training_folder(out: str | Path) -> Path:
+def begin(out: str | Path, device: str | None, start: Start | None = None) -> tuple[Path, str]:
+    """The folder and the device of a training, or what is wrong with what it is given."""
     if os.environ.get("WORLD_SIZE", "1") != "1":
         raise UsageError("a training is one process", hint="start it without torchrun or accelerate")
-    folder = Path(out)
+    folder, device = Path(out), chosen_device(device)
     if folder.exists() and not folder.is_dir():
         raise UsageError("this is a file, a folder is wanted", where=str(out))
     if (folder / "manifest.json").exists():
@@ -77,12 +78,6 @@ def training_folder(out: str | Path) -> Path:
         for begun in folder.rglob(FILE):
             shutil.rmtree(begun.parent / CHECKPOINTS, ignore_errors=True)
             begun.unlink()
-    return folder
-
-
-def begin(out: str | Path, device: str | None, start: Start | None = None) -> tuple[Path, str]:
-    """The folder and the device of a training, or what is wrong with what it is given."""
-    folder, device = training_folder(out), chosen_device(device)
     if start is not None:
         start.check()
     quiet_libraries()

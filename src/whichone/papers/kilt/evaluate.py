@@ -327,9 +327,7 @@ class Evaluation(Struct, frozen=True):
             {"file": p.file, "line": p.line, "id": p.id, "reason": p.reason} for p in self.problems[:LISTED]
         ]
         return {
-            "downstream": self.downstream,
-            "kilt": self.kilt,
-            "retrieval": self.retrieval,
+            **{part: getattr(self, part) for part in ("downstream", "kilt", "retrieval")},
             "headline": None if headline is None else to_builtins(headline),
             "records": self.records,
             "warnings": to_builtins(self.findings),

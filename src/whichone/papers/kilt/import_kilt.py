@@ -2,6 +2,7 @@
 
 import contextlib
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -187,14 +188,14 @@ def summary(read: Sequence[ReadFile], corpus: KiltCorpus) -> dict[str, int]:
         "skipped": sum(len(part.bad) for part in read),
         "gold_problems": corpus.problem_count,
     }
-    placed, shared_names = False, 0
+    shared_names: Counter[bool] = Counter()
     for query in corpus.queries:
         gold = bool(query.gold_pages())
         counts["without_output"] += not query.outputs
         counts["without_provenance"] += bool(query.outputs) and not gold
-        placed = placed or (gold and "shared_name" in query.attributes)
-        shared_names += bool(gold and query.attributes.get("shared_name"))
-    return {**counts, "about_shared_names": shared_names} if placed else counts
+        if gold and "shared_name" in query.attributes:
+            shared_names[bool(query.attributes["shared_name"])] += 1
+    return {**counts, "about_shared_names": shared_names[True]} if shared_names else counts
 
 
 def _over_knowledge(queries: Sequence[Query], plan: KiltPlan, near: str | Path | None) -> KiltCorpus:

@@ -155,18 +155,14 @@ def map_tasks(
         )
         accounts = [map_original(plan.original, files, base, out, plan)]
     else:
-        accounts = [
-            map_task(task, base, out if one_file else Path(out) / _name(task), plan) for task in tasks
-        ]
+        names = (f"{Path(task).name.split('.')[0]}.jsonl" for task in tasks)
+        places = [out if one_file else Path(out) / name for name in names]
+        accounts = [map_task(task, base, place, plan) for task, place in zip(tasks, places, strict=True)]
     if figure:
         drawn = bleu_figure(accounts)
         content = {".svg": drawn.svg.encode(), ".pdf": drawn.pdf, ".png": drawn.png}
         write_atomic(figure, content[Path(figure).suffix])
     return accounts
-
-
-def _name(task: str) -> str:
-    return f"{Path(task).name.split('.')[0]}.jsonl"
 
 
 def bleu_figure(accounts: Sequence[MappingAccount]) -> Figure:

@@ -307,10 +307,8 @@ class Headline(Struct, frozen=True):
 
 def headline(name: str | None, gold: str | Path) -> Headline | None:
     """The headline of a dataset by its name, else by a published gold file's, such as nq-dev-kilt.jsonl."""
-    if name is None:
-        words = Path(gold).name.lower().split(".")[0].split("-")
-        if words[0] not in datasets() or "kilt" not in words:
-            return None
-        name = words[0]
-    known = dataset(name)
+    words = Path(gold).name.lower().split(".")[0].split("-")
+    if name is None and (words[0] not in datasets() or "kilt" not in words):
+        return None
+    known = dataset(name or words[0])
     return Headline(known.name, known.metric, f"KILT-{known.metric}")
