@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 from campaigns import form_token
 from starlette.testclient import TestClient
 from web_server import opened, text_of
@@ -283,6 +284,14 @@ def test_uploads_are_limited_in_unpacked_size(tmp_path: Path, pack: Any) -> None
     with pytest.raises(BadInput, match="more than the 1,000,000 bytes"):
         unpack(tmp_path / "bomb", tmp_path / "out", 1_000_000)
     assert (tmp_path / "out").stat().st_size <= 1_000_000
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, zstandard.compress])
+def test_an_upload_that_is_cut_off_is_refused(tmp_path: Path, pack: Any) -> None:
+    whole = pack(bytes(range(256)) * 100)
+    (tmp_path / "cut").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(BadInput, match="damaged or cut off"):
+        unpack(tmp_path / "cut", tmp_path / "out", 1_000_000)
 
 
 @pytest.mark.parametrize(

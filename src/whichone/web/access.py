@@ -151,7 +151,7 @@ async def join(request: Request, site: Here) -> Response:
     link = await run_in_threadpool(site.links.participant, invite.scope, external)
     if link.state() != "valid":
         raise HTTPException(403, "this participant may not take part any more")
-    response = RedirectResponse(link.place(), 303)
+    response = RedirectResponse(place_of_scope(link.scope), 303)
     set_cookie(request, response, site.links.token(link))
     return response
 

@@ -52,7 +52,6 @@ class ServedBenchmark:
     key: str
     id: str
     name: str
-    place: str
     folder: Folder
     runs: dict[str, ServedRun] = field(default_factory=dict)
     answers: list[Folder] = field(default_factory=list)
@@ -151,7 +150,7 @@ class ServedFolder:
             if kind in (RUN, ANSWERS):
                 runs.append(folder)
             else:
-                served = _served_benchmark(folder, str(place))
+                served = _served_benchmark(folder)
                 benchmarks.setdefault(served.key, served)
         for served in _builtin_benchmarks(runs):
             benchmarks.setdefault(served.key, served)
@@ -197,7 +196,7 @@ class ServedFolder:
         for parts in wanted.values():
             with contextlib.suppress(WhichoneError):  # its runs are listed without a benchmark
                 joined = Benchmark.open(parts)
-                yield _served_benchmark(joined.folder, str(joined.folder.root))
+                yield _served_benchmark(joined.folder)
 
     def _folders(self) -> list[tuple[Path, str]]:
         if self._roots:
@@ -214,14 +213,12 @@ def _builtin_benchmarks(runs: Sequence[Folder]) -> Iterator[ServedBenchmark]:
 
     named = {str(run.manifest.made.get("benchmark")) for run in runs}
     for name in sorted(named.intersection(registry.names("builtins"))):
-        place = builtin_benchmark(name)
-        yield _served_benchmark(Folder.open(place, BENCHMARK), str(place))
+        yield _served_benchmark(Folder.open(builtin_benchmark(name), BENCHMARK))
 
 
-def _served_benchmark(folder: Folder, place: str) -> ServedBenchmark:
-    key = folder.content_hash[:12]
-    name = folder.manifest.name
-    return ServedBenchmark(key=key, id=f"{name}-{key}", name=name, place=place, folder=folder)
+def _served_benchmark(folder: Folder) -> ServedBenchmark:
+    key, name = folder.content_hash[:12], folder.manifest.name
+    return ServedBenchmark(key=key, id=f"{name}-{key}", name=name, folder=folder)
 
 
 def _put(served: ServedBenchmark, folder: Folder) -> None:
@@ -252,25 +249,19 @@ class TableReader:
 
     def __init__(self, memory: str = "256MB") -> None:
         self._memory = memory
-        self._engine: Any = None
-        self._starting = threading.Lock()
         self._local = threading.local()
 
-    def _cursor(self) -> Any:
-        """Of an engine that starts when it is first asked: many visits need none."""
+    @functools.cached_property
+    def _engine(self) -> Any:
+        """It starts when it is first asked: many visits need none."""
         import duckdb
 
-        with self._starting:
-            if self._engine is None:
-                config: Any = {"memory_limit": self._memory, "threads": 1}
-                self._engine = duckdb.connect(config=config)
-            return self._engine.cursor()
+        return duckdb.connect(config={"memory_limit": self._memory, "threads": 1})
 
     def _rows(self, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        cursor = getattr(self._local, "cursor", None)
-        if cursor is None:
-            cursor = self._local.cursor = self._cursor()
-        return list(cursor.execute(sql, values).fetchall())
+        if not hasattr(self._local, "cursor"):
+            self._local.cursor = self._engine.cursor()
+        return list(self._local.cursor.execute(sql, values).fetchall())
 
     def top(
         self, rankings: Path, questions: Sequence[str], most: int = TOP
@@ -293,13 +284,11 @@ class TableReader:
         """What a reader answered to a question: its text (None for a refusal), its passages, its notes."""
         asks = "asks" if "asks" in pq.read_schema(answers).names else "null as asks"
         rows = self._rows(
-            f"select text, passages, notes, {asks} from read_parquet(?) where question = ? limit 1",
+            f"select text, coalesce(passages, []), notes, {asks} from read_parquet(?) where question = ? limit 1",
             [str(answers), question],
         )
-        if not rows:
-            return None
-        text, passages, notes, asks = rows[0]
-        return {"text": text, "passages": passages or [], "notes": notes, "asks": asks}
+        names = ("text", "passages", "notes", "asks")
+        return dict(zip(names, rows[0], strict=True)) if rows else None
 
     def passages(self, corpus: Corpus, ids: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Title and text by passage id; a page id gives the page's first passage."""
@@ -325,7 +314,7 @@ class TableReader:
         """For each text the passages (id, title) that contain its words, or whose words it contains."""
         if not texts:
             return {}
-        cursor = self._cursor()
+        cursor = self._engine.cursor()
         cursor.register("passages", corpus.passages)
         rows = cursor.execute(
             f"with corpus as (select id, page, n, title, {_words('text')} as words from passages), "

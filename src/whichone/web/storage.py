@@ -59,7 +59,6 @@ Work = tuple[Callable[[Transaction], Any], Future[Any]]
 class Database(ABC):
     """One thread writes: what waits at one moment is committed together, in the order in which it came."""
 
-    kind: str
     _most_together: int
 
     def __init__(self) -> None:
@@ -219,7 +218,6 @@ class PostgresDatabase(Database):
     """For many annotators and servers: connections are lent, one that broke is replaced, and work that
     collided is tried again."""
 
-    kind = "postgresql"
     _most_together = 32
 
     def __init__(self, url: str) -> None:
@@ -331,7 +329,6 @@ _PATIENCE = 3.0  # Seconds to wait for whoever has locked the file
 class SqliteDatabase(Database):
     """One file with many readers: a write-ahead log, synced at every commit."""
 
-    kind = "sqlite"
     _most_together = 256
 
     def __init__(self, path: Path) -> None:

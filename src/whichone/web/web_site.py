@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, cast, get_args
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 import msgspec
 from fastapi import Depends
@@ -26,7 +26,6 @@ from whichone.web.storage import Database, Row, Transaction, one_at_a_time, open
 # Signed tokens: what a link and a form must send back, and the secret that signs them.
 
 Role = Literal["reader", "annotator", "submitter", "invite", "admin"]
-ROLES: tuple[Role, ...] = get_args(Role)
 DAY = 86_400.0
 
 
@@ -130,9 +129,6 @@ class Link(msgspec.Struct, frozen=True):
         if self.revoked is not None:
             return "revoked"
         return "expired" if self.expires < time.time() else "valid"
-
-    def place(self) -> str:
-        return place_of_scope(self.scope)
 
 
 def place_of_scope(scope: str) -> str:

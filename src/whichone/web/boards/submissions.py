@@ -337,18 +337,11 @@ def check_size(file: Path, format: str, queries: int, deepest: int) -> None:
 def unpack(packed: Path, out: Path, most: int) -> int:
     size = 0
     with open_binary(packed) as source, out.open("wb") as target:
-        try:
-            while block := source.read(_BLOCK):
-                size += len(block)
-                if size > most:
-                    raise BadInput(f"unpacked it is more than the {most:,} bytes that are taken")
-                target.write(block)
-        except (EOFError, OSError, ValueError) as error:
-            raise BadInput(f"cannot be unpacked: {error}") from error
-        except Exception as error:
-            if type(error).__module__.startswith("zstandard"):
-                raise BadInput(f"cannot be unpacked: {error}") from error
-            raise
+        while block := source.read(_BLOCK):
+            size += len(block)
+            if size > most:
+                raise BadInput(f"unpacked it is more than the {most:,} bytes that are taken")
+            target.write(block)
     return size
 
 
