@@ -333,22 +333,11 @@ class AmberRules(msgspec.Struct, frozen=True, kw_only=True):
 
 PAPER = AmberRules()
 RULES_PUBLISHED = AmberRules(
-    name="published",
-    same_name="exact",
-    head_among="all",
-    gap_scale="log10",
-    gap_denominator="mean",
-    different_types=False,
-    deprecated_facts=True,
-    other_value_kinds=False,
-    value_needs_views=True,
-    disambiguation_pages=True,
-    empty_names_match=True,
-    false_value="tuples",
-    extra_answers=True,
-    wording="published",
-    most_claims=0,
-)
+    name="published", same_name="exact", head_among="all", gap_scale="log10", gap_denominator="mean",
+    different_types=False, deprecated_facts=True, other_value_kinds=False, value_needs_views=True,
+    disambiguation_pages=True, empty_names_match=True, false_value="tuples", extra_answers=True,
+    wording="published", most_claims=0,
+)  # fmt: skip
 
 
 def rules_called(name: str, **given: Any) -> AmberRules:

@@ -72,13 +72,9 @@ def build_amber_command(
     chosen = [load_collection(name) for name in collection]
     rules = plan.chosen_rules()
     how: How = {
-        "popularity": plan.popularity,
-        "language": plan.language,
-        "properties": plan.properties,
-        "memory": memory,
-        "engine": engine,
-        "master": master,
-    }
+        "popularity": plan.popularity, "language": plan.language, "properties": plan.properties,
+        "memory": memory, "engine": engine, "master": master,
+    }  # fmt: skip
     if explain:
         figures = explain_in(kb, explain, chosen, rules, **how)
         if as_json:

@@ -133,9 +133,8 @@ class Instantiation:
     def queries(self, tasks: Sequence[str] = TASKS) -> Iterator[Query]:
         makers = {"qa": self._question, "sf": self._slot, "fc": self._claims}
         tuples = [
-            self._shared_by_queries(amber_set.name, name_set, bearer, fact)
+            self._shared_by_queries(amber_set.name, bearer, fact)
             for amber_set in self.sets
-            for name_set in (set_id(self.collection, amber_set.name),)
             for bearer in amber_set.bearers
             for fact in bearer.tuples
         ]
@@ -144,13 +143,11 @@ class Instantiation:
                 for text, answers, claimed in makers[task](row):
                     yield self._query(task, row, text, answers, claimed)
 
-    def _shared_by_queries(
-        self, name: str, name_set: str, bearer: AmberBearer, fact: AmberTuple
-    ) -> _SharedByQueries:
+    def _shared_by_queries(self, name: str, bearer: AmberBearer, fact: AmberTuple) -> _SharedByQueries:
         values, additional = fact.answers(), fact.extra_answers()
         return _SharedByQueries(
             name=name,
-            name_set=name_set,
+            name_set=set_id(self.collection, name),
             bearer=bearer,
             fact=fact,
             role=("head" if bearer.is_head else "tail") if self.ranked else None,

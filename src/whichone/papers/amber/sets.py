@@ -300,42 +300,36 @@ def relational_steps(pipeline: Pipeline, account: Account) -> None:
     def names(relation: str) -> int:
         return pipeline.number(relations[relation].grouped.nunique())
 
-    def examples(removed: Table, columns: list[str], pattern: str) -> list[str]:
+    def examples(removed: Table, pattern: str, *columns: str) -> list[str]:
         some = removed.select(*columns).distinct().order_by(columns).limit(EXAMPLES)
         return [pattern.format(*row) for row in pipeline.tuples(some)]
+
+    def step(name: str, unit: str, before: int, kept: int, removed: list[str]) -> None:
+        account.step(name, unit, kept, before - kept, removed)
 
     borne = "used_namings" if "used_namings" in relations else "namings"
     if borne == "used_namings":
         account.after("repeated", "names", names("namings"))
         share = f"{pipeline.rules.min_name_share:.1%} of the links to the bearer use the name"
         gone = relations["namings"].anti_join(relations[borne], ["grouped", "bearer"])
-        account.after(share, "names", names(borne)).examples = examples(gone, ["name", "bearer"], "{}: {}")
+        account.after(share, "names", names(borne)).examples = examples(gone, "{}: {}", "name", "bearer")
     known = f" that have {pipeline.popularity}" if pipeline.ranked else ""
     gone = relations[borne].anti_join(relations["shared_names"], "grouped")
-    kept = pipeline.count("shared_names")
-    account.step(
-        f"two or more bearers of the collection's types{known}", "names", kept, names(borne) - kept,
-        examples(gone, ["grouped"], "{}"),
-    )  # fmt: skip
+    several, kept = f"two or more bearers of the collection's types{known}", pipeline.count("shared_names")
+    step(several, "names", names(borne), kept, examples(gone, "{}", "grouped"))
     if pipeline.ranked:
-        kept = names("set_bearers")
         gone = relations["leads"].anti_join(relations["set_bearers"], "grouped")
-        account.step(
-            f"the head leads by {pipeline.rules.gap:.0%} ({pipeline.rules.gap_scale})", "names", kept,
-            pipeline.count("leads") - kept, examples(gone, ["grouped"], "{}"),
-        )  # fmt: skip
-    facts, columns = relations["bearer_facts"], ["grouped", "entity", "property"]
+        lead = f"the head leads by {pipeline.rules.gap:.0%} ({pipeline.rules.gap_scale})"
+        step(lead, "names", pipeline.count("leads"), names("set_bearers"), examples(gone, "{}", "grouped"))
+    facts, columns = relations["bearer_facts"], ("grouped", "entity", "property")
     facts = facts.filter(facts["property"] != qualifier) if qualifier else facts
     listed, kept = pipeline.number(facts.filter(facts.listed).count()), pipeline.count("distinguishing_facts")
-    account.step(
-        "the property is listed for the bearer's type", "statements", listed,
-        pipeline.number(facts.count()) - listed, examples(facts.filter(~facts.listed), columns, "{}: {} {}"),
-    )  # fmt: skip
+    unlisted = examples(facts.filter(~facts.listed), "{}: {} {}", *columns)
+    every = pipeline.number(facts.count())
+    step("the property is listed for the bearer's type", "statements", every, listed, unlisted)
     if qualifier:
-        account.step(f"{qualifier} tells the bearer apart", "statements", kept, listed - kept)
+        step(f"{qualifier} tells the bearer apart", "statements", listed, kept, [])
         return
     gone = facts.filter(facts.listed).semi_join(relations["shared_properties"], ["grouped", "property"])
-    account.step(
-        "no other bearer of the name has the property", "statements", kept, listed - kept,
-        examples(gone, columns, "{}: {} {}, which others have"),
-    )  # fmt: skip
+    shared = examples(gone, "{}: {} {}, which others have", *columns)
+    step("no other bearer of the name has the property", "statements", listed, kept, shared)

@@ -206,16 +206,9 @@ def ranked_mentions(system: AmbigSystem) -> dict[int, list[tuple[str, AnswerMent
 
 
 COLOURS = {
-    "complete": "#1a7f37",
-    "partial": "#7fb77e",
-    "ambiguous": "#d9a441",
-    "merged": "#b2182b",
-    "no answer": "#bdbdbd",
-    "paired": "#1a7f37",
-    "given to another": "#b2182b",
-    "unpaired": "#d9a441",
-    "absent": "#bdbdbd",
-}
+    "complete": "#1a7f37", "partial": "#7fb77e", "ambiguous": "#d9a441", "merged": "#b2182b", "no answer": "#bdbdbd",
+    "paired": "#1a7f37", "given to another": "#b2182b", "unpaired": "#d9a441", "absent": "#bdbdbd",
+}  # fmt: skip
 
 
 def category_shares(scores: Sequence[PredictionScore]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark, card_text, save_benchmark
 from whichone.benchmarks.relations import LANGUAGES, SLOT, Relation, read_relations, spoken_relations
-from whichone.corpus.cut import ARTICLE, Cut, cut_corpus, cut_passages
+from whichone.corpus.cut import ARTICLE, Cut, cut_corpus
 from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
@@ -53,7 +53,6 @@ from whichone.papers.ambigdocs.shared_names import (
     value_labels,
 )
 from whichone.papers.ambigdocs.statements import ByRule, Look, Stated, entailment_by, part_of, stated
-from whichone.records import Passage
 from whichone.text.normalisers import normalize
 
 if TYPE_CHECKING:
@@ -230,6 +229,9 @@ class AmbigDocsOptions(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "rule"
 
+    def cut(self) -> Cut:
+        return Cut(way="words", size=self.words, keep_lists=True)
+
 
 def in_language(options: AmbigDocsOptions, kb: Folder) -> AmbigDocsOptions:
     return msgspec.structs.replace(options, language=language_asked(kb, options.language))
@@ -283,7 +285,6 @@ def save_built(
 ) -> Benchmark:
     """Built questions as a benchmark over all articles, or over the bearers' passages only."""
     pages: dict[str, Any] = {"kind": ARTICLE} if options.corpus_pages == "all" else {"only": about}
-    counts = dict(funnel)
     models = "models" in parameters
     judged = entailment_by(options.entailment, options.language)
     sources = {
@@ -296,7 +297,7 @@ def save_built(
         name=TASK,
         queries=built_queries(built, options.seed, options.language),
         sets=built_sets(built, about),
-        passages=cut_corpus(kb, _cut(options), **pages, engine=engine),
+        passages=cut_corpus(kb, options.cut(), **pages, engine=engine),
         names=names_of_pages(kb, engine=engine),
         card=card_text(
             Path(__file__).with_name("card.md"),
@@ -307,12 +308,12 @@ def save_built(
             by_rule=not models and isinstance(judged, ByRule),
             names=Counter(len(name.pages) for name in {question.name for question in built}),
             asked=Counter(len(question.statements) for question in built),
-            funnel=counts,
+            funnel=funnel,
         ),
         parameters=parameters,
         parents={"knowledge base": kb.content_hash},
         sources=kb.manifest.sources,
-        counts={"funnel": counts},
+        counts={"funnel": dict(funnel)},
     )
 
 
@@ -339,7 +340,7 @@ def _questions(
     labelled = tables.rows(tables.properties.select("property", "label"))
     properties = {row["property"]: row["label"] for row in labelled if row["label"]}
     looking = Look(
-        _cut(options),
+        options.cut(),
         options.entailment,
         options.language,
         {
@@ -362,11 +363,3 @@ def _questions(
             tables.types_of(tables.listed("entity", own_values)),
         ),
     )
-
-
-def page_passages(kb: Folder, options: AmbigDocsOptions, pages: Container[str]) -> Iterator[Passage]:
-    return cut_passages(kb, _cut(options), only=pages)
-
-
-def _cut(options: AmbigDocsOptions) -> Cut:
-    return Cut(way="words", size=options.words, keep_lists=True)

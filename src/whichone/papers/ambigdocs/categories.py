@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec import structs
 
-from whichone.papers.ambigdocs.ambigdocs_records import BearerDocument, Prediction
+from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument, Prediction
 from whichone.protocols import Reader
 from whichone.records import Passage, Question, ReadingTask
 from whichone.text.normalisers import ambigdocs_tokens, content_tokens, surface_name
@@ -176,18 +176,12 @@ def with_spans(
     """The predictions with what the reader finds for each bearer; a refusal is an empty span."""
     tasks = [task for prediction in predictions for task in reading_tasks(prediction, published=published)]
     spans = iter([answer.text or "" for answer in reader.read(tasks)])
-    return [
-        structs.replace(
-            prediction,
-            question=structs.replace(
-                prediction.question,
-                documents=tuple(
-                    structs.replace(document, span=next(spans)) for document in prediction.question.documents
-                ),
-            ),
-        )
-        for prediction in predictions
-    ]
+    replace = structs.replace
+
+    def spanned(asked: AmbigQuestion) -> AmbigQuestion:
+        return replace(asked, documents=tuple(replace(d, span=next(spans)) for d in asked.documents))
+
+    return [replace(prediction, question=spanned(prediction.question)) for prediction in predictions]
 
 
 def contains(text: str, answer: str, language: str = "en") -> bool:
@@ -242,10 +236,7 @@ PUBLISHED = ScoringRules(documents="first-5", published=True)
 
 def rules_for(prediction: Prediction, rules: ScoringRules) -> ScoringRules:
     """The rules in the language of the question; the released scorer is English whatever is asked."""
-    language = prediction.question.language
-    if rules.published or language == rules.language:
-        return rules
-    return msgspec.structs.replace(rules, language=language)
+    return rules if rules.published else structs.replace(rules, language=prediction.question.language)
 
 
 def chosen_documents(prediction: Prediction, choice: DocumentChoice) -> tuple[BearerDocument, ...]:

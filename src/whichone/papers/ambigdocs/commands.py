@@ -72,22 +72,14 @@ def _tables(place: str, result: dict[str, Any]) -> None:
     noted = [{"note": k, "count": len(v) if isinstance(v, list) else v} for k, v in result["notes"].items()]
     emit_table([row for row in noted if row["count"]], columns=["note", "count"])
     for name, means in result.get("means_within_categories", {}).items():
-        emit_table(
-            [{"measure": k, **v} for k, v in means.items() if k != "n"],
-            title=f"{name}: {means['n']} questions",
-        )
-    if "threshold_sensitivity" in result:
-        emit_table(
-            [
-                {"threshold": name, "changed": row["changed"], **row["categories"]}
-                for name, row in result["threshold_sensitivity"].items()
-            ]
-        )
-    if "agreement" in result:
-        agreement = {k: result["agreement"][k] for k in ("questions", "agree")}
-        emit_table([{**agreement, **{f"kappa {k}": v for k, v in result["agreement"]["kappa"].items()}}])
-        confusion = result["agreement"]["confusion"]
-        emit_table([{"people": name, **row} for name, row in confusion.items()])
+        rows = [{"measure": k, **v} for k, v in means.items() if k != "n"]
+        emit_table(rows, title=f"{name}: {means['n']} questions")
+    if others := result.get("threshold_sensitivity"):
+        emit_table([{"threshold": k, "changed": v["changed"], **v["categories"]} for k, v in others.items()])
+    if agreement := result.get("agreement"):
+        kappa = {f"kappa {k}": v for k, v in agreement["kappa"].items()}
+        emit_table([{"questions": agreement["questions"], "agree": agreement["agree"], **kappa}])
+        emit_table([{"people": name, **row} for name, row in agreement["confusion"].items()])
     if "semantic" in result:
         emit_table([{k: v for k, v in result["semantic"].items() if k != "examples"}])
 

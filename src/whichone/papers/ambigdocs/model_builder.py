@@ -20,19 +20,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.corpus.cut import cut_passages
 from whichone.errors import BadInput, UsageError, WhichoneError
 from whichone.files.folder import Folder, Journal
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.engines import open_tables
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument
-from whichone.papers.ambigdocs.build_ambigdocs import (
-    AmbigDocsOptions,
-    in_language,
-    page_passages,
-    save_built,
-    surface_names,
-)
+from whichone.papers.ambigdocs.build_ambigdocs import AmbigDocsOptions, in_language, save_built, surface_names
 from whichone.papers.ambigdocs.properties import Draft, Status, failed_rule, filter_limits, short_answer
 from whichone.papers.ambigdocs.shared_names import (
     BearerPage,
@@ -304,9 +299,8 @@ def build_with_models(
         names = surface_names(tables, options.names, options.language, funnel)
         about = bearer_pages(tables, bearer_table(tables, names))
     titles = {name.key: [about[page].title for page in name.pages] for name in names}
-    documents = [
-        BearerDocument(title=p.title, text=p.text, pid=p.id) for p in page_passages(folder, options, about)
-    ]
+    passages = cut_passages(folder, options.cut(), only=about)
+    documents = [BearerDocument(title=p.title, text=p.text, pid=p.id) for p in passages]
     usable = passages_by_title(documents, frozenset(itertools.chain.from_iterable(titles.values())), rules)
     by_name = {name.name: titles[name.key] for name in names}
     pairs = seed_pairs(by_name, usable, rules)

@@ -112,15 +112,9 @@ class PredictionScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 MEASURES = (
-    "answer_recall",
-    "entity_recall",
-    "entity_answer_recall",
-    "knowledge_precision",
-    "disambig_f1",
-    "str_em",
-    "str_hit",
-    "ramdocs_em",
-)
+    "answer_recall", "entity_recall", "entity_answer_recall", "knowledge_precision", "disambig_f1",
+    "str_em", "str_hit", "ramdocs_em",
+)  # fmt: skip
 
 
 def generated_text(prediction: Prediction) -> str:

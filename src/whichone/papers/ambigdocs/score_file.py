@@ -103,14 +103,8 @@ def summarise(
         "notes": notes(predictions, scores, rules),
     }
     if rules.published:  # under the names and with the rounding of the released scorer
-        names = {
-            "R": "answer_recall",
-            "Entity": "entity_recall",
-            "EWR": "entity_answer_recall",
-            "KP": "knowledge_precision",
-            "DF1": "disambig_f1",
-        }
-        values = {n: [v for s in scores if (v := getattr(s, m)) is not None] for n, m in names.items()}
+        names = zip(("R", "Entity", "EWR", "KP", "DF1"), MEASURES, strict=False)
+        values = {n: [v for s in scores if (v := getattr(s, m)) is not None] for n, m in names}
         result["published"] = {n: round(sum(v) / len(v), 3) if v else None for n, v in values.items()}
     return result
 
@@ -252,13 +246,9 @@ def export_predictions(
 
 
 THRESHOLDS = {
-    "1 token (the paper's)": Threshold(),
-    "2 tokens": Threshold(tokens=2),
-    "3 tokens": Threshold(tokens=3),
-    "a quarter": Threshold(fraction=0.25),
-    "half": Threshold(fraction=0.5),
-    "all": Threshold(fraction=1.0),
-}
+    "1 token (the paper's)": Threshold(), "2 tokens": Threshold(tokens=2), "3 tokens": Threshold(tokens=3),
+    "a quarter": Threshold(fraction=0.25), "half": Threshold(fraction=0.5), "all": Threshold(fraction=1.0),
+}  # fmt: skip
 
 
 def means_within_categories(

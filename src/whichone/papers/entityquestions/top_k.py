@@ -374,9 +374,7 @@ def _hits(result: RawResult | StoredResult, answers: PreparedAnswers) -> list[in
     return [rank for rank, ctx in enumerate(passages) if answers.found_in(ctx.passage())]
 
 
-_COMPRESSED = re.compile(r"\.(gz|bz2|zst)$")
-_FORMAT = re.compile(r"\.(json|jsonl)$")
-_SPLIT = re.compile(r"\.(train|dev|test)$")
+_FORMAT = r"\.(?:json|jsonl)(?:\.(?:gz|bz2|zst))?$"
 
 
 class TopK(msgspec.Struct, frozen=True):
@@ -404,10 +402,7 @@ def top_k(files: Mapping[str, Sequence[Labels]], depths: Sequence[int]) -> TopK:
 
 def relation_name(path: Path) -> str:
     """`P106` for `P106.test.json`, `P19_similar` for `P19_similar.dev.json.gz`: base name, no split."""
-    name = path.name
-    for suffix in (_COMPRESSED, _FORMAT, _SPLIT):
-        name = suffix.sub("", name)
-    return name
+    return re.sub(rf"(?:\.(?:train|dev|test))?{_FORMAT}", "", path.name)
 
 
 def relation_names(paths: Sequence[Path]) -> list[str]:
@@ -431,7 +426,7 @@ def result_files(arguments: Iterable[str | Path]) -> list[Path]:
     files: list[Path] = []
     for argument in map(Path, arguments):
         if argument.is_dir():
-            inside = [p for p in argument.iterdir() if _FORMAT.search(_COMPRESSED.sub("", p.name))]
+            inside = [p for p in argument.iterdir() if re.search(_FORMAT, p.name)]
             if not inside:
                 raise BadInput("there is no .json or .jsonl file in the folder", file=argument)
             files.extend(inside)

@@ -163,15 +163,9 @@ def questions(
 
 
 def _query(
-    name: str,
-    people: Sequence[Person],
-    person: Person,
-    kind: str,
-    clue: str,
-    asked: str,
-    seed: int,
+    name: str, people: Sequence[Person], person: Person, kind: str, clue: str, asked: str, seed: int,
     recipe: Recipe,
-) -> Query:
+) -> Query:  # fmt: skip
     identity = f"{person.id}|{kind}|{asked}"
     wordings = recipe.attributes[kind].clue if kind != "none" else recipe.plain
     who = wordings[_number("who", identity, seed) % len(wordings)].format(name=person.name, clue=clue)
