@@ -83,3 +83,11 @@ def test_what_tells_them_apart_and_is_missing(tmp_path: Path) -> None:
     assert ada.likely == pytest.approx(((0.5 + 0.5 / 3) / 2 + (0.5 + 0.5 / 2) / 2) / 2)
     assert ada.lost == "Ada Park (2): 0.38"
     assert "| department | desk (1 of 2) |" in in_words(report)
+
+
+def test_a_name_with_a_bar_is_one_cell_of_the_page(tmp_path: Path) -> None:
+    passages = [{"id": n, "title": "Ada | Park", "text": "x", "person": n} for n in "12"]
+    (tmp_path / "notes.jsonl").write_text("\n".join(map(json.dumps, passages)))
+    page = in_words(audit(tmp_path / "notes.jsonl", fields=PassageFields(entity="person")))
+    (row,) = (line for line in page.splitlines() if line.startswith("| Ada"))
+    assert row.count("|") == 10

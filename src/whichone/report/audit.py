@@ -370,9 +370,7 @@ def in_words(audit_report: Audit) -> str:
             "| --- | ---: | ---: | ---: | ---: | --- | --- | --- | --- |",
         ]
         lines += [
-            f"| {s.name} | {len(s.bearers):,} | {s.documents:,} | {s.questions:,} | {s.likely:.2f} | {s.lost} |"
-            f" {', '.join(s.tells_apart) or '–'} | {', '.join(s.missing) or '–'} | {_who(s)} |"
-            for s in audit_report.worst
+            "| " + " | ".join(cell.replace("|", "/") for cell in _cells(s)) + " |" for s in audit_report.worst
         ]
         lines += [
             "",
@@ -388,7 +386,14 @@ def in_words(audit_report: Audit) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _who(shared: SharedName) -> str:
-    first = "; ".join(shared.bearers[:3]).replace("|", "/")
-    more = len(shared.bearers) - 3
-    return f"{first}; and {more:,} more" if more > 0 else first
+def _cells(shared: SharedName) -> list[str]:
+    first, more = "; ".join(shared.bearers[:3]), len(shared.bearers) - 3
+    return [
+        shared.name,
+        *(f"{n:,}" for n in (len(shared.bearers), shared.documents, shared.questions)),
+        f"{shared.likely:.2f}",
+        shared.lost,
+        ", ".join(shared.tells_apart) or "–",
+        ", ".join(shared.missing) or "–",
+        f"{first}; and {more:,} more" if more > 0 else first,
+    ]
