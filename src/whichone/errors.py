@@ -94,7 +94,9 @@ def masked_text(text: str) -> str:
     if "://" in text:
         text = _USER_INFO.sub(rf"\g<scheme>{MASK}@", text)
     if "=" in text or "%3D" in text:
-        text = _ASSIGNMENT.sub(_masked_assignment, text)
+        text = _ASSIGNMENT.sub(
+            lambda m: f"{m['name']}{m['sign']}{MASK}" if is_secret_name(m["name"]) else m.group(), text
+        )
     return text
 
 
@@ -123,12 +125,6 @@ def _without_remembered(text: str) -> str:
     for secret in sorted(_remembered, key=len, reverse=True):
         text = text.replace(secret, MASK)
     return text
-
-
-def _masked_assignment(match: re.Match[str]) -> str:
-    if not is_secret_name(match["name"]):
-        return match.group()
-    return f"{match['name']}{match['sign']}{MASK}"
 
 
 # Everything that whichone raises on purpose.
@@ -229,5 +225,4 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str | None:
 
 
 def missing_extra(package: str, extra: str) -> Missing:
-    """The error for a package that comes with one of whichone's extras."""
     return Missing(f"the package {package} is not installed", hint=f"pip install 'whichone[{extra}]'")

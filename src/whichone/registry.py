@@ -30,19 +30,15 @@ def _entries(kind: str) -> dict[str, EntryPoint]:
 @functools.cache
 def papers() -> tuple[Any, ...]:
     """The registered papers: small modules that say what each offers."""
-    entries = sorted(entry_points(group="whichone.papers"), key=lambda entry: entry.name)
-    return tuple(paper for entry in entries if (paper := _paper(entry)) is not None)
-
-
-def _paper(entry: EntryPoint) -> Any:
-    """The paper's module; one that cannot be imported is left out, and it is said."""
-    try:
-        return importlib.import_module(entry.value)
-    except Exception as error:
-        if _is_ours(entry):
-            raise
-        _warn_about(_broken(entry, error))
-        return None
+    modules = []
+    for entry in sorted(entry_points(group="whichone.papers"), key=lambda entry: entry.name):
+        try:
+            modules.append(importlib.import_module(entry.value))
+        except Exception as error:
+            if _is_ours(entry):
+                raise
+            _warn_about(_broken(entry, error))  # and leave it out
+    return tuple(modules)
 
 
 def names(kind: str) -> list[str]:

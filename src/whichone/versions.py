@@ -27,7 +27,6 @@ _PACKAGES = (
 
 @functools.cache  # parsing the metadata of ten packages takes longer than writing a small folder
 def installed_version(package: str) -> str | None:
-    """Nothing is imported."""
     try:
         return version(package)
     except PackageNotFoundError:

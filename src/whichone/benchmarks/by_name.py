@@ -27,7 +27,7 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import KIND
 from whichone.errors import BadInput, LockedFolder, Missing, UsageError, WhichoneError, did_you_mean
-from whichone.files.folder import Folder, can_go_on, file_hash
+from whichone.files.folder import Folder, file_hash, promise_to_go_on
 from whichone.files.output import cache_folder, one_at_a_time
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.progress import progress, talk
@@ -71,7 +71,7 @@ def fetch_file(
         raise _by_hand(wanted, path, "it is not here, and --offline forbids to fetch it")
     path.parent.mkdir(parents=True, exist_ok=True)
     reasons = []
-    can_go_on()
+    promise_to_go_on()
     with _Part(path) as part:
         for address in wanted.addresses:
             try:

@@ -243,9 +243,9 @@ def _ended_by(error: BaseException) -> tuple[str, int]:
     if isinstance(error, EOFError):
         return f"an input ended too early: {error or 'no more data'}", 3
     if isinstance(error, KeyboardInterrupt | click.Abort):
-        from whichone.files.folder import goes_on
+        from whichone.files.folder import may_go_on
 
-        promise = "; start it again and it goes on" if goes_on() else ""
+        promise = "; start it again and it goes on" if may_go_on() else ""
         if isinstance(error, Terminated):
             return f"ended by SIGTERM{promise}", 128 + signal.SIGTERM
         return f"stopped{promise}", 130

@@ -19,7 +19,7 @@ from whichone.benchmarks.by_name import build_builtin, ingest_dumps
 from whichone.cli.click_options import command
 from whichone.cli.printing import emit, emit_json, emit_table
 from whichone.errors import BadInput, UsageError, WhichoneError, missing_extra
-from whichone.files.folder import Folder, can_go_on
+from whichone.files.folder import Folder, promise_to_go_on
 from whichone.files.lines import write_atomic
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.measures.summary import DEPTH, SummaryRow, as_document, summarise_runs, table_5, table_6
@@ -53,7 +53,7 @@ class Demo:
 def run_demo(out: Path) -> Demo:
     """Make everything under `out`; what is already there and whole is not made again."""
     out.mkdir(parents=True, exist_ok=True)
-    can_go_on()
+    promise_to_go_on()
     talk("1/5  the built-in world, as real dumps")
     dumps = compile_builtin(out / "dumps")
     talk("2/5  a knowledge base of them")

@@ -166,7 +166,7 @@ def power_command(
             "b": n.b,
             "names in the pilot": n.pilot,
             f"names for {difference:g}": f"{n.names:,}",
-            "interval": f"{_number(n.fewest)} to {_number(n.most)}",
+            "interval": " to ".join("?" if end is None else f"{end:,}" for end in (n.fewest, n.most)),
             "the pilot sees": f"{n.smallest:.3f}",
         }
         for n in needed
@@ -176,10 +176,6 @@ def power_command(
         needed[0].pilot < SMALL_PILOT
     )
     click.echo(f"interval: 95 %{small}, for the pilot does not know its own spread; plan for its upper end")
-
-
-def _number(value: int | None) -> str:
-    return "?" if value is None else f"{value:,}"
 
 
 # `whichone score`: measures over a run, or over files of a known format.
@@ -348,24 +344,22 @@ def gate_markdown(report: GateReport) -> str:
     if report.worst:
         rows = mistake_rows(report.worst)
         lines += ["", "| " + " | ".join(rows[0]) + " |", "| --- " * len(rows[0]) + "|"]
-        lines += ["| " + " | ".join(map(_cell, row.values())) + " |" for row in rows]
+        cells = ([c.replace("|", "\\|").replace("\n", " ") for c in row.values()] for row in rows)
+        lines += ["| " + " | ".join(row) + " |" for row in cells]
     lines += [f"\n> {warning}" for warning in report.warnings]
     return "\n".join(lines) + "\n"
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
 def gate_junit(report: GateReport) -> bytes:
     """One test case a check; an undecided check is skipped, or failed when strict."""
-    failed = sum(_fails(report, c.verdict) for c in report.checks)
+    fails = ("failed", "undecided") if report.strict else ("failed",)
+    failed = sum(check.verdict in fails for check in report.checks)
     suite = ElementTree.Element(
         "testsuite", name="whichone", tests=str(len(report.checks)), failures=str(failed)
     )
     for check in report.checks:
         case = ElementTree.SubElement(suite, "testcase", classname=report.system, name=check.name)
-        if _fails(report, check.verdict):
+        if check.verdict in fails:
             failure = ElementTree.SubElement(case, "failure", message=printable(check.message))
             failure.text = "\n".join(printable(str(m)) for m in report.worst)
         elif check.verdict == "undecided":
@@ -376,7 +370,3 @@ def gate_junit(report: GateReport) -> bytes:
 def printable(text: str) -> str:
     """Without the control characters that no XML file may contain."""
     return "".join(c if c.isprintable() else " " for c in text)
-
-
-def _fails(report: GateReport, verdict: str) -> bool:
-    return verdict == "failed" or (report.strict and verdict == "undecided")

@@ -72,13 +72,13 @@ class Journal:
 _kept = False
 
 
-def can_go_on() -> None:
+def promise_to_go_on() -> None:
     """Work was kept: what is said at an interrupt may promise to go on."""
     global _kept
     _kept = True
 
 
-def goes_on() -> bool:
+def may_go_on() -> bool:
     return _kept
 
 
@@ -242,7 +242,7 @@ class Folder:
             self.root.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(self.root)
             if resume:
-                can_go_on()
+                promise_to_go_on()
             else:
                 shutil.rmtree(self.partial, ignore_errors=True)
             self.partial.mkdir(exist_ok=True)
@@ -257,7 +257,7 @@ class Folder:
 
     @property
     def journal(self) -> Journal:
-        can_go_on()
+        promise_to_go_on()
         return Journal(self.partial / "journal.jsonl")
 
     def write(self, schema: TableSchema, table: pa.Table | pa.RecordBatchReader) -> int:

@@ -15,7 +15,7 @@ import transformers
 from transformers.trainer_callback import PrinterCallback
 from transformers.utils import WEIGHTS_NAME
 
-from whichone.files.folder import can_go_on
+from whichone.files.folder import promise_to_go_on
 from whichone.progress import talk
 from whichone.training.trainer import CHECKPOINTS, Training, TrainingSettings
 
@@ -104,7 +104,7 @@ class TrainingAccount(transformers.TrainerCallback):  # type: ignore[misc]  # tr
             control.should_training_stop = True
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        can_go_on()
+        promise_to_go_on()
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.global_step % self._training.updates:  # stopped by a signal in the middle
