@@ -56,7 +56,7 @@ def test_strings_that_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
         assert seen.add(block, range(start, start + 7)) == [None] * 7
     assert len(seen) == 105
     assert seen.add(["id 3", "new", "id 104", "new"], [1, 2, 3, 4]) == [3, None, 104, 2]
-    assert seen.numbers(["new", "id 99", "never"]) == [2, 99, None]
+    assert seen.numbers_of(["new", "id 99", "never"]) == [2, 99, None]
     assert len(seen) == 106
 
 

@@ -76,7 +76,7 @@ class BearerLabels:
     def place(self, key: str, name_set: str | None) -> tuple[NameSet, int] | None:
         """The name set and the number of the bearer that is this entity or has this page."""
         if name_set is None:
-            first = self._first_sets.numbers([key])[0]
+            first = self._first_sets.numbers_of([key])[0]
             known = None if first is None else self._benchmark.sets[first]
         else:
             known = self._benchmark.set_by_id(name_set)

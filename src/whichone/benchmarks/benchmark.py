@@ -205,7 +205,7 @@ class Benchmark:
     def _sets_called(self, keys: Sequence[str]) -> list[NameSet | None]:
         """The set of each id: each set is read once."""
         known = dict.fromkeys(keys)
-        numbers = zip(known, self._set_numbers.numbers([*known]), strict=True)
+        numbers = zip(known, self._set_numbers.numbers_of([*known]), strict=True)
         known.update((key, self.sets[n]) for key, n in numbers if n is not None)
         return [known[key] for key in keys]
 

@@ -319,7 +319,7 @@ class AskedSets:
 
     def of(self, sets: Sequence[str]) -> list[int | None]:
         """The number of each set, which is the place of its first query; None where no query has it."""
-        return self._places.numbers(sets)
+        return self._places.numbers_of(sets)
 
 
 def asked_sets(queries: Sequence[Query]) -> AskedSets:
@@ -384,7 +384,7 @@ class UsedSets:
 
     def add(self, sets: Iterable[NameSet]) -> None:
         given = list({s.id: s for s in sets}.values())
-        numbers = self._seen.numbers([s.id for s in given])
+        numbers = self._seen.numbers_of([s.id for s in given])
         new = [s for s, known in zip(given, numbers, strict=True) if known is None]
         first = len(self._sets)
         self._seen.add([s.id for s in new], range(first, first + len(new)))
@@ -392,7 +392,7 @@ class UsedSets:
 
     def get(self, ids: Iterable[str]) -> dict[str, NameSet]:
         wanted = list(dict.fromkeys(ids))
-        numbers = zip(wanted, self._seen.numbers(wanted), strict=True)
+        numbers = zip(wanted, self._seen.numbers_of(wanted), strict=True)
         return {identity: self._sets[n] for identity, n in numbers if n is not None}
 
     def __len__(self) -> int:

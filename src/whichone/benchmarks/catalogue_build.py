@@ -29,7 +29,7 @@ from whichone.corpus.corpus import Corpus
 from whichone.corpus.cut import Cut
 from whichone.corpus.make import of_knowledge_base
 from whichone.errors import BadInput, UsageError
-from whichone.files.arrow_records import existing
+from whichone.files.arrow_records import folder_near
 from whichone.files.folder import Folder
 from whichone.files.tables import connect, tables_sql
 from whichone.knowledge.knowledge_tables import KIND, catalogues, language_seen
@@ -123,7 +123,7 @@ def build_catalogue(
     kept = [s for s in sets if set_id(s) in used]
     counts = Counter(str(q.attributes["wording"]) for q in queries)
     name = called or ", ".join(catalogues(kb)) or Path(kb_path).name
-    with tempfile.TemporaryDirectory(prefix=".corpus-", dir=existing(out)) as place:
+    with tempfile.TemporaryDirectory(prefix=".corpus-", dir=folder_near(out)) as place:
         how: dict[str, Any] = {"language": words.language, "kind": None, "remembered": False}
         corpus = given_corpus() or of_knowledge_base(
             kb_path, Path(place) / "corpus", cut=cut, name=name, **how

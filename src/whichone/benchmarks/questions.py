@@ -29,7 +29,7 @@ from whichone.corpus.corpus import Corpus
 from whichone.corpus.make import corpus_beside
 from whichone.corpus.passage_files import PassageFields, field
 from whichone.errors import BadInput, UsageError, did_you_mean, how_many
-from whichone.files.arrow_records import Seen, Spool, blocks, existing
+from whichone.files.arrow_records import Seen, Spool, blocks, folder_near
 from whichone.files.folder import file_hash
 from whichone.files.tables import connect
 from whichone.names import title_key
@@ -98,7 +98,7 @@ def by_entity(
     to nobody and has such a title is a bearer of its own.
     """
     placed, sets = Spool(Query, near), UsedSets(near)
-    with connect(spill=existing(near)) as connection:
+    with connect(spill=folder_near(near)) as connection:
         connection.execute(_TABLES)
         _insert(connection, "pages", corpus.titles.pairs())
         _insert(connection, "named", corpus.names_of_pages())

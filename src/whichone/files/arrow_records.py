@@ -74,7 +74,7 @@ class Spool(OnDisk[T], Generic[T]):
     """
 
     def __init__(self, kind: type[T], near: str | Path | None = None) -> None:
-        place = existing(near)
+        place = folder_near(near)
         self._lines = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
         self._starts = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
         self._decode = msgspec.json.Decoder(kind).decode
@@ -220,7 +220,7 @@ def numbers(count: int, kind: Any, fill: float = 0) -> npt.NDArray[Any]:
     return array
 
 
-def existing(near: str | Path | None) -> Path | None:
+def folder_near(near: str | Path | None) -> Path | None:
     """The folder itself or the first one above it that exists; None for the system's own place."""
     if near is None:
         return None
@@ -251,7 +251,7 @@ class Seen:
     """
 
     def __init__(self, near: str | Path | None = None) -> None:
-        self._near = existing(near)
+        self._near = folder_near(near)
         self._runs: list[Run] = []
         self._last: dict[bytes, int] = {}
         self._count = 0
@@ -278,7 +278,7 @@ class Seen:
     def add_one(self, text: str, number: int = 0) -> int | None:
         return self.add([text], [number])[0]
 
-    def numbers(self, texts: Sequence[str]) -> list[int | None]:
+    def numbers_of(self, texts: Sequence[str]) -> list[int | None]:
         """The number of each string, None for those that never came; nothing is remembered."""
         keys = [mmh3.hash_bytes(text.encode("utf-8", "surrogatepass")) for text in texts]
         before = self._in_runs(keys)
@@ -315,7 +315,7 @@ class Seen:
 @contextlib.contextmanager
 def unnamed(near: str | Path | None = None) -> Iterator[Path]:
     """A folder for files that are mapped and then go; it is on the disk of `near`, the folder to be written."""
-    with tempfile.TemporaryDirectory(dir=existing(near), prefix=".mapped-") as place:
+    with tempfile.TemporaryDirectory(dir=folder_near(near), prefix=".mapped-") as place:
         yield Path(place)
 
 

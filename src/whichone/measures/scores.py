@@ -299,7 +299,7 @@ class _Ends:
         if self._run.counts_pages:
             full = [len(pages) if len(pages) >= self._run.depth else None for *_, pages in few]
         else:
-            full = self._full().numbers([query.id for _, query, _ in few])
+            full = self._full().numbers_of([query.id for _, query, _ in few])
         for (n, query, pages), more in zip(few, full, strict=True):
             right = not query.gold_pages().isdisjoint(pages)
             for name, measure in self._measures.items():
@@ -330,7 +330,7 @@ def strange_ids(questions: Iterable[str], queries: Iterable[Query]) -> list[str]
         known.add([query.id for query in block], [0] * len(block))
     strangers: list[str] = []
     for ids in blocks(questions, BLOCK):
-        strangers += [i for i, n in zip(ids, known.numbers(ids), strict=True) if n is None]
+        strangers += [i for i, n in zip(ids, known.numbers_of(ids), strict=True) if n is None]
     return sorted(strangers)
 
 

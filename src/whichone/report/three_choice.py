@@ -113,7 +113,7 @@ def _places(
         known.add([item.query for item in block], range(first * _BLOCK, first * _BLOCK + len(block)))
     rows, groups, names = numbers(len(items), np.int64), numbers(len(items), np.int32), {"": 0}
     for first, queried in enumerate(blocks(queries, _BLOCK)):
-        for n, place in enumerate(known.numbers([query.id for query in queried])):
+        for n, place in enumerate(known.numbers_of([query.id for query in queried])):
             if place is not None:
                 rows[place] = first * _BLOCK + n
                 groups[place] = names.setdefault(group_of(queried[n]) or "all", len(names))

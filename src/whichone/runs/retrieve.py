@@ -63,7 +63,7 @@ def learned_from(options: Mapping[str, Any], benchmark: Benchmark) -> int:
     if not len(learned):
         return 0
     asked = blocks((query.input for query in benchmark.queries), _BLOCK)
-    return sum(number is not None for block in asked for number in learned.numbers(block))
+    return sum(number is not None for block in asked for number in learned.numbers_of(block))
 
 
 # Retrievers of others, which bring their own corpus.

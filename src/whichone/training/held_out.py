@@ -62,7 +62,7 @@ class HeldOutKeys:
     def shared(self, records: Sequence[Example | Query]) -> list[tuple[int, str, str]]:
         """Which records have one of these, of which kind it is, and what it is."""
         listed = list(self._listed(records))
-        known = self._keys.numbers([key for *_, key in listed])
+        known = self._keys.numbers_of([key for *_, key in listed])
         return [shared[:3] for shared, number in zip(listed, known, strict=True) if number is not None]
 
     def _listed(self, records: Sequence[Example | Query]) -> Iterator[tuple[int, str, str, str]]:

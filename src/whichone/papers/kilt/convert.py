@@ -123,7 +123,7 @@ def _pages(original: Original, claims: Iterable[_Claim]) -> KeyedTable[Numbered]
             hint="give the folder of its wiki-pages (wiki-001.jsonl ...) with --extra",
         )
     pages = (page for file in files for _, page in read_json_lines(file) if isinstance(page.get("id"), str))
-    asked = (zip(b, wanted.numbers([page["id"] for page in b]), strict=True) for b in blocks(pages, BLOCK))
+    asked = (zip(b, wanted.numbers_of([page["id"] for page in b]), strict=True) for b in blocks(pages, BLOCK))
     known = (page for block in asked for page, number in block if number is not None)
     pairs = ((page["id"], _numbered(page["lines"])) for page in known)
     return KeyedTable.of_pairs(pairs, _NUMBERED, _decoded, original.near)

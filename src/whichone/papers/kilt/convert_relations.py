@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from whichone.errors import BadInput
-from whichone.files.arrow_records import KeyedTable, Spool, blocks, existing, lists_of, mapped_copy
+from whichone.files.arrow_records import KeyedTable, Spool, blocks, folder_near, lists_of, mapped_copy
 from whichone.files.json_records import decode_whole, parts
 from whichone.files.lines import NOT_JSON, read_text_lines
 from whichone.files.tables import TableSchema, in_key_order
@@ -92,7 +92,7 @@ def convert_trex(original: Original) -> Iterator[TaskRecord]:
     `original.names` gives labels and aliases of ids; else surface forms name things. The limits can
     be set in `original.options`.
     """
-    near, relations = existing(original.near), dict[str, dict[str, None]]()
+    near, relations = folder_near(original.near), dict[str, dict[str, None]]()
     batches = _batches(_triples(original, relations), _TRIPLES)
     table = mapped_copy(batches, _TRIPLES.schema, near).table()
     objects = in_key_order(table.select(_SURFACES.schema.names), _SURFACES, near)
@@ -277,7 +277,7 @@ def relation_splits(relations: list[str], seed: int) -> dict[str, str]:
 
 def convert_zsre(original: Original) -> Iterator[TaskRecord]:
     """One record a subject and relation: all its questions, answers and sentences together."""
-    near, relations = existing(original.near), set[str]()
+    near, relations = folder_near(original.near), set[str]()
     examples = in_key_order(_batches(_examples(original, relations), _EXAMPLES), _EXAMPLES, near)
     grouped = groupby(_rows(examples), itemgetter(0, 1))
     groups = in_key_order(_batches(_of_relations(grouped, relations, original), _GROUPS), _GROUPS, near)

@@ -50,7 +50,7 @@ def page_lengths(
     pairs = (
         (pages[place], lengths[offsets[place] : offsets[place + 1]])
         for pages, lengths, offsets in snapshot.paragraph_lengths()
-        for place, known in enumerate(wanted.numbers(pages))
+        for place, known in enumerate(wanted.numbers_of(pages))
         if known is not None
     )
     kind = pa.list_(pa.int32())

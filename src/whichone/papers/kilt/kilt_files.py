@@ -54,7 +54,7 @@ class Originals:
 
     def questions(self, identities: Sequence[str]) -> list[str | None]:
         """The question of each id; None for one that the files do not have."""
-        places = self._places.numbers(identities)
+        places = self._places.numbers_of(identities)
         return [None if place is None else self._texts[place] for place in places]
 
 

@@ -108,7 +108,7 @@ class PagesInDatasets:
                 self.counts[own if known is None else known] += 1
 
     def of(self, pages: Sequence[str]) -> list[int]:
-        return [0 if n is None else self.counts[n] for n in self._pages.numbers(pages)]
+        return [0 if n is None else self.counts[n] for n in self._pages.numbers_of(pages)]
 
 
 def datasets_per_page(queries: Iterable[Query]) -> dict[int, int]:

@@ -65,7 +65,7 @@ PLACES = frozenset(["place", "building", "organization"])
 
 
 @dataclass(frozen=True)
-class Reading:
+class WeighedQuestion:
     """What was understood of a question, and the passages in their order."""
 
     rows: list[int]
@@ -113,7 +113,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Heard:
+class QuestionParts:
     """A question without what it denies, its names, and the words that it denies."""
 
     question: Question
@@ -229,7 +229,9 @@ class Searcher:
             return known
         return asked_back(known, 0.0, self._asking, sought(reading.asked, left, self.index))
 
-    def _resolved(self, question: Question, answer: str, wanted: Filter | None) -> tuple[Resolution, Reading]:
+    def _resolved(
+        self, question: Question, answer: str, wanted: Filter | None
+    ) -> tuple[Resolution, WeighedQuestion]:
         selection = self.index.select(wanted)
         heard = self._heard(question, selection)
         if answer and not heard.mentions:  # "Did you mean Ada Park?" - "Ada Park"
@@ -242,7 +244,7 @@ class Searcher:
         reading = self._read(heard, pool, 1, selection, said)
         return self.resolution(question.text, reading), reading
 
-    def resolution(self, text: str, reading: Reading) -> Resolution:
+    def resolution(self, text: str, reading: WeighedQuestion) -> Resolution:
         """Who is meant, of what was weighed."""
         if reading.meant is None:
             return nobody_of(text, next(iter(self._strangers(text, reading)), None), self.index)
@@ -252,7 +254,7 @@ class Searcher:
             text, mention.name, reading.asked, evidence, nobody, self.index, self.fit, self._asking
         )
 
-    def nobody(self, text: str, reading: Reading) -> float | None:
+    def nobody(self, text: str, reading: WeighedQuestion) -> float | None:
         """How likely nobody here is the one who is meant; None where the text has no name."""
         unknown = self._strangers(text, reading)
         if reading.meant is None:
@@ -269,12 +271,12 @@ class Searcher:
         """The same as a run notes it."""
         return {"nobody": round(nobody, 4), "declines": nobody >= self.fit.nobody_from}
 
-    def _strangers(self, text: str, reading: Reading) -> list[str]:
+    def _strangers(self, text: str, reading: WeighedQuestion) -> list[str]:
         return strangers(text, reading.mentions, self._relations.language.openers)
 
     def readings(
         self, questions: Sequence[Question], k: int, wanted: Filter | None = None
-    ) -> Iterator[Reading]:
+    ) -> Iterator[WeighedQuestion]:
         """Each question's passages, with everything that was weighed."""
         selection = self.index.select(wanted)
         every = [self._heard(question, selection) for question in questions]
@@ -293,7 +295,7 @@ class Searcher:
         vectors = np.stack([self._closeness.question(plain_text(q.text)) for q in questions])
         return self._pooler.by_closeness(vectors), vectors
 
-    def _heard(self, question: Question, selection: RowSelection) -> Heard:
+    def _heard(self, question: Question, selection: RowSelection) -> QuestionParts:
         """The names of a question, and what it denies apart from the rest of it."""
         mentions = self.mentions(question, selection)
         text = plain_signs(question.text)
@@ -317,7 +319,9 @@ class Searcher:
         shared = any(len(m.pages) > 1 for m in meant)
         left = blanked(told, listed, meant) if shared else told  # what may be denied is no evidence either
         asked = msgspec.structs.replace(question, text=left) if listed else question
-        return Heard(asked, meant, tuple(" ".join(d.words) for d in ruled_out), subject(told), denials)
+        return QuestionParts(
+            asked, meant, tuple(" ".join(d.words) for d in ruled_out), subject(told), denials
+        )
 
     def _answered(self, answer: str) -> tuple[str, tuple[str, ...]]:
         """What an answer says, and what it denies: "not Leeds"."""
@@ -346,7 +350,9 @@ class Searcher:
         pages = self._pooler.likeliest(text, mention.pages, MOST_PAGES)
         return dataclasses.replace(mention, pages=tuple(sorted(pages)))
 
-    def _read(self, heard: Heard, pool: Pool, k: int, selection: RowSelection, said: str = "") -> Reading:
+    def _read(
+        self, heard: QuestionParts, pool: Pool, k: int, selection: RowSelection, said: str = ""
+    ) -> WeighedQuestion:
         asked = self._asked(heard, pool, said)
         *named, others = self._weigher.weigh(pool, asked, selection)
         weighed = []
@@ -364,9 +370,9 @@ class Searcher:
         every.sort(key=lambda e: ("unread" in e.values, -e.score, e.page))
         rows, scores = _passages(every, pool, k)
         shown = sorted((group.mention for group in pool.groups), key=lambda m: m.start)
-        return Reading(rows, scores, shown, weighed, every, asked)
+        return WeighedQuestion(rows, scores, shown, weighed, every, asked)
 
-    def _asked(self, heard: Heard, pool: Pool, said: str) -> Asked:
+    def _asked(self, heard: QuestionParts, pool: Pool, said: str) -> Asked:
         text, mentions = heard.question.text, [m for g in pool.groups for m in g.mentions]
         pieces = remainder(text, mentions)
         proper = {w for piece in pieces for w in _WORD.findall(piece) if not w.islower()}

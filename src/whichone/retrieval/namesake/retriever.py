@@ -20,7 +20,7 @@ from whichone.retrieval.indexes import KIND, found_or_built, opened
 from whichone.retrieval.namesake.asking import Resolution
 from whichone.retrieval.namesake.lexical import Filter
 from whichone.retrieval.namesake.question_names import Mention
-from whichone.retrieval.namesake.questions_asked import Reading, Searcher
+from whichone.retrieval.namesake.questions_asked import Searcher, WeighedQuestion
 from whichone.retrieval.namesake.snapshot import NAME, Index, build_part
 from whichone.retrieval.namesake.updates import Updates
 from whichone.retrieval.namesake.weights import NamesakeParameters
@@ -165,7 +165,7 @@ class NamesakeRetriever:
 
     def readings(
         self, questions: Sequence[Question], k: int, wanted: Filter | None = None
-    ) -> Iterator[Reading]:
+    ) -> Iterator[WeighedQuestion]:
         """The same with everything that was weighed; rows instead of ids."""
         return self._searcher.readings(questions, k, wanted)
 
@@ -173,7 +173,7 @@ class NamesakeRetriever:
         """Who the name in a question means."""
         return self._searcher.resolve(question, answer, wanted)
 
-    def weighed(self, question: Question) -> Reading:
+    def weighed(self, question: Question) -> WeighedQuestion:
         """What was understood of a question, with everything that was weighed."""
         return next(iter(self.readings([question], 1)))
 
