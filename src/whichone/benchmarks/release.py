@@ -217,7 +217,7 @@ def croissant(benchmark: Benchmark, out: Path, tables: Tables) -> dict[str, Any]
             }
         )
     return {
-        "@context": _CONTEXT,
+        "@context": dict(sorted(_CONTEXT.items())),
         "@type": "sc:Dataset",
         "name": benchmark.name,
         "description": _first_paragraph(benchmark),
