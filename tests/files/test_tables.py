@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from whichone.errors import BrokenFolder, Missing
 from whichone.files import tables
-from whichone.files.tables import TableSchema, read_table, write_sorted, write_table
+from whichone.files.tables import (
+    TableSchema,
+    connect,
+    query_batches,
+    read_table,
+    tables_sql,
+    write_batches,
+    write_table,
+)
 
 PAIRS = TableSchema("pairs", pa.schema([("key", pa.string()), ("n", pa.int64())]), ("key", "n"))
 
@@ -35,7 +43,9 @@ def test_parts_merge_to_the_bytes_of_one_table(tmp_path: Path) -> None:
     for i in range(3):
         parts.append(tmp_path / f"part-{i}.parquet")
         pq.write_table(PAIRS.from_rows(rows[i::3]), parts[-1])
-    write_sorted(tmp_path / "merged", parts, PAIRS)
+    with connect(spill=tmp_path) as connection:
+        batches = query_batches(connection, f"select * from {tables_sql(parts)}", PAIRS)
+        write_batches(tmp_path / "merged", batches, PAIRS)
     assert (tmp_path / "merged").read_bytes() == (tmp_path / "whole").read_bytes()
     assert not (tmp_path / ".spill").exists()
 

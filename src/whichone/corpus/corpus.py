@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import struct
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -17,7 +19,7 @@ from whichone.corpus.page_names import FURTHER, CorpusNames, Named, names_of_pag
 from whichone.errors import Missing, WhichoneError
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
-from whichone.files.mapped import HashIndex, MappedTable, Rows, hashes, run_starts
+from whichone.files.mapped import BATCH, HashIndex, MappedTable, Rows, hashes, run_starts
 from whichone.files.output import cache_folder
 from whichone.files.tables import TableSchema, sort_rows
 from whichone.records import Passage, page_of
@@ -105,19 +107,19 @@ class Corpus:
     @classmethod
     def open(cls, path: str | Path) -> Corpus:
         folder = Folder.open(path, KIND)
-        name = folder.manifest.name or "corpus"
         said = folder.manifest.parameters.get("language")
-        language = said if isinstance(said, str) else ""
-
-        def passages() -> MappedTable:
-            return MappedTable.open(*folder.path_by_block(_TEXTS))
-
-        return cls(passages, hash=folder.content_hash, name=name, language=language, folder=folder)
+        return cls(
+            lambda: MappedTable.open(*folder.path_by_block(_TEXTS)),
+            hash=folder.content_hash,
+            name=folder.manifest.name or "corpus",
+            language=said if isinstance(said, str) else "",
+            folder=folder,
+        )
 
     @classmethod
-    def of_table(cls, table: pa.Table, *, hash: str, name: str = "corpus") -> Corpus:
+    def of_table(cls, table: pa.Table, *, hash: str) -> Corpus:
         """A corpus in memory, from a table of passages in their order."""
-        return cls(MappedTable.of(with_all_columns(table)), hash=hash, name=name)
+        return cls(MappedTable.of(with_all_columns(table)), hash=hash)
 
     @property
     def id(self) -> str:
@@ -216,8 +218,7 @@ class Corpus:
         """Columns page, title, first (the row of its first passage), passages (how many)."""
         if self.folder is not None:
             return MappedTable.open(*self.folder.path_by_block("pages.arrow"))
-        blocks = with_passage_counts(page_rows(self._passages.batches()), len(self))
-        return MappedTable.of(pa.Table.from_batches(blocks, schema=PAGES.schema))
+        return MappedTable.of(pa.concat_tables([PAGES.empty(), *page_rows(self._passages)]))
 
     @property
     def page_count(self) -> int:
@@ -252,19 +253,13 @@ class Corpus:
     def passages_of(self, page: str) -> list[str]:
         """The ids of a page's passages in their order; none for a page that is not in the corpus."""
         place = self.page_row(page)
-        if place is None:
-            return []
-        rows = self.rows_of(place)
-        return self._passages.slice(rows.start, len(rows), ["id"])["id"].to_pylist()
+        return [] if place is None else self.ids(self.rows_of(place))
 
     def on_page(self, page: str) -> list[Passage]:
         """A page's passages in their order; none for a page that is not in the corpus."""
         place = self.page_row(page)
-        if place is None:
-            return []
-        rows = self.rows_of(place)
-        table = self._passages.slice(rows.start, len(rows), RECORD)
-        return [Passage(**row) for row in table.to_pylist()]
+        rows = range(0) if place is None else self.rows_of(place)
+        return [Passage(**row) for row in self._passages.slice(rows.start, len(rows), RECORD).to_pylist()]
 
     def texts_on(self, page: str) -> list[str]:
         """The texts of a page's passages, the shortest way."""
@@ -293,20 +288,26 @@ class Corpus:
         if self.folder is not None:
             table = MappedTable.open(*self.folder.path_by_block("names.arrow"))
             return CorpusNames(table, HashIndex.open(self.folder.path, "name"))
-        rows = [n.row(place) for place, n in self._derived_names()]
-        table = MappedTable.of(sort_rows(NAMES.from_rows(rows), NAMES))
-        return CorpusNames.of(table)
+        rows = [
+            name.row(place)
+            for place, page in enumerate(self.page_table.table().to_pylist())
+            for name in names_of_page(
+                page["title"] or "", self._passages.string(page["first"], "text"), self.language
+            )
+        ]
+        return CorpusNames.of(MappedTable.of(sort_rows(NAMES.from_rows(rows), NAMES)))
 
     def pages_titled(self, title: str) -> list[str]:
         """The pages that have a passage of exactly this title, which names them or finds a document on them."""
-        listed = self.names.bearers(title)
-        pages = sorted({b.page for b in listed if b.kind in ("title", "document")})
-        return self.page_ids([page for page in pages if self._has_title(page, title)])
-
-    def _has_title(self, page: int, title: str) -> bool:
-        if self.page_table.value(page, "title") == title:
-            return True
-        return title in self._passages.strings(list(self.rows_of(page)), "title")
+        pages = {b.page for b in self.names.bearers(title) if b.kind in ("title", "document")}
+        return self.page_ids(
+            [
+                page
+                for page in sorted(pages)
+                if self.page_table.value(page, "title") == title
+                or title in self._passages.strings(self.rows_of(page), "title")
+            ]
+        )
 
     def further_names(self, pages: Container[str]) -> Iterator[tuple[str, Named]]:
         """Names of some pages that are not in their own titles and texts: redirects, anchors."""
@@ -315,12 +316,6 @@ class Corpus:
                 page = self.page_ids([row["page"]])[0]
                 if page in pages:
                     yield page, Named(row["name"], row["kind"], row["count"])
-
-    def _derived_names(self) -> Iterator[tuple[int, Named]]:
-        for place, row in enumerate(self.page_table.table().to_pylist()):
-            text = self._passages.value(row["first"], "text") or ""
-            for name in names_of_page(row["title"] or "", text, self.language):
-                yield place, name
 
     # where things are
 
@@ -342,46 +337,21 @@ class Corpus:
 
 
 def with_all_columns(table: pa.Table) -> pa.Table:
-    """Passages of the first format lack the columns that came later."""
+    """The columns that a table of passages does not have are empty."""
     for field in PASSAGES.schema:
         if field.name not in table.schema.names:
             table = table.append_column(field, pa.nulls(table.num_rows, field.type))
     return table.select(PASSAGES.schema.names).cast(PASSAGES.schema)
 
 
-def page_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+def page_rows(passages: MappedTable) -> Iterator[pa.Table]:
     """The pages of passages that come in the order of their page, by blocks."""
-    row, last = 0, None
-    for batch in batches:
-        pages = batch["page"]
-        starts = run_starts(pages)
-        if len(starts) and pages[0].as_py() == last:
-            starts = starts[1:]
-        first = starts + row
-        if len(starts):
-            about = batch.select(["page", "title"]).take(pa.array(starts))
-            yield pa.table({"page": about["page"], "title": about["title"], "first": first})
-        if batch.num_rows:
-            last = pages[batch.num_rows - 1].as_py()
-        row += batch.num_rows
-
-
-def with_passage_counts(blocks: Iterable[pa.Table], passages: int) -> Iterator[pa.RecordBatch]:
-    """Pages with how many passages each has: up to the first one of the next page."""
-    before: pa.Table | None = None
-    for block in _then_end(blocks):
-        if before is not None:
-            end = int(block["first"][0].as_py()) if block is not None else passages
-            first = before["first"].to_numpy()
-            counts = np.diff(first, append=end).astype(np.int32)
-            table = before.append_column("passages", pa.array(counts))
-            yield from table.cast(PAGES.schema).combine_chunks().to_batches()
-        before = block
-
-
-def _then_end(blocks: Iterable[pa.Table]) -> Iterator[pa.Table | None]:
-    yield from blocks
-    yield None
+    firsts = run_starts(passages.table()["page"])
+    counts = np.diff(firsts, append=len(passages))
+    for start in range(0, len(firsts), BATCH):
+        rows = firsts[start : start + BATCH]
+        about = passages.take(rows, ["page", "title"]).append_column("first", pa.array(rows))
+        yield about.append_column("passages", pa.array(counts[start : start + BATCH])).cast(PAGES.schema)
 
 
 # Where corpora are on this machine, by their hash: a benchmark names its corpus, not a folder.
@@ -391,20 +361,17 @@ def remember(corpus: Corpus) -> None:
     """Keep in the cache where a corpus is, unless it is inside another folder's unfinished work."""
     if corpus.folder is None or ".partial" in corpus.folder.root.parts:
         return
-    note = _note(corpus.hash)
-    place = str(corpus.folder.root.resolve())
-    try:
-        known = note.read_text("utf-8").splitlines() if note.exists() else []
+    place = corpus.folder.root.resolve()
+    with contextlib.suppress(OSError):  # a cache that cannot be written costs the convenience, nothing else
+        note, known = _remembered(corpus.hash)
         if place not in known:
             note.parent.mkdir(parents=True, exist_ok=True)
-            write_atomic(note, "\n".join([place, *known[:9]]).encode() + b"\n")
-    except OSError:  # a cache that cannot be written costs the convenience, nothing else
-        return
+            write_atomic(note, b"".join(b"%s\n" % os.fsencode(p) for p in (place, *known[:9])))
 
 
 def find_corpus(hash: str, *hints: Path) -> Corpus:
     """The corpus with this hash: where the hints say, or where one was made or opened before."""
-    for place in (*hints, *_remembered(hash)):
+    for place in (*hints, *_remembered(hash)[1]):
         try:
             corpus = Corpus.open(place)
         except (WhichoneError, OSError):
@@ -418,14 +385,11 @@ def find_corpus(hash: str, *hints: Path) -> Corpus:
     )
 
 
-def _remembered(hash: str) -> Iterator[Path]:
-    note = _note(hash)
-    if note.exists():
-        yield from (Path(line) for line in note.read_text("utf-8").splitlines() if line)
-
-
-def _note(hash: str) -> Path:
-    return cache_folder() / "corpora" / f"{hash[:32]}.txt"
+def _remembered(hash: str) -> tuple[Path, list[Path]]:
+    """The file in the cache, and the places in it."""
+    note = cache_folder() / "corpora" / f"{hash[:32]}.txt"
+    lines = note.read_text("utf-8").splitlines() if note.exists() else []
+    return note, [Path(line) for line in lines if line]
 
 
 # Ids in exported files: TREC columns are separated by blanks, so blanks in ids are percent-encoded, in every format alike.
@@ -436,11 +400,7 @@ _SAFE = "".join(chr(c) for c in range(33, 127) if chr(c) != "%")
 
 def to_trec(identity: str) -> str:
     """An id without blanks; letters beyond ASCII stay as they are."""
-    return "".join(c if _plain(c) else quote(c) for c in identity)
-
-
-def _plain(c: str) -> bool:
-    return c in _SAFE or (ord(c) > 160 and not c.isspace())
+    return "".join(c if c in _SAFE or (ord(c) > 160 and not c.isspace()) else quote(c) for c in identity)
 
 
 def trec_order(score: float, identity: str) -> tuple[float, list[int]]:

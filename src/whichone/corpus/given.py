@@ -19,7 +19,7 @@ from whichone.corpus.passage_files import page_apart, read_records
 from whichone.corpus.save import save_corpus
 from whichone.errors import BadInput
 from whichone.files.mapped import HashIndex, MappedTable, PathOf, write_mapped
-from whichone.files.tables import connect, sort_rows, sorted_batches
+from whichone.files.tables import connect, query_batches, sort_rows, tables_sql
 from whichone.records import Passage, page_of, passage_id
 
 _text = pa.string()
@@ -291,7 +291,7 @@ def save_passages(place: Path, rows: Iterable[Row], *, name: str = "corpus", lan
             first = list(islice(iterator, _PART))
         with connect(spill=place.parent) as connection:
             _check_parts(connection, parts)
-            batches = sorted_batches(connection, parts, PASSAGES)
+            batches = query_batches(connection, f"select * from {tables_sql(parts)}", PASSAGES)
             reader = pa.RecordBatchReader.from_batches(PASSAGES.schema, batches)
             return save_corpus(place, reader, name=name, language=language)
     finally:

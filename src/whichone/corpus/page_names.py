@@ -219,16 +219,10 @@ class CorpusNames:
 
 def key_hashes(table: MappedTable) -> Iterator[tuple[Hashes, Rows]]:
     """The hash of each key once, with the row where it begins; the table is in the order of its keys."""
-    row, last = 0, None
-    for batch in table.batches(["key"]):
-        column = batch["key"]
-        starts = run_starts(column)
-        if len(starts) and column[0].as_py() == last:
-            starts = starts[1:]
-        if len(column):
-            last = column[len(column) - 1].as_py()
-        yield hashes(column.take(pa.array(starts)).to_pylist()), starts + row
-        row += len(column)
+    starts = run_starts(table.table()["key"])
+    for first in range(0, len(starts), _BATCH):
+        rows = starts[first : first + _BATCH]
+        yield hashes(table.take(rows, ["key"])["key"].to_pylist()), rows
 
 
 _BATCH = 65_536
@@ -254,12 +248,9 @@ def names_in_catalogues(kb: Folder) -> pa.Table | None:
     if not (named := catalogues(kb)):
         return None
     with connect() as connection:
-        rows = connection.sql(
-            f"select distinct entity, name from {_files(kb, 'names')} where {_of_catalogues(named)}"
-            " and kind in ('label', 'alias')"
-        ).fetchall()
-    columns = [[entity for entity, _ in rows], [title_key(name) for _, name in rows]]
-    return pa.table(columns, _KNOWN_AS)
+        query = f"select distinct entity, name from {_files(kb, 'names')} where {_of_catalogues(named)}"
+        rows = connection.sql(f"{query} and kind in ('label', 'alias')").fetchall()
+    return pa.table([[entity for entity, _ in rows], [title_key(name) for _, name in rows]], _KNOWN_AS)
 
 
 def _of_catalogues(names: Sequence[str]) -> str:
@@ -275,8 +266,7 @@ def _names(kb: Folder, run: Callable[[str], Iterable[Any]]) -> Iterator[tuple[st
         for page, name in _rows(run(query)):
             yield page, Named(name, "alias")
     if kb.has("redirects.parquet"):
-        query = f"""select target_page, title from {_files(kb, "redirects")}
-            where target_page is not null"""
+        query = f"select target_page, title from {_files(kb, 'redirects')} where target_page is not null"
         for page, title in _rows(run(query)):
             yield page, Named(title.replace("_", " "), "redirect")
     if kb.has("links.parquet"):

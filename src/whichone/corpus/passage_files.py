@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from whichone.corpus.corpus import PASSAGES, from_trec
 from whichone.errors import BadInput, Missing, did_you_mean, how_many, sample
+from whichone.files.arrow_records import blocks
 from whichone.files.compressed import DAMAGE
 from whichone.files.document_formats import Document, document_files, read_document
 from whichone.files.json_records import array_records
@@ -63,8 +64,7 @@ def read_records(path: str | Path, bad: list[str] | None = None) -> Iterator[tup
     What is wrong with lines that are no record goes into `bad` where it is given, else it is raised.
     """
     path = Path(path)
-    suffixes = [s for s in path.suffixes if s not in (".gz", ".bz2", ".zst")]
-    kind = suffixes[-1] if suffixes else ""
+    kind = _kind(path)
     if kind in (".tsv", ".csv"):
         yield from read_table_rows(path, "\t" if kind == ".tsv" else ",", bad)
     elif kind == ".json":
@@ -204,9 +204,9 @@ def _is_exchanged(folder: Path) -> bool:
 
 
 def _corpus_file(folder: Path) -> Path:
-    for name in ("corpus.jsonl", "corpus.jsonl.gz"):
-        if (folder / name).exists():
-            return folder / name
+    for file in (folder / "corpus.jsonl", folder / "corpus.jsonl.gz"):
+        if file.exists():
+            return file
     raise Missing("a BEIR folder has a corpus.jsonl, this one has none", where=str(folder))
 
 
@@ -344,14 +344,14 @@ class PassageRunMaker:
 
     def __call__(self, job: Lines | Records) -> int:
         records = self._records(job) if isinstance(job, Lines) else job.records
-        rows = [_row(line, self._passage(record, line)) for line, record in records]
+        rows = [
+            _row(line, record if isinstance(record, Passage) else self._layout.passage(record, line))
+            for line, record in records
+        ]
         columns = list(zip(*rows, strict=True)) or [()] * len(UNNUMBERED.schema)
         table = UNNUMBERED.from_columns(dict(zip(UNNUMBERED.schema.names, columns, strict=True)))
         write_mapped(run_file(self._folder, job.number), table.to_batches(), UNNUMBERED.schema)
         return len(rows)
-
-    def _passage(self, record: Any, line: int) -> Any:
-        return record if isinstance(record, Passage) else self._layout.passage(record, line)
 
     def _records(self, job: Lines) -> Iterator[tuple[int, Any]]:
         decoder, path = msgspec.json.Decoder(), self._layout.file
@@ -365,12 +365,9 @@ class PassageRunMaker:
                 yield line, table_record(self._header[1], row, path, line)
 
 
-def _row(line: int, passage: Any) -> tuple[str, int, str, str, str | None, str | None]:
-    if isinstance(passage, Passage):
-        return (
-            passage.page, line, passage.title, passage.text, passage.source_id, passage.entity,
-        )  # fmt: skip
-    return passage.page, line, passage.title, passage.text, passage.own, passage.entity
+def _row(line: int, passage: Passage | PassageRecord) -> tuple[str, int, str, str, str | None, str | None]:
+    own = passage.source_id if isinstance(passage, Passage) else passage.own
+    return passage.page, line, passage.title, passage.text, own, passage.entity
 
 
 def _decoded(raw: bytes, path: Path, line: int) -> str:
@@ -405,10 +402,8 @@ class FilePassages:
 
     def origin(self) -> dict[str, Any]:
         """What decides the passages, without reading them."""
-        files = (
-            [p for p in sorted(self.path.rglob("*")) if p.is_file()] if self.path.is_dir() else [self.path]
-        )
-        states = [(str(file), file.stat()) for file in files]
+        files = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
+        states = [(str(file), file.stat()) for file in files if file.is_file()]
         return {
             "files": [[name, state.st_size, state.st_mtime_ns] for name, state in states],
             "fields": msgspec.to_builtins(self._fields),
@@ -423,7 +418,7 @@ class FilePassages:
         return PassageLayout.of(self.path, self._fields, self._source)
 
     def _runs(self, folder: Path) -> list[Path]:
-        header = _header(self._layout.file) if _is_table(self._layout.file) else None
+        header = _header(self._layout.file) if _kind(self._layout.file) == ".tsv" else None
         maker = PassageRunMaker(self._layout, header, folder)
         jobs = self._jobs()
         few = list(itertools.islice(jobs, 2))
@@ -453,13 +448,9 @@ class FilePassages:
 
     def named_twice(self, own: str) -> BadInput:
         """The error for an id that two passages have, with the line of the second."""
-        seen = False
-        for line, record in read_records(self._layout.file):
-            if self._layout.passage(record, line).own == own:
-                if seen:
-                    return occurs_twice(own, self._layout.file, line)
-                seen = True
-        return occurs_twice(own, self._layout.file, None)
+        records = read_records(self._layout.file)
+        lines = (line for line, record in records if self._layout.passage(record, line).own == own)
+        return occurs_twice(own, self._layout.file, next(itertools.islice(lines, 1, None), None))
 
 
 _LOOKED_AT = 200_000
@@ -565,8 +556,7 @@ def _keep_entities_apart(runs: Sequence[Path], nobody_apart: bool) -> None:
     whole = pa.concat_tables([t.select(["page", "place", "entity"]) for t in tables])
     with connect() as connection:
         connection.register("passages", whole)
-        query = _MIXED.format(nobody_apart=nobody_apart)
-        owners = dict(connection.execute(query).fetchall())
+        owners = dict(connection.execute(_MIXED.format(nobody_apart=nobody_apart)).fetchall())
     if not owners:
         return
     for run, table in zip(runs, tables, strict=True):
@@ -576,8 +566,7 @@ def _keep_entities_apart(runs: Sequence[Path], nobody_apart: bool) -> None:
             else page_apart(page, entity)
             for page, entity in zip(*(table[c].to_pylist() for c in ("page", "entity")), strict=True)
         ]
-        moved = table.set_column(0, "page", pa.array(pages, _text))
-        write_mapped(run, moved.to_batches(), UNNUMBERED.schema)
+        write_mapped(run, table.set_column(0, "page", pa.array(pages, _text)).to_batches(), UNNUMBERED.schema)
     talk(
         f"{len(owners):,} of the pages as grouped had passages about different entities: they are apart now"
         f" ({sample(sorted(owners), 3, count=len(owners))})"
@@ -589,12 +578,7 @@ def _number(passage: Passage) -> int:
 
 
 def _kind(path: Path) -> str:
-    suffixes = [s for s in path.suffixes if s not in (".gz", ".bz2", ".zst")]
-    return suffixes[-1] if suffixes else ""
-
-
-def _is_table(path: Path) -> bool:
-    return _kind(path) == ".tsv"
+    return next((s for s in reversed(path.suffixes) if s not in (".gz", ".bz2", ".zst")), "")
 
 
 def _header(path: Path) -> Header | None:
@@ -618,26 +602,17 @@ def _blocks_of_lines(path: Path) -> Iterator[Lines]:
                     line=line,
                     hint="the file is truncated or not what its first bytes say; fetch it again",
                 ) from error
-            block = rest + data
-            if number == 0:
-                block = block.removeprefix(BOM_UTF8)
+            block = rest + data if number else data.removeprefix(BOM_UTF8)
+            cut = block.rfind(b"\n") + 1 if data else len(block)
+            if block:
+                yield Lines(number, line, block[:cut])
             if not data:
-                if block:
-                    yield Lines(number, line, block)
                 return
-            cut = block.rfind(b"\n") + 1
-            rest = block[cut:]
-            yield Lines(number, line, block[:cut])
-            line += block.count(b"\n")
+            rest, line = block[cut:], line + block.count(b"\n")
 
 
 def _blocks_of_records(records: Iterable[tuple[int, Any]]) -> Iterator[Records]:
-    iterator = iter(records)
-    for number in itertools.count():
-        block = list(itertools.islice(iterator, _RECORDS))
-        if not block:
-            return
-        yield Records(number, block)
+    return (Records(number, block) for number, block in enumerate(blocks(records, _RECORDS)))
 
 
 def run_file(folder: Path, number: int) -> Path:

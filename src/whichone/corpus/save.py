@@ -5,26 +5,15 @@ import functools
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whichone.corpus.corpus import (
-    KIND,
-    NAMES,
-    PAGES,
-    PASSAGES,
-    Corpus,
-    page_rows,
-    remember,
-    with_all_columns,
-    with_passage_counts,
-)
+from whichone.corpus.corpus import KIND, NAMES, PAGES, PASSAGES, Corpus, page_rows, remember, with_all_columns
 from whichone.corpus.page_names import Named, TitlesOfEntities, key_hashes, names_of_page
 from whichone.corpus.passage_files import FilePassages, remove_runs
 from whichone.errors import BadInput
@@ -37,7 +26,7 @@ from whichone.files.mapped import (
     HashIndex,
     MappedTable,
     Rows,
-    hashes,
+    column_hashes,
     mapped_rows,
     write_mapped,
 )
@@ -68,33 +57,18 @@ class PagesByRow:
         return f"pages {self.first:,} to {self.end - 1:,}"
 
 
-class NameRunMaker:
-    """Writes the names of some pages; the tables of the corpus are mapped."""
-
-    def __init__(self, folder: Path, language: str) -> None:
-        self._folder = folder
-        self._language = language
-
-    @functools.cached_property
-    def _tables(self) -> tuple[MappedTable, MappedTable]:
-        """Opened where it is used, once a process."""
-        names = ("pages.arrow", "passages.arrow")
-        return tuple(MappedTable.open(self._folder / name) for name in names)  # type: ignore[return-value]
-
-    def __call__(self, job: PagesByRow) -> None:
-        pages, passages = self._tables
-        block = pages.slice(job.first, job.end - job.first, ["page", "title", "first"])
-        rows: list[tuple[int, Named]] = []
-        ids, titles = block["page"].to_pylist(), block["title"].to_pylist()
-        firsts = block["first"].to_numpy().tolist()
-        decided = TitlesOfEntities(self._folder).of_pages(ids[0], ids[-1]) if ids else {}
-        for row, (page, title, first) in enumerate(zip(ids, titles, firsts, strict=True), job.first):
-            text = passages.strings([first], "text")[0]
-            own = names_of_page(title or "", text, self._language)
-            names = decided[page].names(title, own) if page in decided else own
-            rows.extend((row, named) for named in names)
-        path = own_names(self._folder, job.number)
-        write_mapped(path, name_rows(rows).to_batches(), NAMES.schema)
+def _write_names_of(folder: Path, language: str, job: PagesByRow) -> None:
+    pages, passages = (MappedTable.open(folder / name) for name in ("pages.arrow", "passages.arrow"))
+    block = pages.slice(job.first, job.end - job.first, ["page", "title", "first"])
+    rows: list[tuple[int, Named]] = []
+    ids, titles, firsts = (column.to_pylist() for column in block.columns)
+    texts = passages.strings(firsts, "text")
+    decided = TitlesOfEntities(folder).of_pages(ids[0], ids[-1]) if ids else {}
+    for row, (page, title, text) in enumerate(zip(ids, titles, texts, strict=True), job.first):
+        own = names_of_page(title or "", text, language)
+        names = decided[page].names(title, own) if page in decided else own
+        rows.extend((row, named) for named in names)
+    write_mapped(own_names(folder, job.number), name_rows(rows).to_batches(), NAMES.schema)
 
 
 def name_rows(named: Iterable[tuple[int, Named]]) -> pa.Table:
@@ -117,7 +91,7 @@ def write_names(folder: Path, corpus: Corpus, more: PageNames) -> int:
     missing = [job for job in jobs if not own_names(folder, job.number).exists()]
     with progress("names", corpus.page_count, "pages") as advance:
         advance(sum(job.end - job.first for job in jobs) - sum(j.end - j.first for j in missing))
-        maker = NameRunMaker(folder, corpus.language)
+        maker = functools.partial(_write_names_of, folder, corpus.language)
         for job, _ in run_jobs(maker, missing, min(available_cores(), len(missing))):
             advance(job.end - job.first)
     runs = [folder / ".further-names.arrow", *(own_names(folder, job.number) for job in jobs)]
@@ -181,7 +155,7 @@ def save_corpus(
             pages = _write_pages(folder, table, known_as)
             _write_sources(folder, table, passages)
             known = _write_names(folder, table, pages, names, language)
-            _wait(adopted)
+            adopted.result()
         folder.commit(
             name=name,
             parameters={**(parameters or {}), **({"language": language} if language else {})},
@@ -212,10 +186,6 @@ def _no_rest_of_errors(folder: Folder) -> Iterator[None]:
     except BadInput:
         shutil.rmtree(folder.partial, ignore_errors=True)
         raise
-
-
-def _wait(adopted: Future[None]) -> None:
-    adopted.result()
 
 
 def _stage(folder: Folder, file: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> int:
@@ -259,14 +229,14 @@ def passage_rows(passages: Iterable[Passage]) -> pa.Table:
 
 
 def _write_pages(folder: Folder, passages: MappedTable, known_as: pa.Table | None) -> MappedTable:
-    blocks = page_rows(passages.batches(["page", "title"]))
     _check_entities(passages)
-    blocks = TitlesOfEntities.decide(folder.partial, passages, known_as).titled(_checked(blocks))
-    batches = with_passage_counts(blocks, len(passages))
+    decided = TitlesOfEntities.decide(folder.partial, passages, known_as)
+    blocks = decided.titled(_checked(page_rows(passages)))
+    batches = (batch for block in blocks for batch in block.combine_chunks().to_batches())
     rows = _stage(folder, "pages.arrow", batches, PAGES.schema)
     folder.adopt("pages.arrow", rows=rows)
     pages = MappedTable.open(folder.partial / "pages.arrow")
-    _adopt_index(folder, "page", column_hashes(pages, "page"))
+    _adopt_index(folder, "page", column_hashes(pages.batches(["page"])))
     return pages
 
 
@@ -309,7 +279,7 @@ def _write_sources(folder: Folder, passages: MappedTable, given: Passages) -> No
     """Where passages are found by their own ids, in corpora that have such."""
     if all(b["source_id"].null_count == b.num_rows for b in passages.batches(["source_id"])):
         return
-    for first, second in _adopt_index(folder, "source", column_hashes(passages, "source_id")):
+    for first, second in _adopt_index(folder, "source", column_hashes(passages.batches(["source_id"]))):
         own = passages.value(int(first), "source_id")
         # AmbigDocs' files give one pid to two texts; only a file of passages must not
         if isinstance(given, FilePassages) and own == passages.value(int(second), "source_id"):
@@ -327,16 +297,6 @@ def _write_names(
     folder.adopt("names.arrow", rows=count)
     _adopt_index(folder, "name", key_hashes(MappedTable.open(folder.partial / "names.arrow")))
     return count
-
-
-def column_hashes(table: MappedTable, column: str) -> Iterator[tuple[Hashes, Rows]]:
-    """The hash of every value with its row; missing values have none."""
-    start = 0
-    for batch in table.batches([column]):
-        values = batch[column]
-        rows = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False)) + start
-        yield hashes(values.drop_null().to_pylist()), rows
-        start += batch.num_rows
 
 
 def _adopt_index(folder: Folder, name: str, values: Iterable[tuple[Hashes, Rows]]) -> list[Rows]:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from whichone.files.lines import encode_text
-from whichone.files.mapped import BATCH, Hashes, HashIndex, MappedTable, Rows, hashes
+from whichone.files.mapped import BATCH, HashIndex, MappedTable, column_hashes
 from whichone.files.tables import fixed_groups
 from whichone.records import without_collector
 
@@ -334,16 +334,8 @@ def mapped_copy(
 def mapped_index(batches: Iterable[pa.RecordBatch], column: str, near: str | Path | None = None) -> HashIndex:
     """The rows of each text of a column; those without one are left out."""
 
-    def values() -> Iterator[tuple[Hashes, Rows]]:
-        first = 0
-        for batch in batches:
-            texts = batch[column]
-            rows = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False))
-            yield hashes(texts.drop_null().to_pylist()), first + rows
-            first += batch.num_rows
-
     with unnamed(near) as place:
-        HashIndex.write(place, "key", values())
+        HashIndex.write(place, "key", column_hashes(batch.select([column]) for batch in batches))
         return HashIndex.open(place.joinpath, "key")
 
 

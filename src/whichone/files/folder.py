@@ -34,7 +34,7 @@ from whichone.files.manifest import (
     encode_manifest,
     read_manifest,
 )
-from whichone.files.output import out_of_room, refuse_to_replace, request_for
+from whichone.files.output import is_at, out_of_room, refuse_to_replace, request_for
 from whichone.files.tables import TableSchema, part_name, part_names
 
 # A journal: lines of JSON that survive a kill.
@@ -141,7 +141,7 @@ class Folder:
     def path_by_block(self, name: str) -> tuple[Path, Compare | None]:
         """The same for a reader that compares each block before it uses it; None where all were compared here."""
         entry = self._entry(name)
-        if not entry.crc32 or entry.bytes <= files_manifest.AT_ONCE:
+        if entry.bytes <= files_manifest.AT_ONCE:
             return self.path(name), None
         path = self.path(name, whole=False)
         return path, functools.partial(files_manifest.check_ranges, path, entry.crc32)
@@ -184,10 +184,10 @@ class Folder:
 
     def _compared(self, file: str, columns: Sequence[str] | None) -> Path:
         """Where a table's file is; the checksums of these columns are compared."""
-        crc32 = self.manifest.files[file].crc32
         path = self.path(file, whole=columns is None)
-        if columns is not None and crc32:
-            files_manifest.check_ranges(path, crc32, tables.column_ranges(path, columns))
+        if columns is not None:
+            ranges = tables.column_ranges(path, columns)
+            files_manifest.check_ranges(path, self.manifest.files[file].crc32, ranges)
         return path
 
     def damage(self) -> Iterator[BrokenFolder]:
@@ -223,10 +223,9 @@ class Folder:
                     where=str(root),
                     hint="name another folder, or remove this one yourself",
                 )
-            if extend:
-                manifest = old
-            else:
+            if not extend:
                 refuse_to_replace(root, kind)
+            manifest = old if extend else manifest
         elif root.exists() and any(p.name not in (".partial", _LOCK) for p in root.iterdir()):
             raise UsageError(
                 "the folder contains other files", where=str(root), hint="name a new or empty folder"
@@ -394,19 +393,12 @@ def _lock(root: Path) -> int:
                 file=root,
                 hint="wait for it, or end it",
             ) from None
-        if _is_at(handle, root / _LOCK):
+        if is_at(root / _LOCK, handle):
             break
         os.close(handle)  # its last owner removed the file after it was opened here
     os.ftruncate(handle, 0)
     os.write(handle, str(os.getpid()).encode())
     return handle
-
-
-def _is_at(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def wait_until_unlocked(root: Path) -> None:
@@ -426,11 +418,8 @@ def file_entry(file: Path, rows: int | None = None) -> FileEntry:
 
 
 def file_hash(path: Path) -> str:
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def folder_kinds(root: Path) -> Iterator[tuple[Path, str]]:

@@ -27,7 +27,7 @@ class FileEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     bytes: int
     rows: int | None = None
     crc32: str = ""
-    """Of each block of 16 MiB, one after another; empty in folders of the first releases."""
+    """Of each block of 16 MiB, one after another."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -92,23 +92,16 @@ def decode_manifest(file: Path) -> Manifest:
         )
     origin = raw.setdefault("made", {})
     written = origin.pop(_CHECKSUM, None) if isinstance(origin, dict) else None
-    if written is not None and written != _checksum(raw):
-        raise _damaged(file)
+    if written != _checksum(raw):
+        raise BrokenFolder(
+            "its manifest is damaged: its checksum differs from what was written",
+            file=file,
+            hint="copy the folder again or make it again; a manifest is not edited by hand",
+        )
     try:
-        manifest = msgspec.convert(raw, Manifest)
+        return msgspec.convert(raw, Manifest)
     except msgspec.ValidationError as error:
         raise BrokenFolder(f"its manifest is broken: {error}", file=file) from error
-    if written is None and any(entry.crc32 for entry in manifest.files.values()):
-        raise _damaged(file)
-    return manifest
-
-
-def _damaged(file: Path) -> BrokenFolder:
-    return BrokenFolder(
-        "its manifest is damaged: its checksum differs from what was written",
-        file=file,
-        hint="copy the folder again or make it again; a manifest is not edited by hand",
-    )
 
 
 def _checksum(document: dict[str, Any]) -> str:
@@ -153,9 +146,8 @@ def sums_of(path: Path) -> tuple[str, str]:
 
 def check_file(path: Path, sums: str, *, whole: bool = True) -> None:
     """Compare a file that is about to be read: all of it, or its ends."""
-    if sums:  # there are none of folders written before blocks had checksums
-        size = path.stat().st_size
-        check_ranges(path, sums, [(0, size)] if whole else [(0, 1), (max(size - 1, 0), size)])
+    size = path.stat().st_size
+    check_ranges(path, sums, [(0, size)] if whole else [(0, 1), (max(size - 1, 0), size)])
 
 
 def write_sums(path: Path) -> None:

@@ -8,7 +8,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias
 
 import mmh3
 import numpy as np
@@ -82,7 +82,7 @@ def mapped_array(path: Path, *, here_and_there: bool = False) -> npt.NDArray[Any
     return array.view(np.ndarray)
 
 
-class _Batches(Sequence[pa.RecordBatch]):
+class _Batches:
     def __init__(self, mapped: mmap.mmap, path: Path, compare: Compare | None = None) -> None:
         self._compare = compare
         self._places = _batch_places(mapped, compare) if compare is not None else []
@@ -95,15 +95,10 @@ class _Batches(Sequence[pa.RecordBatch]):
     def __len__(self) -> int:
         return int(self._reader.num_record_batches)
 
-    @overload
-    def __getitem__(self, place: int) -> pa.RecordBatch: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[pa.RecordBatch]: ...
-    def __getitem__(self, place: int | slice) -> pa.RecordBatch | list[pa.RecordBatch]:
-        if isinstance(place, slice):
-            return [self[n] for n in range(*place.indices(len(self)))]
-        if place >= len(self):
-            raise IndexError(place)
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return map(self.__getitem__, range(len(self)))
+
+    def __getitem__(self, place: int) -> pa.RecordBatch:
         if self._compare is not None and place not in self._compared:
             self._compare([self._places[place]])
             self._compared.add(place)
@@ -141,10 +136,7 @@ class MappedTable:
     """A table whose columns stay on disk; rows are found by arithmetic, not by search."""
 
     def __init__(
-        self,
-        batches: Sequence[pa.RecordBatch],
-        schema: pa.Schema,
-        lookups: Sequence[pa.RecordBatch] | None = None,
+        self, batches: _Batches | list[pa.RecordBatch], schema: pa.Schema, lookups: _Batches | None = None
     ) -> None:
         """`lookups` are the same batches, for rows that are looked up one by one."""
         self._batches = batches
@@ -223,7 +215,8 @@ class MappedTable:
 
     def slice(self, start: int, count: int, columns: Sequence[str]) -> pa.Table:
         first, last = start // BATCH, max(start, start + count - 1) // BATCH
-        batches = [b.select(list(columns)) for b in self._batches[first : last + 1]]
+        numbers = range(first, min(last + 1, len(self._batches)))
+        batches = [self._batches[number].select(list(columns)) for number in numbers]
         fields = [self.schema.field(name) for name in columns]
         return pa.Table.from_batches(batches, schema=pa.schema(fields)).slice(start - first * BATCH, count)
 
@@ -250,15 +243,14 @@ def mapped_rows(files: Iterable[Path]) -> pa.Table:
     return pa.concat_tables(MappedTable.open(file).table() for file in files)
 
 
-def run_starts(values: pa.Array) -> Rows:
+def run_starts(values: pa.Array | pa.ChunkedArray) -> Rows:
     """Where another value begins."""
     if not len(values):
         return np.zeros(0, np.int64)
     import pyarrow.compute as pc  # takes longer to import than most tables to read
 
     differs = pc.not_equal(values.slice(1), values.slice(0, len(values) - 1))
-    changed = np.flatnonzero(differs.to_numpy(zero_copy_only=False))
-    return np.concatenate([np.zeros(1, np.int64), changed + 1])
+    return np.concatenate([[0], np.flatnonzero(np.asarray(differs)) + 1])
 
 
 # From strings to the rows where they appear, on disk: sorted hashes, mapped into memory.
@@ -275,6 +267,15 @@ def hashes(texts: Iterable[str]) -> Hashes:
     digest = mmh3.hash64
     values = [digest(text.encode("utf-8", "surrogatepass"), signed=False)[0] for text in texts]
     return np.array(values, np.uint64)
+
+
+def column_hashes(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Hashes, Rows]]:
+    """The hash of every text of the only column with its row; missing ones have none."""
+    start = 0
+    for (texts,) in (batch.columns for batch in batches):
+        rows = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False)) + start
+        yield hashes(texts.drop_null().to_pylist()), rows
+        start += len(texts)
 
 
 class HashIndex:
@@ -296,9 +297,8 @@ class HashIndex:
     def save(self, folder: Path, name: str) -> list[str]:
         """Write the two arrays; the names of their files."""
         files = [f"{name}-hashes.npy", f"{name}-rows.npy"]
-        rows = self._rows.astype(np.int32) if len(self._rows) < 2**31 else self._rows
         np.save(folder / files[0], self._hashes)
-        np.save(folder / files[1], rows)
+        np.save(folder / files[1], self._rows.astype(np.int32) if len(self._rows) < 2**31 else self._rows)
         return files
 
     @classmethod

@@ -202,7 +202,7 @@ def _take(beside: Path) -> int | None:
         handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
     except OSError:
         return None
-    if _lock(handle) and _lies_at(beside, handle):
+    if _lock(handle) and is_at(beside, handle):
         os.ftruncate(handle, 0)
         return handle
     os.close(handle)
@@ -219,8 +219,8 @@ def _lock(handle: int) -> bool:
     return True
 
 
-def _lies_at(path: Path, handle: int) -> bool:
-    """Whether the file is still there, not moved to its place by who had it before."""
+def is_at(path: Path, handle: int) -> bool:
+    """Whether an open file is still there, not moved to its place or removed by who had it before."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:

@@ -144,23 +144,6 @@ def fixed_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema, size: int
         yield pa.Table.from_batches(held, schema=schema).combine_chunks()
 
 
-def write_sorted(
-    path: Path,
-    parts: Sequence[Path],
-    schema: TableSchema,
-    *,
-    memory: str = DEFAULT_MEMORY,
-    spill: Path | None = None,
-    distinct: bool = False,
-) -> int:
-    """Merge part files into one sorted table, on disk where memory does not suffice."""
-    if not parts:
-        return write_table(path, schema.empty(), schema)
-    with connect(memory, spill or path.parent) as connection:
-        batches = sorted_batches(connection, parts, schema, distinct=distinct)
-        return write_batches(path, batches, schema)
-
-
 def sql_text(value: str | Path) -> str:
     """A text or path as a literal of SQL."""
     return "'" + str(value).replace("'", "''") + "'"
@@ -180,21 +163,6 @@ def columns_sql(schema: TableSchema, alias: str, **replaced: str) -> str:
 def sql_name(name: str) -> str:
     """A name, or a phrase of SQLite's full-text search, in double quotes."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def sorted_batches(
-    connection: Any, parts: Sequence[Path], schema: TableSchema, *, distinct: bool = False
-) -> Iterator[pa.RecordBatch]:
-    """The rows of part files in key order; DuckDB spills to disk where memory does not suffice."""
-    names = ", ".join(map(sql_text, parts))
-    columns = ", ".join(f'"{c}"' for c in schema.schema.names)
-    select = f"select {'distinct ' if distinct else ''}{columns} from read_parquet([{names}])"
-    return query_batches(connection, select, schema)
-
-
-def write_query(connection: Any, path: Path, select: str, schema: TableSchema) -> int:
-    """Write the rows of a DuckDB query as a sorted table; how many rows."""
-    return write_batches(path, query_batches(connection, select, schema), schema)
 
 
 def query_batches(connection: Any, select: str, schema: TableSchema) -> Iterator[pa.RecordBatch]:

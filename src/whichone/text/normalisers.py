@@ -35,11 +35,6 @@ def sentence_words(text: str) -> SentenceWords:
 _NOTHING = SentenceWords((), (), frozenset())
 
 
-def rouge_l(prediction: SentenceWords, gold: SentenceWords) -> float:
-    """F-measure of the words in any longest common subsequence; 0 where a side has no sentence."""
-    return best_rouge_l(prediction, (gold,))
-
-
 def best_rouge_l(prediction: SentenceWords, golds: Iterable[SentenceWords]) -> float:
     """The highest ROUGE-L over several gold texts, as the package `rouge` 1.0.1 computes it: behind KILT's numbers.
 

@@ -5,8 +5,9 @@ import gzip
 import io
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -31,6 +32,7 @@ from whichone.world.source import (
     read_source,
 )
 
+T = TypeVar("T")
 FEWEST_WORDS, MOST_WORDS = 60, 250
 ALIGNED_WORDS = 350
 SMALLEST_GAP = 0.1
@@ -45,27 +47,28 @@ def _place(thing: SourceEntity | WrittenPage) -> str:
     return f"{thing.file}:{thing.line}"
 
 
+def _repeated(keyed: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T, T]]:
+    """Each thing whose key came before, with the first thing of this key."""
+    firsts: dict[str, T] = {}
+    for key, thing in keyed:
+        if key in firsts:
+            yield key, thing, firsts[key]
+        firsts.setdefault(key, thing)
+
+
 def _unique(source: WorldSource) -> Iterator[str]:
-    places: dict[str, str] = {}
-    for entity in source.entities():
-        if entity.id in places:
-            yield f"{_place(entity)}: id {entity.id} is also used at {places[entity.id]}"
-        places.setdefault(entity.id, _place(entity))
-    titles: dict[str, str] = {}
-    for page in source.pages:
-        if page.title in titles:
-            yield f"{_place(page)}: page {page.title!r} is also written at {titles[page.title]}"
-        titles.setdefault(page.title, _place(page))
-    owners: dict[str, str] = {}
-    for entity in source.entities():
-        if entity.page is not None and entity.page in owners:
-            yield f"{_place(entity)}: {entity.id} has the page of {owners[entity.page]}"
-        owners.setdefault(entity.page or "", entity.id)
-    for entity in source.entities():
-        for title in entity.redirects:
-            if title in titles:
-                yield f"{_place(entity)}: redirect {title!r} is a page or another redirect"
-            titles.setdefault(title, _place(entity))
+    every = list(source.entities())
+    for key, entity, first in _repeated((e.id, e) for e in every):
+        yield f"{_place(entity)}: id {key} is also used at {_place(first)}"
+    for title, page, written in _repeated((page.title, page) for page in source.pages):
+        yield f"{_place(page)}: page {title!r} is also written at {_place(written)}"
+    for _, entity, first in _repeated((e.page, e) for e in every if e.page is not None):
+        yield f"{_place(entity)}: {entity.id} has the page of {first.id}"
+    titles = {page.title: None for page in source.pages}
+    redirects = ((title, entity) for entity in every for title in entity.redirects)
+    for title, redirected, _ in _repeated((*titles.items(), *redirects)):
+        if redirected is not None:
+            yield f"{_place(redirected)}: redirect {title!r} is a page or another redirect"
     labels = Counter(value.label for value in source.values)
     for value in source.values:
         if labels[value.label] > 1:
@@ -286,16 +289,10 @@ def _disambiguation_pages(source: WorldSource, articles: Sequence[Article]) -> l
 def write_world(world: World, out: Path) -> dict[str, Path]:
     out.mkdir(parents=True, exist_ok=True)
     lines = (dump_files.views_line(a.title, a.views or 0, world.wiki) for a in world.articles)
+    numbered = ((a, world.page_ids[a.title]) for a in world.articles)
     held = io.BytesIO()
     with gzip.GzipFile("", "wb", fileobj=held, mtime=0) as file:
-        file.write(
-            b"".join(
-                dump_files.kilt_line(
-                    a, world.page_ids[a.title], FIRST_REVISION + world.page_ids[a.title], world.wiki
-                )
-                for a in world.articles
-            )
-        )
+        file.writelines(dump_files.kilt_line(a, n, FIRST_REVISION + n, world.wiki) for a, n in numbered)
     pages: dict[int, bytes] = {}
     for article in world.articles:
         number = world.page_ids[article.title]

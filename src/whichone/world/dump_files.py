@@ -6,6 +6,7 @@ from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
 import msgspec
+import numpy as np
 
 from whichone.world.source import Article, Item, ItemStatement, Property, Wiki, plain_text, wikitext
 
@@ -108,14 +109,9 @@ def _claim(item: str, n: int, statement: ItemStatement) -> dict[str, Any]:
 
 
 def _snak(prop: str, kind: str, value: str) -> dict[str, Any]:
-    if kind == "somevalue":
-        return {"snaktype": "somevalue", "property": prop, "datatype": _DATATYPES[kind]}
-    return {
-        "snaktype": "value",
-        "property": prop,
-        "datavalue": _datavalue(kind, value),
-        "datatype": _DATATYPES[kind],
-    }
+    known = {} if kind == "somevalue" else {"datavalue": _datavalue(kind, value)}
+    snaktype = "value" if known else "somevalue"
+    return {"snaktype": snaktype, "property": prop, **known, "datatype": _DATATYPES[kind]}
 
 
 def _datavalue(kind: str, value: str) -> dict[str, Any]:
@@ -126,14 +122,13 @@ def _datavalue(kind: str, value: str) -> dict[str, Any]:
         amount = value if value.startswith("-") else f"+{value}"
         return {"value": {"amount": amount, "unit": "1"}, "type": "quantity"}
     if kind == "time":
-        calendar = "http://www.wikidata.org/entity/Q1985727"
         content = {
             "time": f"+{value}T00:00:00Z",
             "timezone": 0,
             "before": 0,
             "after": 0,
             "precision": 11,
-            "calendarmodel": calendar,
+            "calendarmodel": "http://www.wikidata.org/entity/Q1985727",
         }
         return {"value": content, "type": "time"}
     return {"value": value, "type": "string"}
@@ -159,18 +154,14 @@ def kilt_line(article: Article, page_id: int, revision: int, wiki: Wiki) -> byte
             "url": f"{url}&oldid={revision}",
         },
     }
-    if article.item is not None:
-        item = article.item
-        assert item is not None
-        info: dict[str, Any] = {
+    if (item := article.item) is not None:
+        record["wikidata_info"] = {
             "wikidata_id": item.id,
             "wikidata_label": item.label,
             "wikipedia_title": article.title,
             "aliases": {"alias": list(item.aliases)},
+            **({"description": item.description} if item.description else {}),
         }
-        if item.description:
-            info["description"] = item.description
-        record["wikidata_info"] = info
     return _encode(record) + b"\n"
 
 
@@ -295,12 +286,7 @@ def _block(kind: str, level: int, text: str) -> str:
 
 def _sha1_base36(content: bytes) -> str:
     """The export's checksum: SHA-1 in base 36, 31 digits."""
-    number = int.from_bytes(hashlib.sha1(content).digest(), "big")
-    digits = ""
-    while number:
-        number, rest = divmod(number, 36)
-        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[rest] + digits
-    return digits.rjust(31, "0")
+    return np.base_repr(int(hashlib.sha1(content).hexdigest(), 16), 36).lower().rjust(31, "0")
 
 
 HEADER = (

@@ -138,9 +138,11 @@ def _fact(inventor: Inventor, rng: random.Random, prop: str) -> tuple[ItemStatem
     values = inventor.values.by_property[prop]
     # The square makes low numbers frequent: some instruments are played by many.
     value = values[int(len(values) * rng.random() ** 2)]
-    old = rng.random() < 0.02
     statement = ItemStatement(
-        property=prop, kind="item", value=value.item.id, rank="deprecated" if old else "normal"
+        property=prop,
+        kind="item",
+        value=value.item.id,
+        rank="deprecated" if rng.random() < 0.02 else "normal",
     )
     return statement, value.link
 
@@ -233,14 +235,14 @@ class Inventor:
 
     def value_pages(self) -> Iterator[Article]:
         rng = random.Random(f"values {self.invention.seed}")
-        for n, value in enumerate(self.values):
-            for item in (value.item, value.user):
-                if item is not None:
-                    count = max(1, self.invention.words // 24)
-                    text = [self.vocabulary.sentence(rng) for _ in range(count)]
-                    article = value_article(item, text, 20 + 20_000 // (n % 997 + 1))
-                    if article is not None:
-                        yield article
+        items = (
+            (n, item) for n, v in enumerate(self.values) for item in (v.item, v.user) if item is not None
+        )
+        for n, item in items:
+            text = [self.vocabulary.sentence(rng) for _ in range(max(1, self.invention.words // 24))]
+            article = value_article(item, text, 20 + 20_000 // (n % 997 + 1))
+            if article is not None:
+                yield article
 
     def block(self, number: int) -> list[Article]:
         invention = self.invention
@@ -271,15 +273,11 @@ class Inventor:
     def _name_and_kinds(
         self, number: int, bearers: int, rng: random.Random
     ) -> tuple[str, list[InventedKind]]:
-        first_name, two = vocabulary.name(self._names(number))
-        draw = rng.random()
-        if draw < _HUMAN:
-            return f"{first_name} {two}", [rng.choice(HUMANS) for _ in range(bearers)]
-        if draw < _HUMAN + _MIXED:
-            return f"{first_name} {two}", [rng.choice((*HUMANS, *OTHERS)) for _ in range(bearers)]
-        style = rng.random()
-        name = f"The {first_name} {two}" if style < 0.2 else f"{first_name} {two}"
-        return name, [rng.choice(OTHERS) for _ in range(bearers)]
+        name, draw = " ".join(vocabulary.name(self._names(number))), rng.random()
+        kinds = HUMANS if draw < _HUMAN else (*HUMANS, *OTHERS) if draw < _HUMAN + _MIXED else OTHERS
+        if kinds is OTHERS and rng.random() < 0.2:
+            name = f"The {name}"
+        return name, [rng.choice(kinds) for _ in range(bearers)]
 
     def _bearers(
         self,

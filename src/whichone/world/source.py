@@ -147,7 +147,7 @@ class WrittenPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_pages(path: Path) -> list[WrittenPage]:
-    pages: list[WrittenPage] = []
+    pages = []
     lines = read_text(path).splitlines()
     starts = [n for n, line in enumerate(lines) if line.startswith("# ")]
     stray = next((n for n, line in enumerate(lines[: starts[0] if starts else None]) if line), None)
@@ -188,7 +188,7 @@ def _blocks(lines: list[str], path: Path, first: int) -> tuple[list[ArticleBlock
         elif line.startswith("- "):
             close()
             blocks.append(ArticleBlock("bullet", line[2:].strip()))
-        elif raw.startswith("  ") and line and not paragraph and _last_is_bullet(blocks):
+        elif raw.startswith("  ") and line and not paragraph and blocks and blocks[-1].kind == "bullet":
             blocks[-1] = ArticleBlock("bullet", f"{blocks[-1].text} {line}")
         elif line.startswith("#"):
             raise BadInput("a heading needs `## ` to `##### `", file=path, line=number)
@@ -198,10 +198,6 @@ def _blocks(lines: list[str], path: Path, first: int) -> tuple[list[ArticleBlock
             close()
     close()
     return blocks, categories
-
-
-def _last_is_bullet(blocks: list[ArticleBlock]) -> bool:
-    return bool(blocks) and blocks[-1].kind == "bullet"
 
 
 BUILTIN = Path(__file__).parent / "source"  # Where the source of the built-in world is stored
@@ -308,14 +304,15 @@ def _convert(document: object, path: Path, type: type[T]) -> T:
 
 
 def _placed(rows: list[Any], path: Path, text: str) -> list[SourceEntity]:
-    entities = _convert(rows, path, list[SourceEntity])
     lines = text.splitlines()
-    placed = []
-    for entity in entities:
-        mark = f'"{entity.id}"'
-        line = next((n for n, row in enumerate(lines, 1) if mark in row), 0)
-        placed.append(msgspec.structs.replace(entity, file=str(path), line=line))
-    return placed
+    return [
+        msgspec.structs.replace(
+            entity,
+            file=str(path),
+            line=next((n for n, row in enumerate(lines, 1) if f'"{entity.id}"' in row), 0),
+        )
+        for entity in _convert(rows, path, list[SourceEntity])
+    ]
 
 
 def _properties(document: dict[str, Any], path: Path) -> dict[str, Property]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import io
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ import pytest
 from whichone.errors import BadInput
 from whichone.files.lines import open_binary
 from whichone.knowledge.formats.wiki_site import is_disambiguation, read_site, site_for
-from whichone.knowledge.formats.wikipedia import page_elements, raw_page, read_part
+from whichone.knowledge.formats.wikipedia import read_part
 
 SHORTENED = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 SITE = site_for("enwiki", "en")
@@ -58,35 +56,6 @@ def test_a_real_dump(shared: Path) -> None:
         assert text[link["page"]][link["paragraph"]][link["start"] : link["end"]] == link["text"]
 
 
-def test_a_stream_is_cut_at_its_pages(shared: Path) -> None:
-    path = shared / "data/dumps" / "en.wiki.xml.bz2"
-    data = read(path)
-    with open_binary(path) as stream:
-        cut = list(page_elements(stream))
-    assert len(cut) == 27
-    for offset, element in cut:
-        assert data[offset : offset + len(element)] == element
-    whole, pieces = read_part(data, SITE), [read_part(element, SITE) for _, element in cut]
-    assert sum(p.counts["links"] for p in pieces) == whole.counts["links"] == 4979
-
-
-def test_pages_do_not_depend_on_how_the_stream_is_blocked() -> None:
-    class Slow(io.BytesIO):
-        def read(self, size: int | None = -1) -> bytes:
-            return super().read(3)
-
-    data = b"<mediawiki>junk" + page("A", "x") + b"\n" + page("B", "y") + b"</mediawiki>"
-    assert list(page_elements(Slow(data))) == list(page_elements(io.BytesIO(data)))
-    assert [raw_page(e).title for _, e in page_elements(Slow(data))] == ["A", "B"]
-
-
-def test_multistream_is_one_stream(tmp_path: Path) -> None:
-    file = tmp_path / "m.xml.bz2"
-    file.write_bytes(bz2.compress(page("A", "x")) + bz2.compress(page("B", "y")))
-    with open_binary(file) as stream:
-        assert len(list(page_elements(stream))) == 2
-
-
 def test_redirects_of_old_dumps_and_other_languages() -> None:
     de = site_for("dewiki", "de")
     part = read_part(page("A", "#WEITERLEITUNG [[b_c#d]]"), de)
@@ -117,15 +86,6 @@ def test_a_broken_page_is_refused_with_its_place(broken: bytes, reason: str) -> 
     [(offset, said)] = part.refused
     assert offset == len(page("Good", "x"))
     assert reason in said
-
-
-def test_truncated_streams_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="ends within the page at byte 0"):
-        list(page_elements(io.BytesIO(page("A", "x")[:-3])))
-    file = tmp_path / "cut.xml.bz2"
-    file.write_bytes(bz2.compress(page("A", "x" * 100_000))[:-10])
-    with open_binary(file) as stream, pytest.raises(BadInput, match="cut off after 0"):
-        list(page_elements(stream, file=str(file)))
 
 
 def test_the_wrong_kind_of_dump_is_an_error() -> None:

@@ -16,7 +16,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import mmh3
 import msgspec
@@ -126,38 +126,6 @@ class RawPage(Record, frozen=True):
     timestamp: str = ""
     model: str = "wikitext"
     text: str = ""
-
-
-def page_elements(stream: IO[bytes], *, file: str = "") -> Iterator[tuple[int, bytes]]:
-    """The byte offset (decompressed) and the bytes of each `<page>` of a dump."""
-    held, offset, at, ended = b"", 0, 0, False  # `offset` is where `held` begins in the dump
-    while not ended:
-        try:
-            block = stream.read(max(_BLOCK, len(held)))
-        except (EOFError, OSError, ValueError) as error:
-            raise BadInput(
-                f"damaged after byte {offset + len(held)}: {error}",
-                file=file or None,
-                hint="the file is truncated or corrupt; fetch it again",
-            ) from error
-        ended = not block
-        held += block
-        while (start := held.find(_OPEN, at)) >= 0:
-            stop = held.find(_CLOSE, start)
-            if stop < 0:
-                break
-            at = stop + len(_CLOSE)
-            yield offset + start, held[start:at]
-        keep = start if start >= 0 else max(at, len(held) - len(_OPEN))
-        offset, held, at = offset + keep, held[keep:], 0
-        if len(held) > _LARGEST:
-            raise BadInput(f"a page of more than {_LARGEST} bytes at byte {offset}", file=file or None)
-    if held.startswith(_OPEN):
-        raise BadInput(
-            f"it ends within the page at byte {offset}",
-            file=file or None,
-            hint="the file is truncated; fetch it again",
-        )
 
 
 def raw_page(element: bytes) -> RawPage:
