@@ -155,19 +155,15 @@ class Corpus:
         return self._passages.take(rows, columns)
 
     def ids(self, rows: Sequence[int]) -> list[str]:
-        """The ids of some passages by their rows."""
         return self._passages.strings(rows, "id")
 
     def texts(self, rows: Sequence[int]) -> list[str]:
-        """The texts of some passages by their rows."""
         return self._passages.strings(rows, "text")
 
     def value(self, row: int, column: str) -> Any:
-        """One passage's value in a column."""
         return self._passages.value(row, column)
 
     def row(self, passage: str) -> int | None:
-        """The row of a passage id."""
         return self.rows([passage])[0]
 
     def rows(self, ids: Sequence[str]) -> list[int | None]:
@@ -284,7 +280,6 @@ class Corpus:
 
     @functools.cached_property
     def names(self) -> CorpusNames:
-        """The names that point at pages."""
         if self.folder is not None:
             table = MappedTable.open(*self.folder.path_by_block("names.arrow"))
             return CorpusNames(table, HashIndex.open(self.folder.path, "name"))

@@ -168,7 +168,6 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cut_page(paragraphs: Sequence[str], cut: Cut) -> Iterator[str]:
-    """The texts of one page's passages, in order."""
     if cut.way == "words":
         yield from word_passages(paragraphs, size=cut.size, keep_lists=cut.keep_lists)
     elif cut.way == "tokens":
@@ -283,7 +282,6 @@ def _is_json(out: str | Path) -> bool:
 
 
 def export_psgs(base: str | Path, out: str | Path) -> dict[str, int]:
-    """DPR's hundred words as `psgs_w100.tsv` has them."""
     return {Path(out).name: write_passages(base, out)}
 
 

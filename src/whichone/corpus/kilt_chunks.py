@@ -95,9 +95,7 @@ def kilt_chunks(
         by_paragraph.setdefault(anchor["paragraph_id"], []).append(anchor)
     chunks: list[Chunk] = []
     section = "Section::::Abstract"
-    for number, paragraph in enumerate(paragraphs):
-        if number == 0:
-            continue
+    for number, paragraph in enumerate(paragraphs[1:], 1):
         if "Section::::" in paragraph:
             section = paragraph.strip()
             continue
@@ -182,14 +180,11 @@ def export_chunks(base: str | Path, out: str | Path) -> dict[str, int]:
     if not path.suffix:
         path.mkdir(parents=True, exist_ok=True)
         path /= "kilt_chunks.tsv"
-    return {path.name: write_lines(path, _published_lines(base))}
+    # a tab within the JSON is written as \t: KILT's reader drops lines with more than one tab
+    rows = (msgspec.json.encode(_published(**record)) for record in chunk_records(base))
+    return {path.name: write_lines(path, (b"%d\t%s" % row for row in enumerate(rows, 1)))}
 
 
-def _published_lines(base: str | Path) -> Iterator[bytes]:
-    for number, record in enumerate(chunk_records(base), 1):
-        identity = record.pop("page").partition(":")[2]
-        record.pop("id")
-        title = record.pop("title")
-        row = {"_id": identity, "wikipedia_id": identity, "wikipedia_title": title, **record}
-        # a tab within the JSON is written as \t: KILT's reader drops lines with more than one tab
-        yield b"%d\t%s" % (number, msgspec.json.encode(row))
+def _published(*, id: str, page: str, title: str, **others: Any) -> dict[str, Any]:
+    identity = page.partition(":")[2]
+    return {"_id": identity, "wikipedia_id": identity, "wikipedia_title": title, **others}

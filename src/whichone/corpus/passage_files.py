@@ -582,7 +582,6 @@ def _kind(path: Path) -> str:
 
 
 def _header(path: Path) -> Header | None:
-    """The names of a TSV file's columns, and their line."""
     for line, names in read_rows(path, "\t"):
         check_names(names, path, line)
         return line, names

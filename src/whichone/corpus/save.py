@@ -72,7 +72,6 @@ def _write_names_of(folder: Path, language: str, job: PagesByRow) -> None:
 
 
 def name_rows(named: Iterable[tuple[int, Named]]) -> pa.Table:
-    """Names with the rows of their pages."""
     rows = [(token_key(n.name), n.name, page, n.kind, n.count) for page, n in named]
     columns = list(zip(*rows, strict=True)) or [()] * len(NAMES.schema)
     return NAMES.from_columns(dict(zip(NAMES.schema.names, columns, strict=True)))

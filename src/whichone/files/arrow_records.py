@@ -257,7 +257,6 @@ class Seen:
         self._count = 0
 
     def __len__(self) -> int:
-        """How many different strings there are."""
         return self._count
 
     def add(self, texts: Sequence[str], numbers: Sequence[int]) -> list[int | None]:
@@ -373,7 +372,6 @@ class KeyedTable(Mapping[str, T]):
         return cls(batches, schema, decode, near)
 
     def decoded(self, decode: Callable[[pa.Table], Iterable[V]]) -> KeyedTable[V]:
-        """Other records of the same rows."""
         other: KeyedTable[Any] = copy.copy(self)
         other._decode = decode
         return other

@@ -77,7 +77,6 @@ def zstd_pieces(raw: IO[bytes]) -> Iterator[bytes]:
 
 
 def is_tar(path: Path) -> bool:
-    """Whether a file is an archive of files; one that is cut off is none."""
     try:
         return path.is_file() and tarfile.is_tarfile(path)
     except DAMAGE:
@@ -229,7 +228,6 @@ _BLOCK_PATTERNS, _FOOTER_PATTERNS = _patterns(_BLOCK), _patterns(_FOOTER)
 
 
 def _find(data: bytes, magic: int, patterns: list[tuple[bytes, int]]) -> list[int]:
-    """Bit offsets of a magic in a piece of a file, ascending."""
     openings = []
     for whole, before in patterns:
         at = data.find(whole)

@@ -22,8 +22,6 @@ _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A document's text with its title and the fields of its front matter."""
-
     text: str
     title: str = ""
     fields: dict[str, str] = {}

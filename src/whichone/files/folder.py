@@ -201,7 +201,6 @@ class Folder:
                 yield BrokenFolder(f"{name} is not the file its manifest names", file=self.root)
 
     def verify(self) -> None:
-        """Compare every file in full with the hash in the manifest."""
         for error in self.damage():
             raise error
 

@@ -37,7 +37,6 @@ class FilePart(msgspec.Struct, frozen=True):
     end: int = 0
 
     def array(self) -> bytes | bytearray:
-        """The part as a JSON array of its own."""
         if self.data is None and self.layout == "array":
             buffer = bytearray(self.end - self.start + 2)
             buffer[0], buffer[-1] = b"[]"

@@ -321,7 +321,6 @@ def _tab_rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def tab_fields(text: str) -> list[str]:
-    """The fields of a line of a TSV file, unwrapped."""
     fields = text.split("\t")
     return [_unwrapped(f) for f in fields] if '"' in text else fields
 

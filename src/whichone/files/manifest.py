@@ -156,7 +156,6 @@ def write_sums(path: Path) -> None:
 
 
 def forget_sums(path: Path) -> None:
-    """Before the file is written anew."""
     _sums_file(path).unlink(missing_ok=True)
 
 
@@ -198,7 +197,6 @@ def check_ranges(path: Path, sums: str, ranges: ByteRanges) -> None:
 
 
 def damaged_blocks(path: Path, sums: str) -> Iterator[int]:
-    """Every block of a file that differs from what was written, read anew."""
     with path.open("rb") as file:
         for number in range(len(sums) // _DIGITS):
             if f"{_block_crc(file.fileno(), number):08x}" != _of_block(sums, number):

@@ -60,7 +60,6 @@ def making(output: OutputPlace) -> Iterator[None]:
 
 
 def request_for(root: Path) -> Mapping[str, Any]:
-    """What the manifest of a folder keeps of the command that makes it."""
     own = _output_at(root)
     return {REQUEST: dict(own.request)} if own is not None and own.request else {}
 

@@ -44,7 +44,6 @@ _NOT_READ = {b"\xfd7zXZ\0": "xz", b"7z\xbc\xaf\x27\x1c": "7-Zip", b"PK\x03\x04":
 
 
 def compression_of(path: Path) -> Compression:
-    """How a file is compressed, recognised by its first bytes."""
     try:
         with path.open("rb") as file:
             magic = file.read(4)
@@ -209,7 +208,6 @@ def _stream_blocks(path: Path, raw: IO[bytes]) -> Iterator[RecordChunk]:
 
 
 def beginning(path: Path, size: int = 1 << 16) -> bytes:
-    """The first decompressed bytes of a file."""
     with open_binary(path) as file:
         data = file.read(size)
     for magic, name in _NOT_READ.items():

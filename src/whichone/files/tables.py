@@ -114,7 +114,6 @@ def write_batches(path: Path, batches: Iterable[pa.RecordBatch], schema: TableSc
 
 
 def write_groups(path: Path, groups: Iterable[pa.Table], schema: TableSchema) -> int:
-    """Write row groups as they are; how many rows."""
     count = 0
     with (
         written_beside(path) as beside,
@@ -145,12 +144,10 @@ def fixed_groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema, size: int
 
 
 def sql_text(value: str | Path) -> str:
-    """A text or path as a literal of SQL."""
     return "'" + str(value).replace("'", "''") + "'"
 
 
 def tables_sql(files: Iterable[Path]) -> str:
-    """The rows of Parquet files as SQL names them."""
     return f"read_parquet([{', '.join(map(sql_text, files))}])"
 
 

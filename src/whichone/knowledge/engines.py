@@ -114,7 +114,6 @@ class DuckdbEngine:
         return self.backend.read_parquet(list(files), table_name=name)
 
     def table(self, table: pa.Table) -> Table:
-        """Rows of this process as a relation."""
         name = f"given_{next(self._numbers)}"
         self.backend.con.register(name, table)
         return self.backend.table(name)
@@ -193,7 +192,6 @@ def _compare(file: tuple[Path, str]) -> None:
 def open_tables(
     kb: Folder, memory: str = DEFAULT_MEMORY, engine: str = "duckdb", master: str | None = None
 ) -> Iterator[Tables]:
-    """The tables of a knowledge base on DuckDB with bounded memory, or on Spark."""
     with opened_engine(engine, kb, memory=memory, master=master) as opened:
         yield knowledge_tables(opened, kb)
 

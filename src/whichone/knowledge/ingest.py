@@ -129,7 +129,6 @@ def _take_in(
 
 @contextmanager
 def _cluster(options: IngestOptions) -> Iterator[Any]:
-    """A Spark session, where that is the engine."""
     if options.engine == "duckdb":
         yield None
         return
@@ -144,7 +143,6 @@ def _cluster(options: IngestOptions) -> Iterator[Any]:
 
 @contextmanager
 def _queries(folder: Folder, options: IngestOptions, session: Any) -> Iterator[MergeQueries]:
-    """Who merges."""
     if session is None:
         with connect(options.memory, folder.partial) as connection:
             yield DuckdbQueries(connection)

@@ -37,7 +37,6 @@ class KnowledgeBase:
 
     @functools.cached_property
     def lookup(self) -> Lookup:
-        """Finds bearers of names, pages and facts on disk."""
         return Lookup.open(self.folder.root)
 
 

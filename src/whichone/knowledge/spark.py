@@ -178,7 +178,6 @@ class SparkEngine:
             return self.backend.table(name)
 
     def table(self, table: pa.Table) -> Table:
-        """Rows of this process as a relation."""
         file = self.scratch / f"given-{next(self._numbers)}.parquet"
         pq.write_table(table, file, row_group_size=BATCH)
         return self.read([file], file.stem.replace("-", "_"))
@@ -194,7 +193,6 @@ class SparkEngine:
             yield from self._written(self.session.sql(self.backend.compile(relation)))
 
     def mapped(self, relation: Table, work: BatchWork, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """What the workers make of the rows."""
         with quiet():
             from pyspark.sql.pandas.types import from_arrow_schema
 

@@ -32,7 +32,6 @@ _encode = msgspec.json.Encoder().encode
 
 
 def item_json(item: Item, wiki: Wiki, page_id: int = 0) -> bytes:
-    """One item's line, without its comma."""
     language = wiki.language
     aliases = [{"language": language, "value": alias} for alias in item.aliases]
     claims: dict[str, list[dict[str, Any]]] = {}
@@ -58,7 +57,6 @@ def item_json(item: Item, wiki: Wiki, page_id: int = 0) -> bytes:
 
 
 def property_json(prop: Property, wiki: Wiki) -> bytes:
-    """One property's line, without its comma."""
     language = wiki.language
     return _encode(
         {
@@ -209,7 +207,6 @@ _SCHEMA = "http://www.mediawiki.org/xml/export-0.10"
 
 
 def opening(wiki: Wiki) -> bytes:
-    """The root element and the site information."""
     rows = "".join(
         f'      <namespace key="{key}" case="first-letter"' + (f">{name}</namespace>\n" if name else " />\n")
         for key, name in _namespaces(wiki).items()
@@ -234,7 +231,6 @@ def page_xml(article: Article, page_id: int, revision: int, wiki: Wiki) -> bytes
 
 
 def redirect_xml(title: str, target: str, page_id: int, revision: int, wiki: Wiki) -> bytes:
-    """The page element of a redirect, as the export marks it."""
     text = f"#REDIRECT [[{target}]]\n\n{{{{R from alternative name}}}}"
     return _page(title, page_id, revision, text, wiki, redirect=target)
 

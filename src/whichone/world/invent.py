@@ -74,7 +74,6 @@ def invented_article(
     shared: bool,
     seen: Sequence[Mentioned],
 ) -> Article:
-    """The page of one entity, with its item."""
     year = rng.randrange(1700, 2010)
     longer = f"{name} of {rng.choice(inventor.vocabulary.phrases).split()[-1].capitalize()}"
     other_label = shared and rng.random() < _OTHER_LABEL
@@ -425,7 +424,6 @@ def _inventor(invention: Invention) -> Inventor:
 
 
 def block_part(invention: Invention, number: int) -> WorldPart:
-    """One block's stretch of the files."""
     articles = _inventor(invention).block(number)
     items = [article.item for article in articles if article.item is not None]
     lines = [dump_files.item_json(item, invention.wiki) for item in items]

@@ -127,8 +127,6 @@ _CATEGORY = re.compile(r"Category: *(\S.*)")
 
 
 class WrittenPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One page as written in a Markdown file, and where."""
-
     title: str
     blocks: tuple[ArticleBlock, ...]
     categories: tuple[str, ...]
@@ -256,7 +254,6 @@ class WorldSource(msgspec.Struct, frozen=True):
     types: dict[str, TypeName]
 
     def entities(self) -> Iterator[SourceEntity]:
-        """Every bearer, then every value."""
         for name in self.names:
             yield from name.entity
         yield from self.values

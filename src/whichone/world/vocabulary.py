@@ -217,14 +217,11 @@ _PRACTISED_BY = "P3095"
 
 
 class InventedValue(msgspec.Struct, frozen=True):
-    """One value: its item, and what those who use it are called."""
-
     item: Item
     user: Item | None = None
 
     @property
     def link(self) -> str:
-        """How a page's text mentions it."""
         label, title = self.item.label, self.item.title
         if title is None:
             return label
@@ -239,21 +236,20 @@ class ValueTable:
         words = Shuffle(WORDS, seed)
         names = Shuffle(NAMES, seed)
         self.by_property: dict[str, list[InventedValue]] = {}
-        number = 0
-        for prop, kind in VALUES.items():
-            if prop in QUANTITIES:
-                continue
-            rows = []
-            for _ in range(self.count):
-                bare = word(words(number)).capitalize()
-                person = " ".join(name(names(first_name + number)))
-                rows.append(_value(kind, number, bare, person))
-                number += 1
-            self.by_property[prop] = rows
+        numbers = itertools.count()
+        for prop in (p for p in VALUES if p not in QUANTITIES):
+            self.by_property[prop] = [
+                _value(
+                    VALUES[prop],
+                    number,
+                    word(words(number)).capitalize(),
+                    " ".join(name(names(first_name + number))),
+                )
+                for number in itertools.islice(numbers, self.count)
+            ]
 
     def __iter__(self) -> Iterator[InventedValue]:
-        for values in self.by_property.values():
-            yield from values
+        return itertools.chain.from_iterable(self.by_property.values())
 
 
 def _value(kind: ValueKind, number: int, bare: str, person: str) -> InventedValue:

@@ -102,7 +102,6 @@ class Catalogue(_Strict, frozen=True):
     documents: Documents = Documents()
 
     def wanted(self) -> list[str]:
-        """Columns that the file must have."""
         named = [c for c in msgspec.structs.astuple(self.columns) if c is not None]
         return list(dict.fromkeys([*named, *(a.column for a in self.attributes.values())]))
 
@@ -282,7 +281,6 @@ class CatalogueSource:
         return msgspec.to_builtins(self.catalogue)
 
     def check(self) -> None:
-        """The columns that the TOML file names must be there."""
         texts, listed = self._reader.folder, self._listed_documents
         if texts is not None and not texts.is_dir():
             raise BadInput("there is no such folder of documents", file=texts)

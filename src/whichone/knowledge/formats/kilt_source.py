@@ -327,7 +327,6 @@ def export_kilt_source(base: str | Path, out: str | Path) -> dict[str, int]:
 
 
 def export_kilt(base: str | Path, *, anchor_ids: bool = True) -> Iterator[bytes]:
-    """The pages of a knowledge base as lines of KILT's knowledge source, in order of page id."""
     return (msgspec.json.encode(record) for _, record in kilt_records(base, anchor_ids=anchor_ids))
 
 

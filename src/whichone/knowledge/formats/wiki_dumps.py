@@ -91,7 +91,6 @@ def format_of_line(line: bytes) -> str | None:
 
 
 def detect_format(head: bytes, *, file: str = "") -> ViewsFormat:
-    """The format of a file from its first bytes: the one that most of its first lines have."""
     lines = [line for line in head.split(b"\n")[:-1] if line.strip() and not line.startswith(b"#")]
     results = [name for line in lines[:_SAMPLE] if (name := format_of_line(line))]
     if not results:
@@ -274,7 +273,6 @@ def _value(quoted: bytes, plain: bytes) -> Value:
 
 
 def title_of(value: Value) -> str:
-    """A title as pages have it: blanks for underscores."""
     text = value if isinstance(value, bytes) else str(value).encode()
     return text.decode("utf-8", "replace").replace("_", " ")
 
@@ -369,7 +367,6 @@ class RedirectsDump(DumpFile):
         }
 
     def _titles(self) -> Iterator[pa.Table]:
-        """Ids and titles of the articles' redirects in `page.sql`."""
         _, columns = sql_columns(beginning(self.pages, _HEAD), file=str(self.pages))
         talk(f"reading the titles of redirects from {self.pages}")
         for number, line in read_lines(self.pages):

@@ -5,6 +5,7 @@ import html
 import re
 import tomllib
 import xml.etree.ElementTree as ET
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from importlib import resources
@@ -48,8 +49,7 @@ class WikiSite(msgspec.Struct, frozen=True, kw_only=True):
 
 @cache
 def _languages() -> dict[str, Any]:
-    text = resources.files(__package__).joinpath("wikis.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    return tomllib.loads(resources.files(__package__).joinpath("wikis.toml").read_text("utf-8"))
 
 
 @cache
@@ -136,11 +136,12 @@ def read_site(head: bytes, *, file: str = "", language: str | None = None) -> Wi
 def language_of_namespaces(declared: Mapping[str, int]) -> str | None:
     """The language whose words for files and categories a dump's namespaces have; None if several have them."""
     names = {name_key(text): number for text, number in declared.items()}
-    scores: dict[str, int] = {}
-    for language, own in _languages().items():
-        for key, number in (("file_aliases", FILE), ("category_aliases", CATEGORY)):
-            if language != "all" and any(names.get(name_key(a)) == number for a in own.get(key, ())):
-                scores[language] = scores.get(language, 0) + 1
+    scores = Counter(
+        language
+        for language, own in _languages().items()
+        for key, number in (("file_aliases", FILE), ("category_aliases", CATEGORY))
+        if language != "all" and any(names.get(name_key(a)) == number for a in own.get(key, ()))
+    )
     best = [language for language, score in scores.items() if score == max(scores.values())]
     return best[0] if len(best) == 1 else None
 
@@ -174,7 +175,6 @@ def clean_title(title: str, site: WikiSite) -> str:
 
 
 def namespace_of(title: str, site: WikiSite) -> int:
-    """The number of a title's namespace, for dumps that do not say it."""
     prefix, colon, _ = title.partition(":")
     return site.namespaces.get(name_key(prefix), 0) if colon else 0
 
@@ -187,7 +187,6 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def link_target(written: str, site: WikiSite) -> Target:
-    """What the first part of `[[…]]` points to."""
     title = written.partition("#")[0].strip()
     shown = title.startswith(":")  # [[:Category:X]] is a plain link to a category
     title = title.lstrip(":").strip()
@@ -208,7 +207,6 @@ def link_target(written: str, site: WikiSite) -> Target:
 
 
 def is_disambiguation_template(name: str, site: WikiSite) -> bool:
-    """Whether a template's name is on the language's list."""
     return name_key(name) in site.disambiguation_templates
 
 
@@ -221,10 +219,7 @@ def is_disambiguation(
     the language's word for it in parentheses. Name lists such as {{surname}} are not meant. Templates that have the
     mark in them are looked for when the whole dump is read (`disambiguation_templates`).
     """
-    templates = list(templates)
-    if DISAMBIGUATION in templates:
-        return True
-    if any(is_disambiguation_template(name, site) for name in templates):
+    if any(name == DISAMBIGUATION or is_disambiguation_template(name, site) for name in templates):
         return True
     if not site.disambiguation_categories.isdisjoint(map(_category_key, categories)):
         return True

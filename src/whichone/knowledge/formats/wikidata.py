@@ -54,6 +54,13 @@ _POSITION = pa.field("position", pa.int64())  # of the entity: a dump may contai
 _NAMED = ("entity", "name", "language", "kind", "place")
 NAME_COLUMNS = pa.schema([*(NAMES.schema.field(name) for name in _NAMED), _POSITION])
 FACT_COLUMNS = FACTS.schema.append(_POSITION)
+COLUMNS = {
+    "entities": ENTITY_COLUMNS,
+    "others": OTHER_COLUMNS,  # items of which only the names were read
+    "names": NAME_COLUMNS,
+    "facts": FACT_COLUMNS,
+    "properties": PROPERTIES.schema,
+}
 
 
 class WikidataSelection(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +72,8 @@ class WikidataSelection(msgspec.Struct, frozen=True, kw_only=True):
     superclasses: bool = False  # types are followed by all classes above them
 
 
-def _decoder(name: str, fields: list[Any]) -> Callable[[bytes], Any]:
+def _decoder(name: str, kinds: dict[str, Any]) -> Callable[[bytes], Any]:
+    fields = [(field, kind, None) for field, kind in kinds.items()]
     return msgspec.json.Decoder(msgspec.defstruct(name, fields)).decode
 
 
@@ -77,23 +85,11 @@ class WikidataReader:
         self.languages = tuple(dict.fromkeys(selection.languages + selection.fallbacks))
         texts = by_language("Texts", self.languages, WikidataText)
         lists = by_language("Lists", self.languages, list[WikidataText])
-        head = [
-            ("id", str | None, None),
-            ("type", str | None, None),
-            ("datatype", str | None, None),
-            ("labels", texts, None),
-            ("descriptions", texts, None),
-            ("aliases", lists, None),
-            ("redirect", Any, None),
-            ("missing", Any, None),
-        ]
-        whole = [
-            *head,
-            ("claims", dict[str, msgspec.Raw] | NoEntries | None, None),
-            ("sitelinks", dict[str, msgspec.Raw] | NoEntries | None, None),
-        ]
-        self._head = _decoder("Head", head)
-        self._whole = _decoder("Whole", whole)
+        raw = dict[str, msgspec.Raw] | NoEntries | None
+        kinds: dict[str, Any] = dict.fromkeys(("id", "type", "datatype"), str | None)
+        kinds |= {"labels": texts, "descriptions": texts, "aliases": lists, "redirect": Any, "missing": Any}
+        self._head = _decoder("Head", kinds)
+        self._whole = _decoder("Whole", {**kinds, "claims": raw, "sitelinks": raw})
         self._sitelink = msgspec.json.Decoder(Sitelink).decode
         self._statements = msgspec.json.Decoder(list[WikidataStatement]).decode
         self._site = f'"{selection.wiki}"'.encode()
@@ -105,11 +101,7 @@ class WikidataReader:
         self.start()
 
     def start(self) -> None:
-        self.entities = Columns(ENTITY_COLUMNS)
-        self.others = Columns(OTHER_COLUMNS)  # items of which only the names were read
-        self.names = Columns(NAME_COLUMNS)
-        self.facts = Columns(FACT_COLUMNS)
-        self.properties = Columns(PROPERTIES.schema)
+        self._columns = {name: Columns(schema) for name, schema in COLUMNS.items()}
         self.counts: Counter[str] = Counter()
         self.refused: list[tuple[int, str]] = []  # byte in its block, what is wrong
         self.position = 0
@@ -137,13 +129,7 @@ class WikidataReader:
         return results | {"items with a page": self._with_page, "items without a page": without}
 
     def tables(self) -> dict[str, pa.Table]:
-        return {
-            "entities": self.entities.table(),
-            "others": self.others.table(),
-            "names": self.names.table(),
-            "facts": self.facts.table(),
-            "properties": self.properties.table(),
-        }
+        return {name: columns.table() for name, columns in self._columns.items()}
 
     def _read_line(self, data: bytes, start: int, end: int) -> None:
         """One entity; most have no page, and of those only the head of the line is decoded.
@@ -159,7 +145,7 @@ class WikidataReader:
                     raise msgspec.DecodeError("the record is cut off")
                 record = self._head(data[start:claims].rstrip(b", ") + b"}")
                 if record.type == "item" and record.id is not None and record.labels is not None:
-                    self._add_other(record)
+                    self._columns["others"].add(self._add_names(record))
                     return
         line = whole = data[start:end].strip().rstrip(b",")
         if line.startswith(b"["):  # brackets on the lines of the first and last entity
@@ -196,7 +182,7 @@ class WikidataReader:
             self._take_item(record, linked)
         elif record.type == "property":
             label = _first(astuple(record.labels)) if record.labels else None
-            self.properties.add((record.id, label, record.datatype, self.position))
+            self._columns["properties"].add((record.id, label, record.datatype, self.position))
             self.position += 1
             self.counts["properties"] += 1
         else:
@@ -209,18 +195,13 @@ class WikidataReader:
         every = page is not None or self.selection.without_page
         claims = record.claims or {}
         if not every and not (self._subclasses and SUBCLASS_OF in claims):
-            self._add_other(record)
+            self._columns["others"].add(self._add_names(record))
             return
         types, facts = self._facts(record.id, claims, every)
-        for fact in facts:
-            self.facts.add(fact)
+        self._columns["facts"].extend(facts)
         title = page.title.strip().replace("_", " ") if page else None
         self._with_page += page is not None
-        head = self._add_names(record)
-        self.entities.add((*head, types, len(sitelinks), title))
-
-    def _add_other(self, record: Any) -> None:
-        self.others.add(self._add_names(record))
+        self._columns["entities"].add((*self._add_names(record), types, len(sitelinks), title))
 
     def _add_names(self, record: Any) -> tuple[object, ...]:
         """Keep all names but the first label; the entity's head, which contains that one."""
@@ -240,20 +221,20 @@ class WikidataReader:
 
     def _add_other_names(self, entity: str, labels: tuple[Any, ...], aliases: tuple[Any, ...]) -> None:
         """Further labels, and aliases; those of fallback languages where they are new names."""
-        full, position = self._full_languages, self.position
+        full, position, names = self._full_languages, self.position, self._columns["names"]
         seen: set[str] = set()
         for n, language in enumerate(self.languages):
             label, others = labels[n], aliases[n]
             if label is not None and (n < full or label.value not in seen):
                 if any(text is not None for text in labels[:n]):
-                    self.names.add((entity, label.value, language, "label", 0, position))
+                    names.add((entity, label.value, language, "label", 0, position))
                 seen.add(label.value)
             if others is not None:
                 for place, alias in enumerate(others, 1):
                     name = alias.value
                     if n < full or name not in seen:
                         seen.add(name)
-                        self.names.add((entity, name, language, "alias", place, position))
+                        names.add((entity, name, language, "alias", place, position))
 
     def _facts(
         self, entity: str, claims: dict[str, Any], every: bool
@@ -285,10 +266,7 @@ class WikidataReader:
 
 def _first(texts: tuple[WikidataText | None, ...]) -> str | None:
     """The text in the first language that has one."""
-    for text in texts:
-        if text is not None:
-            return text.value
-    return None
+    return next((text.value for text in texts if text is not None), None)
 
 
 class WikidataDump(DumpFile):

@@ -96,8 +96,6 @@ class WikidataText(msgspec.Struct, gc=False):
 class WikidataValue(
     msgspec.Struct, gc=False, rename={"entity_type": "entity-type", "numeric_id": "numeric-id"}
 ):
-    """The union of all kinds of values that are objects."""
-
     id: str | None = None
     entity_type: str | None = None
     numeric_id: int | None = None
@@ -141,37 +139,25 @@ def by_language(name: str, languages: tuple[str, ...], value: Any) -> Any:
     return msgspec.defstruct(name, fields, rename=rename, gc=False) | NoEntries | None
 
 
-def _precision(given: float | None) -> int:
-    """Wikidata's are 0 to 14; a number that is none of them says nothing."""
-    return int(given) if given is not None and 0 <= given <= 127 else 0
-
-
 def fact_of(given: DataValue) -> tuple[str, str, str | None, int | None, str | None] | None:
     """Kind, value, unit, precision and language; None for a kind of value that is not known."""
     value, kind = given.value, given.type
     if isinstance(value, str):
         return ("string", value, None, None, None) if kind == "string" else None
     if kind == "wikibase-entityid":
-        entity = value.id or _from_number(value)
+        # before 2017 dumps gave the number of an entity only
+        letter = {"item": "Q", "property": "P", "lexeme": "L"}.get(value.entity_type or "")
+        numbered = f"{letter}{value.numeric_id}" if letter and value.numeric_id is not None else None
+        entity = value.id or numbered
         return ("entity", entity, None, None, None) if entity else None
     if kind == "quantity" and value.amount is not None:
-        return "quantity", value.amount, _unit(value.unit), None, None
+        unit = None if value.unit in (None, "1") else value.unit.rpartition("/entity/")[2]
+        return "quantity", value.amount, unit, None, None
     if kind == "time" and value.time is not None:
-        return "time", value.time, None, _precision(value.precision), None
+        given_precision = value.precision or 0  # Wikidata's are 0 to 14
+        return "time", value.time, None, int(given_precision) if 0 <= given_precision <= 127 else 0, None
     if kind == "monolingualtext" and value.text is not None:
         return "monolingual", value.text, None, None, value.language
     if kind == "globecoordinate" and value.latitude is not None and value.longitude is not None:
         return "coordinate", f"{value.latitude!r} {value.longitude!r}", None, None, None
     return None
-
-
-def _from_number(value: WikidataValue) -> str | None:
-    """The id of an entity in dumps before 2017, which give its number only."""
-    letter = {"item": "Q", "property": "P", "lexeme": "L"}.get(value.entity_type or "")
-    return f"{letter}{value.numeric_id}" if letter and value.numeric_id is not None else None
-
-
-def _unit(unit: str | None) -> str | None:
-    if unit is None or unit == "1":
-        return None
-    return unit.rpartition("/entity/")[2]

@@ -13,7 +13,7 @@ that redirect to one, and those that call one.
 import codecs
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -73,10 +73,6 @@ _CALL = re.compile(r"\{\{\s*([^{}|#<>\[\]\n:]+(?::[^{}|#<>\[\]\n:]+)?)\s*(?=\||\
 _LEVELS = 4  # A template that calls one that calls one and so on, as far as this
 
 
-def used_templates(names: Iterable[str], site: WikiSite) -> list[int]:
-    return sorted({template_hash(name, site) for name in names})
-
-
 def template_hash(name: str, site: WikiSite) -> int:
     """64 bits of a template's name without its namespace."""
     return _hash(_bare(name, site))
@@ -129,7 +125,6 @@ class RawPage(Record, frozen=True):
 
 
 def raw_page(element: bytes) -> RawPage:
-    """Parse one `<page>`; ValueError says what is wrong with it."""
     try:
         page = ET.fromstring(element)
     except ET.ParseError as error:
@@ -241,7 +236,8 @@ def _add_page(part: PartRows, raw: RawPage, text: WikiText, site: WikiSite, posi
     history = {"history": {"parentid": raw.parent}} if raw.parent is not None else {}
     part.counts[f"{kind} pages"] += 1
     if not listed:
-        part.add("uses", {"page": page, "templates": used_templates(text.templates, site)})
+        used = {template_hash(name, site) for name in text.templates}
+        part.add("uses", {"page": page, "templates": sorted(used)})
     part.counts["links"] += len(text.anchors)
     for what, number in text.lost.items():
         part.counts[f"dropped {what}"] += number

@@ -13,7 +13,6 @@ of a sentence (`wikis.toml`) are expanded.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import NamedTuple
 
 import mwparserfromhell
@@ -101,7 +100,7 @@ def _without_raw(text: str, lost: Counter[str]) -> str:
             continue
         end = None
         if not match.group().endswith("/>") and name not in unclosed:
-            end = _closing(name).search(text, at)
+            end = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, at)
             if end is None:
                 unclosed.add(name)
         inside = text[at : end.start()] if end else ""
@@ -112,11 +111,6 @@ def _without_raw(text: str, lost: Counter[str]) -> str:
         lost["references" if name.startswith("ref") else name] += 1
         pieces.append(GAP if name in ("math", "chem", "ce", "hiero") else "")
     return "".join([*pieces, text[at:]])
-
-
-@cache
-def _closing(name: str) -> re.Pattern[str]:
-    return re.compile(rf"</{name}\s*>", re.IGNORECASE)
 
 
 def _tamed(text: str) -> str:
@@ -182,8 +176,7 @@ def _as_text(unclosed: list[tuple[str, list[str], str]], pieces: list[str]) -> l
 def _template(content: str, site: WikiSite, templates: list[str], lost: Counter[str]) -> str:
     """What is in the text where a template was called."""
     name, _, rest = content.partition("|")
-    name = name.strip().replace("_", " ")
-    name = name.split("\n", 1)[0][:200].strip()
+    name = name.strip().replace("_", " ").split("\n", 1)[0][:200].strip()
     templates.append(name)
     key = name_key(name)
     fixed = site.character_templates.get(key)
@@ -273,11 +266,8 @@ def without_quotes(line: str) -> str:
         threes = [i for i, run in enumerate(runs) if len(run.group()) - spare[i] == 3]
         if threes:
             spare[min(threes, key=lambda i: _apostrophe_order(line, runs[i].start()))] += 1
-    pieces, at = [], 0
-    for run, kept in zip(runs, spare, strict=True):
-        pieces += [line[at : run.start()], "'" * kept]
-        at = run.end()
-    return "".join([*pieces, line[at:]])
+    kept = iter(spare)
+    return _QUOTES.sub(lambda _: "'" * next(kept), line)
 
 
 def _apostrophe_order(line: str, start: int) -> int:
@@ -378,9 +368,7 @@ class _Page:
         if self._trail:
             self._trail = False
             # MediaWiki's link trail: lower-case letters right after a link belong to its text.
-            end = 0
-            while end < len(text) and text[end].islower():
-                end += 1
+            end = next((n for n, letter in enumerate(text) if not letter.islower()), len(text))
             if end and self._links:
                 self._line += text[:end]
                 start, _, target = self._links.pop()
