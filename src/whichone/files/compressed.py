@@ -9,27 +9,24 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Literal, cast
 
 import msgspec
 
 from whichone.errors import BadInput
 
 _PIECE = 1 << 18  # decompressed bytes at a time: they stay in the cache until they are read
-_GZIP, _BZIP2, _ZSTD = b"\x1f\x8b", b"BZh", b"\x28\xb5\x2f\xfd"
+Compression = Literal["plain", "bz2", "gz", "zst"]
+_MAGIC: dict[bytes, Compression] = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zst"}
 # What the decompressors raise at a damaged or cut off file.
 DAMAGE = (EOFError, OSError, ValueError, zlib.error)
 
 Pieces = Callable[[IO[bytes]], Iterator[bytes]]
 
 
-def pieces_for(magic: bytes) -> Pieces | None:
-    """How a file with these first bytes is decompressed; None where it is not compressed."""
-    if magic.startswith(_GZIP):
-        return gzip_pieces
-    if magic.startswith(_BZIP2):
-        return _bzip2_pieces
-    return zstd_pieces if magic.startswith(_ZSTD) else None
+def compression_of(magic: bytes) -> Compression:
+    """How a file with these first bytes is compressed."""
+    return next((kind for start, kind in _MAGIC.items() if magic.startswith(start)), "plain")
 
 
 def gzip_pieces(raw: IO[bytes]) -> Iterator[bytes]:
@@ -74,6 +71,9 @@ def zstd_pieces(raw: IO[bytes]) -> Iterator[bytes]:
             frame = None if frame.eof else frame
     if frame is not None:
         raise EOFError(f"the last zstd frame is not complete at byte {raw.tell():,}")
+
+
+PIECES = {"gz": gzip_pieces, "bz2": _bzip2_pieces, "zst": zstd_pieces}
 
 
 def is_tar(path: Path) -> bool:

@@ -17,7 +17,7 @@ from typing import IO, Any, TypeVar, cast, overload
 import msgspec
 
 from whichone.errors import BadInput, BrokenFolder, Missing
-from whichone.files.compressed import Decompressed, pieces_for
+from whichone.files.compressed import PIECES, Compression, Decompressed, compression_of
 from whichone.files.output import out_of_room, written_beside
 
 T = TypeVar("T")
@@ -31,9 +31,8 @@ ODD_RECORD = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def open_binary(path: str | Path) -> IO[bytes]:
-    """The decompressed bytes of a file; gzip, bzip2 and zstd are recognised by their first bytes."""
-    path = Path(path)
+def open_raw(path: Path) -> tuple[IO[bytes], Compression]:
+    """An open file, and how it is compressed by its first bytes."""
     try:
         if path.is_fifo():  # its writer may never come or never end
             raise BadInput(
@@ -53,10 +52,16 @@ def open_binary(path: str | Path) -> IO[bytes]:
     except OSError as error:
         raw.close()
         raise BadInput(f"cannot be read: {error.strerror}", file=path) from error
-    pieces = pieces_for(magic)
-    if pieces is None:
+    return raw, compression_of(magic)
+
+
+def open_binary(path: str | Path) -> IO[bytes]:
+    """The decompressed bytes of a file."""
+    raw, compression = open_raw(Path(path))
+    if compression == "plain":
         return raw
-    return cast("IO[bytes]", io.BufferedReader(Decompressed(path, raw, pieces), 1 << 18))
+    reader = Decompressed(Path(path), raw, PIECES[compression])
+    return cast("IO[bytes]", io.BufferedReader(reader, 1 << 18))
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:

@@ -8,16 +8,21 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
 import msgspec
 
-from whichone.errors import BadInput, Missing, UsageError
-from whichone.files.compressed import DAMAGE, gzip_pieces, problem_at_end, read_blocks, zstd_pieces
-from whichone.files.lines import open_binary
+from whichone.errors import BadInput, UsageError
+from whichone.files.compressed import (
+    DAMAGE,
+    Compression,
+    gzip_pieces,
+    problem_at_end,
+    read_blocks,
+    zstd_pieces,
+)
+from whichone.files.lines import open_binary, open_raw
 from whichone.files.output import written_beside
-
-Compression = Literal["plain", "bz2", "gz", "zst"]
 
 MEBIBYTE = 1 << 20
 LONGEST_RECORD = 64 * MEBIBYTE
@@ -44,18 +49,9 @@ _NOT_READ = {b"\xfd7zXZ\0": "xz", b"7z\xbc\xaf\x27\x1c": "7-Zip", b"PK\x03\x04":
 
 
 def compression_of(path: Path) -> Compression:
-    try:
-        with path.open("rb") as file:
-            magic = file.read(4)
-    except FileNotFoundError:
-        raise Missing("no such file", where=str(path)) from None
-    except OSError as error:
-        raise BadInput(f"cannot be read: {error.strerror}", file=path) from error
-    if magic.startswith(b"BZh"):
-        return "bz2"
-    if magic.startswith(b"\x1f\x8b"):
-        return "gz"
-    return "zst" if magic == b"\x28\xb5\x2f\xfd" else "plain"
+    raw, compression = open_raw(path)
+    raw.close()
+    return compression
 
 
 def plan_parts(path: Path) -> list[ByteRange]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,7 +24,7 @@ from whichone.files.tables import DEFAULT_MEMORY, TableSchema, query_batches, sq
 if TYPE_CHECKING:
     from ibis.expr.types import Table
 
-    from whichone.knowledge.spark import SparkEngine
+    from whichone.knowledge.spark import SparkEngine, SparkQueries
 
 
 _Item = TypeVar("_Item")
@@ -65,40 +65,16 @@ class Tables:
 KNOWLEDGE = ("entities", "names", "facts", "properties", "pages", "views", "links")
 
 
-class Engine(Protocol):
-    """Reads tables, computes relations and keeps them, gives rows back."""
-
-    shared: bool
-    """Whether several machines read the files."""
-    scratch: Path
-    """A folder for what is written meanwhile, which all of them see."""
-
-    def read(self, files: Sequence[Path], name: str) -> Table: ...
-
-    def table(self, table: pa.Table) -> Table: ...
-
-    def keep(self, name: str, relation: Table) -> Table: ...
-
-    def batches(self, relation: Table) -> Iterator[Any]: ...
-
-    def mapped(self, relation: Table, work: BatchWork, schema: pa.Schema) -> Iterator[Any]: ...
-
-    def value(self, expression: Any) -> Any: ...
-
-    def query(self, query: str) -> Iterator[Any]:
-        """The rows of a query in DuckDB's SQL, a batch at a time, in any order."""
-
-    def spread(self, work: Callable[[_Item], _Result], items: list[_Item]) -> list[_Result]:
-        """What workers make of each item; `work` travels to them."""
-
-    def release(self) -> None:
-        """Relations are no longer needed: free their memory. What workers do for this process goes on."""
+Engine: TypeAlias = "DuckdbEngine | SparkEngine"
+# Runs queries whose rows are read from Parquet by `read_parquet`; may be used by several threads.
+MergeQueries: TypeAlias = "DuckdbQueries | SparkQueries"
 
 
 class DuckdbEngine:
     """DuckDB with bounded memory; relations are kept as temporary tables."""
 
     shared = False
+    """Whether several machines read the files."""
 
     def __init__(self, memory: str, spill: Path) -> None:
         import ibis
@@ -108,6 +84,7 @@ class DuckdbEngine:
         )
         self.backend.raw_sql("set enable_progress_bar = false")
         self.scratch = spill
+        """A folder for what is written meanwhile, which all machines see."""
         self._numbers = itertools.count()
 
     def read(self, files: Sequence[Path], name: str) -> Table:
@@ -134,12 +111,15 @@ class DuckdbEngine:
         return self.backend.con.execute(self.backend.compile(expression)).fetchall()[0][0]
 
     def query(self, query: str) -> Iterator[Any]:
+        """The rows of a query in DuckDB's SQL, a batch at a time, in any order."""
         yield from self.backend.con.sql(query).to_arrow_reader(BATCH)
 
     def spread(self, work: Callable[[_Item], _Result], items: list[_Item]) -> list[_Result]:
+        """What workers make of each item; `work` travels to them."""
         return [work(item) for item in items]
 
     def release(self) -> None:
+        """Relations are no longer needed: free their memory. What workers do for this process goes on."""
         self.backend.disconnect()
 
     close = release
@@ -247,25 +227,6 @@ def _looks(looking: Looking, batches: Iterator[Any]) -> Iterator[Any]:
 _BATCH = 65_536
 
 
-class MergeQueries(Protocol):
-    """Runs queries whose rows are read from Parquet by `read_parquet`; may be used by several threads."""
-
-    def fetch(self, query: str) -> list[tuple[Any, ...]]:
-        """The rows of a query that has few."""
-
-    def keep(self, query: str, file: Path) -> None:
-        """Write the rows of a query, for other queries to read, in any order."""
-
-    def keep_mapped(self, query: str, work: BatchWork, schema: pa.Schema, file: Path) -> None:
-        """The same for what Python makes of the rows."""
-
-    def keep_closure(self, name: str, base: str, step: str, file: Path) -> None:
-        """The same for all rows that follow from those of `base` by `step`, which reads `name`."""
-
-    def write(self, query: str, schema: TableSchema, folder: Path) -> dict[str, FileEntry]:
-        """Write the rows of a query as a table in the order of its key, cut into parts."""
-
-
 class DuckdbQueries:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -275,20 +236,24 @@ class DuckdbQueries:
             return cursor.sql(query).fetchall()
 
     def keep(self, query: str, file: Path) -> None:
+        """Write the rows of a query, for other queries to read, in any order."""
         remove(file)
         with self._connection.cursor() as cursor:
             cursor.execute(f"copy ({query}) to {sql_text(file)} (format parquet)")
 
     def keep_mapped(self, query: str, work: BatchWork, schema: pa.Schema, file: Path) -> None:
+        """The same for what Python makes of the rows."""
         remove(file)
         with self._connection.cursor() as cursor, pq.ParquetWriter(file, schema) as writer:
             for batch in work(cursor.sql(query).to_arrow_reader(_BATCH)):
                 writer.write_batch(batch)
 
     def keep_closure(self, name: str, base: str, step: str, file: Path) -> None:
+        """The same for all rows that follow from those of `base` by `step`, which reads `name`."""
         self.keep(f"with recursive {name} as ({base} union {step}) select * from {name}", file)
 
     def write(self, query: str, schema: TableSchema, folder: Path) -> dict[str, FileEntry]:
+        """Write the rows of a query as a table in the order of its key, cut into parts."""
         with self._connection.cursor() as cursor:
             parts = write_parts(folder, query_batches(cursor, query, schema), schema)
             return {name: file_entry(folder / name, rows) for name, rows in parts}

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -27,6 +27,9 @@ from whichone.files.tables import TableSchema, array_of
 from whichone.knowledge.engines import MergeQueries
 from whichone.knowledge.formats.wiki_site import as_utf8
 from whichone.progress import talk
+
+if TYPE_CHECKING:
+    from whichone.knowledge.merge import Work
 
 
 class RefusedRecord(msgspec.Struct, frozen=True):
@@ -66,17 +69,7 @@ class Read(msgspec.Struct):
     refused: list[RefusedRecord] = []
 
 
-class PartFiles(Protocol):
-    """The finished parts of one source, as SQL can read them."""
-
-    folder: Path
-    notes: dict[str, int]  # what a source counts when it is finished
-    siblings: Sequence[PartFiles]  # of all files of the same dump, this one included
-
-    def rows(self, table: str) -> str:
-        """A query of all rows of one table, `position` counted through the whole source."""
-
-    def counted(self, what: str) -> int: ...
+PartFiles: TypeAlias = "Work"  # The finished parts of one source, as SQL can read them
 
 
 class Source(Protocol):
