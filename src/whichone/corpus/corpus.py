@@ -24,57 +24,39 @@ from whichone.files.output import cache_folder
 from whichone.files.tables import TableSchema, sort_rows
 from whichone.records import Passage, page_of
 
-# The tables of a corpus.
-
-
 KIND = "corpus"
 
 _text = pa.string()
 
-PASSAGES = TableSchema(
+PASSAGES = TableSchema.of(
     "passages",
-    pa.schema(
-        [
-            ("id", _text),
-            ("page", _text),
-            ("n", pa.int32()),
-            ("title", _text),
-            ("text", _text),
-            ("source_id", _text),  # what its own corpus calls it; systems may return that too
-            ("entity", _text),  # whom it is about, where the source says so
-            ("fields", _text),  # JSON, further fields of its source that a search may filter by
-        ]
-    ),
     ("page", "n"),
+    ("id", _text),
+    ("page", _text),
+    ("n", pa.int32()),
+    ("title", _text),
+    ("text", _text),
+    ("source_id", _text),  # what its own corpus calls it; systems may return that too
+    ("entity", _text),  # whom it is about, where the source says so
+    ("fields", _text),  # JSON, further fields of its source that a search may filter by
 )
-PAGES = TableSchema(
+PAGES = TableSchema.of(
     "pages",
-    pa.schema(
-        [
-            ("page", _text),
-            ("title", _text),
-            ("first", pa.int64()),  # the row of its first passage; they follow one another
-            ("passages", pa.int32()),
-        ]
-    ),
     ("page",),
+    ("page", _text),
+    ("title", _text),
+    ("first", pa.int64()),  # the row of its first passage; they follow one another
+    ("passages", pa.int32()),
 )
-NAMES = TableSchema(
+NAMES = TableSchema.of(
     "names",
-    pa.schema(
-        [
-            ("key", _text),  # names.token_key(name)
-            ("name", _text),
-            ("page", pa.int64()),  # its row in pages
-            ("kind", _text),  # title, document, before comma, redirect, anchor, alias, first sentence
-            ("count", pa.int64()),  # anchors: how often; 1 for the others
-        ]
-    ),
     ("key", "page", "kind", "name", "count"),
+    ("key", _text),  # names.token_key(name)
+    ("name", _text),
+    ("page", pa.int64()),  # its row in pages
+    ("kind", _text),  # title, document, before comma, redirect, anchor, alias, first sentence
+    ("count", pa.int64()),  # anchors: how often; 1 for the others
 )
-
-
-# A corpus on disk: passages, pages and the names that point at pages; mapped, never loaded.
 
 
 _TEXTS = "passages.arrow"
@@ -151,7 +133,6 @@ class Corpus:
                 yield Passage(**row)
 
     def take(self, rows: Rows | Sequence[int], columns: Sequence[str]) -> pa.Table:
-        """Some passages by their rows, in the order asked for."""
         return self._passages.take(rows, columns)
 
     def ids(self, rows: Sequence[int]) -> list[str]:
@@ -204,7 +185,6 @@ class Corpus:
 
     @property
     def has_source_ids(self) -> bool:
-        """Whether passages have ids of their own corpus."""
         return self._sources is not None
 
     # pages
@@ -239,11 +219,9 @@ class Corpus:
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
     def pages_of_rows(self, rows: Rows) -> Rows:
-        """The rows of the pages that passages are on, by the passages' rows."""
         return np.searchsorted(self.page_firsts, rows, "right") - 1
 
     def page_ids(self, pages: Sequence[int]) -> list[str]:
-        """The ids of pages by their rows."""
         return self.page_table.strings(pages, "page")
 
     def passages_of(self, page: str) -> list[str]:

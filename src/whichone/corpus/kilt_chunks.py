@@ -151,9 +151,6 @@ def _add_or_merge(chunks: list[Chunk], chunk: Chunk, size: int) -> None:
     last.tokens += chunk.tokens + 1
 
 
-# KILT's chunks with all that it keeps of them: section, anchors, and where the text comes from.
-
-
 def chunk_records(
     base: str | Path | Folder, *, size: int = SIZE, sentences: Splitter = plain_sentences
 ) -> Iterator[dict[str, Any]]:

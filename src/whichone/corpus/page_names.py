@@ -136,13 +136,7 @@ class Named(msgspec.Struct, frozen=True):
     count: int = 1
 
     def row(self, page: int) -> dict[str, Any]:
-        return {
-            "key": token_key(self.name),
-            "name": self.name,
-            "page": page,
-            "kind": self.kind,
-            "count": self.count,
-        }
+        return {"key": token_key(self.name), "page": page, **msgspec.structs.asdict(self)}
 
 
 class Bearing(msgspec.Struct, frozen=True):
@@ -179,7 +173,6 @@ class CorpusNames:
 
     @classmethod
     def of(cls, table: MappedTable) -> CorpusNames:
-        """Names in memory."""
         parts = list(key_hashes(table)) or [(np.zeros(0, np.uint64), np.zeros(0, np.int64))]
         index = HashIndex.of(np.concatenate([hashes for hashes, _ in parts]))
         return cls(table, index.pointing_at(np.concatenate([rows for _, rows in parts])))

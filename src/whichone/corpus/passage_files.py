@@ -299,19 +299,15 @@ _RECORDS = 20_000
 Header = tuple[int, list[str]]
 
 _text = pa.string()
-UNNUMBERED = TableSchema(
+UNNUMBERED = TableSchema.of(
     "passages",
-    pa.schema(
-        [
-            ("page", _text),
-            ("place", pa.int64()),  # the line, or the number on the page where it is known
-            ("title", _text),
-            ("text", _text),
-            ("source_id", _text),
-            ("entity", _text),
-        ]
-    ),
     ("page", "place"),
+    ("page", _text),
+    ("place", pa.int64()),  # the line, or the number on the page where it is known
+    ("title", _text),
+    ("text", _text),
+    ("source_id", _text),
+    ("entity", _text),
 )
 
 

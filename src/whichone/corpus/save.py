@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -114,9 +115,6 @@ def _further_names(corpus: Corpus, more: PageNames) -> Iterator[pa.RecordBatch]:
         ).to_batches()
 
 
-# Writes a corpus: passages as they come, then its pages, its names, and where each is found.
-
-
 Passages: TypeAlias = "pa.Table | pa.RecordBatchReader | FilePassages | Iterable[Passage]"
 
 
@@ -211,20 +209,8 @@ def _in_order(passages: Passages, folder: Path) -> Iterator[pa.RecordBatch]:
 
 
 def passage_rows(passages: Iterable[Passage]) -> pa.Table:
-    return PASSAGES.from_rows(
-        [
-            {
-                "id": p.id,
-                "page": p.page,
-                "n": int(p.id.rpartition("#")[2]) if page_of(p.id) != p.id else 0,
-                "title": p.title,
-                "text": p.text,
-                "source_id": p.source_id,
-                "entity": p.entity,
-            }
-            for p in passages
-        ]
-    )
+    numbers = ((p, int(p.id.rpartition("#")[2]) if page_of(p.id) != p.id else 0) for p in passages)
+    return PASSAGES.from_rows([{**msgspec.structs.asdict(p), "n": n} for p, n in numbers])
 
 
 def _write_pages(folder: Folder, passages: MappedTable, known_as: pa.Table | None) -> MappedTable:

@@ -308,9 +308,6 @@ class Seen:
         self._last = {}
 
 
-# A record for each key, as a table that is mapped, however many there are.
-
-
 @contextlib.contextmanager
 def unnamed(near: str | Path | None = None) -> Iterator[Path]:
     """A folder for files that are mapped and then go; it is on the disk of `near`, the folder to be written."""
@@ -321,7 +318,6 @@ def unnamed(near: str | Path | None = None) -> Iterator[Path]:
 def mapped_copy(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, near: str | Path | None = None
 ) -> MappedTable:
-    """The rows of batches that come once."""
     with unnamed(near) as place:
         file = place / "rows.arrow"
         with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:

@@ -261,7 +261,6 @@ def _decode(descriptor: int, opening: int, ends: list[int], size: int) -> tuple[
 
 
 def _as_stream(descriptor: int, opening: int, end: int) -> bytes:
-    """The bits of one block as a whole bzip2 stream."""
     first, last = opening // 8, (end + 7) // 8
     raw = os.pread(descriptor, last - first, first)
     count = _without_footer(raw, end - first * 8) - (opening - first * 8)

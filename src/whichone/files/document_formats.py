@@ -29,13 +29,10 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 def document_files(folder: Path) -> list[Path]:
     """The documents under a folder, hidden ones apart; none at all is an error."""
-    result = sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file()
-        and path.suffix.lower() in READERS
-        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    shown = (
+        p for p in folder.rglob("*") if not any(part.startswith(".") for part in p.relative_to(folder).parts)
     )
+    result = sorted(p for p in shown if p.is_file() and p.suffix.lower() in READERS)
     if not result:
         raise BadInput(
             f"there are no documents in it ({', '.join(sorted(READERS))})",

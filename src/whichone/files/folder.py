@@ -37,8 +37,6 @@ from whichone.files.manifest import (
 from whichone.files.output import is_at, out_of_room, refuse_to_replace, request_for
 from whichone.files.tables import TableSchema, part_name, part_names
 
-# A journal: lines of JSON that survive a kill.
-
 
 class Journal:
     """Lines of JSON, each flushed to disk before the next step; a torn last line is ignored."""
@@ -66,9 +64,6 @@ class Journal:
                 os.fsync(file.fileno())
 
 
-# Whether this process has kept work from which the same command would go on.
-
-
 _kept = False
 
 
@@ -80,9 +75,6 @@ def promise_to_go_on() -> None:
 
 def may_go_on() -> bool:
     return _kept
-
-
-# A folder of tables whose `manifest.json` is the commit point.
 
 
 _NEXT = "next.json"
@@ -478,9 +470,6 @@ def write_updates(root: Path, state: UpdateState) -> None:
     """Replace the state; its journal is there before it, so that a missing one is noticed."""
     (root / state.journal).touch()
     write_atomic(root / UPDATES, sealed(msgspec.json.encode(state)))
-
-
-# Finding all damage in folders and the folders below them.
 
 
 class FolderReport(msgspec.Struct, frozen=True):

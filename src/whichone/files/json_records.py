@@ -102,7 +102,6 @@ def _ranges(path: str | Path, cuts: _Cuts, size: int) -> Iterator[FilePart]:
 
 
 def _next_cut(file: IO[bytes], pattern: re.Pattern[bytes], at: int) -> tuple[int, int] | None:
-    """End of a record and start of the next one, at or after `at`."""
     window = b""
     file.seek(at)
     while more := file.read(1 << 18):

@@ -200,9 +200,6 @@ def write_json_lines(path: str | Path, records: Iterable[object]) -> int:
     return write_lines(path, map(msgspec.json.encode, records))
 
 
-# Lines of JSON that carry a checksum each.
-
-
 def sealed(record: bytes) -> bytes:
     """A JSON object whose first field is the checksum of the others."""
     rest = record[1:]

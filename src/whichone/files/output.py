@@ -145,14 +145,8 @@ def _shown(value: Any) -> str:
 
 def _output_at(root: Path) -> OutputPlace | None:
     place = root.resolve()
-    return next(
-        (
-            own
-            for own in _making
-            if not own.plain and (own.path == place or (own.parts and own.path == place.parent))
-        ),
-        None,
-    )
+    folders = (own for own in _making if not own.plain)
+    return next((o for o in folders if o.path == place or (o.parts and o.path == place.parent)), None)
 
 
 def _named_files(folder: Path) -> set[str]:

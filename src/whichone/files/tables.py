@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +31,10 @@ class TableSchema:
     name: str
     schema: pa.Schema
     key: tuple[str, ...]
+
+    @classmethod
+    def of(cls, name: str, key: tuple[str, ...], *columns: tuple[str, pa.DataType]) -> Self:
+        return cls(name, pa.schema(columns), key)
 
     @property
     def file(self) -> str:

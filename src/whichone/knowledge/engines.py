@@ -57,7 +57,6 @@ class Tables:
         return self.engine.table(pa.table({column: pa.array(sorted(set(values)), pa.string())}))
 
     def types_of(self, entities: Table) -> dict[str, frozenset[str]]:
-        """The types of `entities` (a column `entity`)."""
         known = self.entities.semi_join(entities, "entity").select("entity", "types")
         return {row["entity"]: frozenset(row["types"] or ()) for row in self.rows(known)}
 

@@ -18,8 +18,6 @@ from whichone.names import name_key
 
 
 class KnowledgeBase:
-    """Entities, their names, facts, pages and views."""
-
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
 

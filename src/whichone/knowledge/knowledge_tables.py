@@ -19,91 +19,71 @@ SECTION, BULLET = "Section::::", "BULLET::::"
 
 _text, _texts = pa.string(), pa.list_(pa.string())
 
-ENTITIES = TableSchema(
+ENTITIES = TableSchema.of(
     "entities",
-    pa.schema(
-        [
-            ("entity", _text),
-            ("label", _text),  # in the chosen language or its fallbacks; null if there is none
-            ("description", _text),
-            ("types", _texts),  # P31 values in dump order, no subclass closure
-            ("sitelinks", pa.int32()),
-            ("title", _text),  # its page in the chosen wiki, blanks not underscores; null if none
-            ("position", pa.int64()),
-            ("source", _text),  # "wikidata", or a catalogue's name
-        ]
-    ),
     ("entity",),
+    ("entity", _text),
+    ("label", _text),  # in the chosen language or its fallbacks; null if there is none
+    ("description", _text),
+    ("types", _texts),  # P31 values in dump order, no subclass closure
+    ("sitelinks", pa.int32()),
+    ("title", _text),  # its page in the chosen wiki, blanks not underscores; null if none
+    ("position", pa.int64()),
+    ("source", _text),  # "wikidata", or a catalogue's name
 )
-NAMES = TableSchema(
+NAMES = TableSchema.of(
     "names",
-    pa.schema(
-        [
-            ("entity", _text),
-            ("name", _text),
-            ("key", _text),  # names.name_key(name)
-            ("language", _text),
-            ("kind", _text),  # label, alias, title, redirect, anchor
-            ("count", pa.int64()),  # anchors: how often; 1 for the others
-            ("place", pa.int32()),  # label 0, aliases from 1 in dump order; duplicates kept
-        ]
-    ),
     ("key", "name", "entity", "kind", "language", "place"),
+    ("entity", _text),
+    ("name", _text),
+    ("key", _text),  # names.name_key(name)
+    ("language", _text),
+    ("kind", _text),  # label, alias, title, redirect, anchor
+    ("count", pa.int64()),  # anchors: how often; 1 for the others
+    ("place", pa.int32()),  # label 0, aliases from 1 in dump order; duplicates kept
 )
-FACTS = TableSchema(
+FACTS = TableSchema.of(
     "facts",
-    pa.schema(
-        [
-            ("entity", _text),
-            ("property", _text),
-            ("kind", _text),  # entity, quantity, time, string, monolingual, coordinate
-            ("value", _text),  # entity id; amount as written with its sign; ISO time; text
-            ("unit", _text),  # quantity: entity id of the unit, null for plain numbers
-            ("precision", pa.int8()),  # time: Wikidata's precision (9 year, 11 day)
-            ("language", _text),  # monolingual text
-            ("rank", _text),  # preferred, normal, deprecated
-            ("place", pa.int32()),  # order of the statement within the entity
-        ]
-    ),
     ("entity", "place", "property"),
+    ("entity", _text),
+    ("property", _text),
+    ("kind", _text),  # entity, quantity, time, string, monolingual, coordinate
+    ("value", _text),  # entity id; amount as written with its sign; ISO time; text
+    ("unit", _text),  # quantity: entity id of the unit, null for plain numbers
+    ("precision", pa.int8()),  # time: Wikidata's precision (9 year, 11 day)
+    ("language", _text),  # monolingual text
+    ("rank", _text),  # preferred, normal, deprecated
+    ("place", pa.int32()),  # order of the statement within the entity
 )
 PROPERTIES = TableSchema(
     "properties",
     pa.schema([("property", _text), ("label", _text), ("datatype", _text), ("position", pa.int64())]),
     ("property",),
 )
-PAGES = TableSchema(
+PAGES = TableSchema.of(
     "pages",
-    pa.schema(
-        [
-            ("page", _text),  # source:id
-            ("title", _text),
-            ("entity", _text),  # the entity the page is about; null if not known
-            ("kind", _text),  # article, disambiguation
-            ("paragraphs", _texts),  # KILT's layout: title, headings, list items, text
-            ("categories", _texts),
-            ("revision", pa.int64()),
-            ("timestamp", _text),
-            ("position", pa.int64()),
-            ("history", _text),  # the rest of KILT's history and wikidata_info, as JSON
-        ]
-    ),
     ("page",),
+    ("page", _text),  # source:id
+    ("title", _text),
+    ("entity", _text),  # the entity the page is about; null if not known
+    ("kind", _text),  # article, disambiguation
+    ("paragraphs", _texts),  # KILT's layout: title, headings, list items, text
+    ("categories", _texts),
+    ("revision", pa.int64()),
+    ("timestamp", _text),
+    ("position", pa.int64()),
+    ("history", _text),  # the rest of KILT's history and wikidata_info, as JSON
 )
-LINKS = TableSchema(
+LINKS = TableSchema.of(
     "links",
-    pa.schema(
-        [
-            ("page", _text),
-            ("paragraph", pa.int32()),
-            ("start", pa.int32()),
-            ("end", pa.int32()),
-            ("text", _text),
-            ("target", _text),  # title as written, blanks not underscores
-            ("target_page", _text),  # resolved through redirects; null if there is no such page
-        ]
-    ),
     ("page", "paragraph", "start", "end", "target"),
+    ("page", _text),
+    ("paragraph", pa.int32()),
+    ("start", pa.int32()),
+    ("end", pa.int32()),
+    ("text", _text),
+    ("target", _text),  # title as written, blanks not underscores
+    ("target_page", _text),  # resolved through redirects; null if there is no such page
 )
 REDIRECTS = TableSchema(
     "redirects", pa.schema([("title", _text), ("target", _text), ("target_page", _text)]), ("title",)

@@ -150,7 +150,6 @@ class Lookup(contextlib.AbstractContextManager["Lookup"]):
         return KnownEntity(entity=entity, label=page.title, title=page.title) if page else None
 
     def page(self, page: str) -> KnownPage | None:
-        """A page by its id, with its wiki (enwiki:307)."""
         return self._page("page = ?", page)
 
     def page_of_title(self, title: str, wiki: str | None = None) -> KnownPage | None:
@@ -312,7 +311,6 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _fits(path: Path, name: str) -> bool:
-    """Whether there is a lookup of the knowledge base as it is now."""
     if not path.exists() or not is_whole(path):
         return False
     with contextlib.closing(_connect(path)) as database, contextlib.suppress(sqlite3.DatabaseError):

@@ -290,7 +290,6 @@ class _Merge:
             self._queries["names"] = [_select([keyed])]
 
     def index_pages(self) -> None:
-        """What the other tables need to know of the pages."""
         if self._stale:
             queries = [*self._held(PAGES), *self._queries["pages"]]
             query = _union(queries) if queries else None
@@ -299,7 +298,6 @@ class _Merge:
             write_page_index(self._engine, index, query, self._files["entities"])
 
     def derive_names(self) -> None:
-        """The names that follow from pages, redirects and links."""
         if self._stale:
             derived = self._place / "derived.parquet"
             self._files["derived"] = [derived]

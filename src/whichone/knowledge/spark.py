@@ -124,8 +124,6 @@ def on_workers(session: Any, work: Callable[[_Item], _Result], items: list[_Item
 
 
 def _working(work: Callable[[Any], Any]) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What runs on the machines of the cluster."""
-
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
@@ -345,7 +343,6 @@ class PartTask(msgspec.Struct, frozen=True):
 
 
 def part_tasks(files: Sequence[Path], schema: TableSchema, folder: Path) -> Iterator[PartTask]:
-    """A table's parts, each with the files that have its rows."""
     counts = [pq.read_metadata(file).num_rows for file in files]
     ends = list(itertools.accumulate(counts))
     for number, start in enumerate(range(0, max(ends[-1], 1), tables.PART)):

@@ -59,30 +59,10 @@ def likely_language(text: str) -> str:
     return best if clear and len(words) >= _FEW_WORDS and different >= _DIFFERENT else ""
 
 
-_ENGLISH = frozenset(
-    [
-        "the",
-        "and",
-        "of",
-        "is",
-        "was",
-        "were",
-        "to",
-        "for",
-        "with",
-        "that",
-        "by",
-        "at",
-        "from",
-        "his",
-        "her",
-        "he",
-        "she",
-        "it",
-        "has",
-        "had",
-    ]
-)
+_ENGLISH = frozenset({
+    "the", "and", "of", "is", "was", "were", "to", "for", "with", "that", "by", "at", "from", "his", "her", "he",
+    "she", "it", "has", "had",
+})  # fmt: skip
 _FEW_WORDS, _PREVAILS, _DIFFERENT = 60, 0.15, 5
 
 

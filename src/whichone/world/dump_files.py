@@ -14,13 +14,7 @@ OPENING = b"[\n"
 CLOSING = b"\n]\n"
 BETWEEN = b",\n"
 
-_DATATYPES = {
-    "item": "wikibase-item",
-    "quantity": "quantity",
-    "time": "time",
-    "string": "string",
-    "somevalue": "wikibase-item",
-}
+_DATATYPES = {"item": "wikibase-item", "somevalue": "wikibase-item"}  # of other kinds their own name
 # Other wikis an invented item may have a page in; only their number matters (sitelink counts).
 _OTHER_SITES = (
     "dewiki", "frwiki", "eswiki", "itwiki", "jawiki", "ruwiki", "ptwiki", "zhwiki", "plwiki",
@@ -109,7 +103,7 @@ def _claim(item: str, n: int, statement: ItemStatement) -> dict[str, Any]:
 def _snak(prop: str, kind: str, value: str) -> dict[str, Any]:
     known = {} if kind == "somevalue" else {"datavalue": _datavalue(kind, value)}
     snaktype = "value" if known else "somevalue"
-    return {"snaktype": snaktype, "property": prop, **known, "datatype": _DATATYPES[kind]}
+    return {"snaktype": snaktype, "property": prop, **known, "datatype": _DATATYPES.get(kind, kind)}
 
 
 def _datavalue(kind: str, value: str) -> dict[str, Any]:
@@ -120,15 +114,9 @@ def _datavalue(kind: str, value: str) -> dict[str, Any]:
         amount = value if value.startswith("-") else f"+{value}"
         return {"value": {"amount": amount, "unit": "1"}, "type": "quantity"}
     if kind == "time":
-        content = {
-            "time": f"+{value}T00:00:00Z",
-            "timezone": 0,
-            "before": 0,
-            "after": 0,
-            "precision": 11,
-            "calendarmodel": "http://www.wikidata.org/entity/Q1985727",
-        }
-        return {"value": content, "type": "time"}
+        content = {"time": f"+{value}T00:00:00Z", "timezone": 0, "before": 0, "after": 0, "precision": 11}
+        calendar = {"calendarmodel": "http://www.wikidata.org/entity/Q1985727"}
+        return {"value": content | calendar, "type": "time"}
     return {"value": value, "type": "string"}
 
 
@@ -175,15 +163,9 @@ def _paragraphs(article: Article) -> tuple[list[str], list[dict[str, Any]]]:
             continue
         prefix = "BULLET::::- " if block.kind == "bullet" else ""
         for link in links:
-            anchors.append(
-                {
-                    "text": link.text,
-                    "href": quote(link.target),
-                    "paragraph_id": len(paragraphs),
-                    "start": len(prefix) + link.start,
-                    "end": len(prefix) + link.end,
-                }
-            )
+            start, end = len(prefix) + link.start, len(prefix) + link.end
+            place = {"paragraph_id": len(paragraphs), "start": start, "end": end}
+            anchors.append({"text": link.text, "href": quote(link.target), **place})
         paragraphs.append(f"{prefix}{text}\n")
     return paragraphs, anchors
 

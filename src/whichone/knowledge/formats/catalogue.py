@@ -89,8 +89,6 @@ class ColumnNames(_Strict, frozen=True):
 
 
 class Catalogue(_Strict, frozen=True):
-    """What the columns of a file mean."""
-
     name: str
     file: str
     columns: ColumnNames
@@ -107,8 +105,6 @@ class Catalogue(_Strict, frozen=True):
 
 
 class CatalogueReader:
-    """Rows of a catalogue, as dicts, to rows of the knowledge base's tables."""
-
     def __init__(self, catalogue: Catalogue, folder: Path) -> None:
         self.catalogue = catalogue
         documents = catalogue.documents

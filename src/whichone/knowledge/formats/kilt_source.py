@@ -318,7 +318,6 @@ class KiltSource(DumpFile):
 
 
 def export_kilt_source(base: str | Path, out: str | Path) -> dict[str, int]:
-    """One page a line, links with the ids of their pages."""
     path = Path(out)
     if not path.suffix:
         path.mkdir(parents=True, exist_ok=True)

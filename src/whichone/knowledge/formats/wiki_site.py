@@ -54,7 +54,6 @@ def _languages() -> dict[str, Any]:
 
 @cache
 def site_for(name: str, language: str) -> WikiSite:
-    """A site known by its language alone, as when a dump has no head."""
     return _site(name, language, True, {})
 
 
@@ -99,7 +98,6 @@ def is_utf16(head: bytes) -> bool:
 
 
 def as_utf8(head: bytes) -> bytes:
-    """The first bytes of a dump, in UTF-8 whatever they were."""
     if is_utf16(head):
         return head[: len(head) // 2 * 2].decode("utf-16", "ignore").encode()
     return head.removeprefix(codecs.BOM_UTF8)

@@ -265,7 +265,6 @@ class WikidataReader:
 
 
 def _first(texts: tuple[WikidataText | None, ...]) -> str | None:
-    """The text in the first language that has one."""
     return next((text.value for text in texts if text is not None), None)
 
 

@@ -52,17 +52,13 @@ from whichone.names import name_key
 from whichone.records import Record, page_id
 
 TEMPLATE = 10  # The number of the namespace of templates, in every wiki
-TEMPLATES = TableSchema(
+TEMPLATES = TableSchema.of(
     "templates",
-    pa.schema(
-        [
-            ("template", pa.int64()),
-            ("marked", pa.bool_()),
-            ("redirect", pa.int64()),
-            ("calls", pa.list_(pa.int64())),
-        ]
-    ),
     ("template",),
+    ("template", pa.int64()),
+    ("marked", pa.bool_()),
+    ("redirect", pa.int64()),
+    ("calls", pa.list_(pa.int64())),
 )
 USES = TableSchema("uses", pa.schema([("page", pa.string()), ("templates", pa.list_(pa.int64()))]), ("page",))
 _NOT_INCLUDED = re.compile(
@@ -257,18 +253,7 @@ def _add_page(part: PartRows, raw: RawPage, text: WikiText, site: WikiSite, posi
         },
     )
     for anchor in text.anchors:
-        part.add(
-            "links",
-            {
-                "page": page,
-                "paragraph": anchor.paragraph,
-                "start": anchor.start,
-                "end": anchor.end,
-                "text": anchor.text,
-                "target": anchor.target,
-                "target_page": None,
-            },
-        )
+        part.add("links", {"page": page, **msgspec.structs.asdict(anchor), "target_page": None})
 
 
 ENDS = "closing brackets"
@@ -299,7 +284,6 @@ class WikipediaDump(DumpFile):
         yield PartJob(number, whole, whole_records(self._recoded(), everything, self.delimiter))
 
     def _recoded(self) -> Iterator[RecordChunk]:
-        """A dump in UTF-16 as UTF-8, by a single reader."""
         position = 0
         decoder = codecs.getincrementaldecoder("utf-16")()
         with open_binary(self.path) as stream:

@@ -174,7 +174,6 @@ def _as_text(unclosed: list[tuple[str, list[str], str]], pieces: list[str]) -> l
 
 
 def _template(content: str, site: WikiSite, templates: list[str], lost: Counter[str]) -> str:
-    """What is in the text where a template was called."""
     name, _, rest = content.partition("|")
     name = name.strip().replace("_", " ").split("\n", 1)[0][:200].strip()
     templates.append(name)
@@ -432,7 +431,6 @@ class _Page:
             self.end_line()
 
     def end_line(self) -> None:
-        """Turn the line into a paragraph, under its heading and with its anchors."""
         line, links, marks = self._line.rstrip(" "), self._links, self._marks
         self._line, self._links, self._marks, self._trail = "", [], "", False
         if not marks:
@@ -448,17 +446,10 @@ class _Page:
         self.paragraphs.append(f"{prefix}{line}\n")
         shift = len(prefix)
         for start, end, target in links:
-            end = min(end, len(line))
-            if start < end:
-                self.anchors.append(
-                    Anchor(
-                        text=line[start:end],
-                        target=target,
-                        paragraph=number,
-                        start=start + shift,
-                        end=end + shift,
-                    )
-                )
+            if shown := line[start:end]:
+                at = start + shift
+                anchor = Anchor(text=shown, target=target, paragraph=number, start=at, end=at + len(shown))
+                self.anchors.append(anchor)
 
     def _bullet(self, marks: str) -> str:
         if not marks.endswith("#"):
