@@ -87,7 +87,9 @@ def _of_kilt_source(
     from whichone.knowledge.formats.sources import pages_source
     from whichone.knowledge.ingest import ingest
 
-    kb = _beside(out) / f".{Path(out).name}.knowledge"
+    place = Path(out).resolve()  # on its disk the corpus must have room anyway
+    place.parent.mkdir(parents=True, exist_ok=True)
+    kb = place.with_name(f".{Path(out).name}.knowledge")
     ingest(kb, [pages_source(source, language or None)])
     corpus = of_knowledge_base(kb, out, cut=cut, name=name, memory=memory)
     shutil.rmtree(kb)
@@ -102,13 +104,6 @@ def _is_kilt_source(source: Path) -> bool:
         return False
     with open_binary(source) as file:
         return b'"wikipedia_title"' in file.read(1 << 20)
-
-
-def _beside(out: str | Path) -> Path:
-    """Where temporary parts go: the disk that the corpus itself must have room on."""
-    parent = Path(out).resolve().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    return parent
 
 
 # Passages of a file as a corpus on disk beside a benchmark that is being imported, so that nothing is kept in memory.

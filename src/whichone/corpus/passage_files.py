@@ -166,7 +166,8 @@ class PassageLayout(msgspec.Struct, frozen=True):
         own = str(field(record, fields.id, path, line))
         own = from_trec(own) if self.exchanged else own
         title, text = _title_and_text(record, fields, path, line)
-        entity = _entity(record, fields, path, line)
+        about = field(record, fields.entity, path, line) if fields.entity else None
+        entity = None if about in (None, "") else str(about)
         key = str(field(record, fields.page, path, line)) if fields.page else entity or title or own
         return PassageRecord(own, page_id(self.source, key) if self.source else key, title, text, entity)
 
@@ -178,12 +179,6 @@ def is_documents(path: str | Path) -> bool:
 
 def occurs_twice(own: str, path: Path, line: int | None) -> BadInput:
     return BadInput(f"passage id {own!r} occurs twice", file=path, line=line)
-
-
-def _entity(record: dict[str, Any], fields: PassageFields, path: Path, line: int) -> str | None:
-    """Whom the passage is about; empty is nobody."""
-    entity = field(record, fields.entity, path, line) if fields.entity else None
-    return str(entity) if entity not in (None, "") else None
 
 
 def _title_and_text(record: dict[str, Any], fields: PassageFields, path: Path, line: int) -> tuple[str, str]:
@@ -263,7 +258,9 @@ def read_documents(folder: Path, *, entity: str | None = None, source: str = "co
         page = page_id(source, own)
         about = _owner(document, path, folder, entity)
         title = document.fields.get("title") or document.title or path.stem.replace("_", " ")
-        for n, text in enumerate(_stretches(document.text)):
+        words = document.text.split()
+        stretches = (" ".join(words[start : start + SIZE]) for start in range(0, max(len(words), 1), SIZE))
+        for n, text in enumerate(stretches):
             yield Passage(
                 id=passage_id(page, n),
                 page=page,
@@ -272,12 +269,6 @@ def read_documents(folder: Path, *, entity: str | None = None, source: str = "co
                 source_id=own if n == 0 else f"{own}#{n}",
                 entity=about,
             )
-
-
-def _stretches(text: str) -> list[str]:
-    """The words of a document in stretches of two hundred; an empty document is one of its own."""
-    words = text.split()
-    return [" ".join(words[n : n + SIZE]) for n in range(0, len(words), SIZE)] or [""]
 
 
 def _owner(document: Document, path: Path, folder: Path, entity: str | None) -> str | None:

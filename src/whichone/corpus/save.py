@@ -188,9 +188,7 @@ def _no_rest_of_errors(folder: Folder) -> Iterator[None]:
 def _stage(folder: Folder, file: str, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> int:
     """Write a table unless a killed writer has completed it; how many rows."""
     path = folder.partial / file
-    if path.exists():
-        return len(MappedTable.open(path))
-    return write_mapped(path, batches, schema)
+    return len(MappedTable.open(path)) if path.exists() else write_mapped(path, batches, schema)
 
 
 def _in_order(passages: Passages, folder: Path) -> Iterator[pa.RecordBatch]:

@@ -81,7 +81,6 @@ class Spool(OnDisk[T], Generic[T]):
         for file in (self._lines, self._starts):
             weakref.finalize(self, file.close)
         self._count = self._end = 0
-        self._flushed = True
 
     def append(self, record: T) -> None:
         line = encode_text(record).encode() + b"\n"
@@ -89,7 +88,6 @@ class Spool(OnDisk[T], Generic[T]):
         self._starts.write(self._end.to_bytes(_PLACE, "little"))
         self._end += len(line)
         self._count += 1
-        self._flushed = False
 
     def extend(self, records: Iterable[T]) -> Spool[T]:
         for record in records:
@@ -120,10 +118,8 @@ class Spool(OnDisk[T], Generic[T]):
             yield from lines
 
     def _flush(self) -> None:
-        if not self._flushed:
-            self._lines.flush()
-            self._starts.flush()
-            self._flushed = True
+        self._lines.flush()
+        self._starts.flush()
 
 
 class Selection(OnDisk[T], Generic[T]):

@@ -483,7 +483,7 @@ class FolderReport(msgspec.Struct, frozen=True):
 def verify_folders(places: Sequence[Path]) -> Iterator[FolderReport]:
     """A report on each finished or half-written folder at or below the places."""
     for place in places:
-        roots = sorted({file.parent for file in place.rglob(MANIFEST) if _committed(file)})
+        roots = sorted({file.parent for file in place.rglob(MANIFEST) if ".partial" not in file.parts})
         if not roots:
             if (place / ".partial").exists():
                 raise BrokenFolder(
@@ -525,7 +525,3 @@ def verify_folder(root: Path) -> FolderReport:
     ]
     size = sum(entry.bytes for entry in files.values())
     return FolderReport(str(root), manifest.kind, len(files), size, damage)
-
-
-def _committed(manifest: Path) -> bool:
-    return ".partial" not in manifest.parts

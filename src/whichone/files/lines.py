@@ -251,7 +251,9 @@ def read_rows(path: str | Path, delimiter: str = ",") -> Iterator[tuple[int, lis
     With tabs, a field is unwrapped when it is quoted from its first to its last character, with
     quotation marks inside doubled, as DPR's files are; any other quotation mark is text.
     """
-    return _tab_rows(path) if delimiter == "\t" else _csv_rows(path, delimiter)
+    if delimiter != "\t":
+        return _csv_rows(path, delimiter)
+    return ((line, tab_fields(text)) for line, text in read_text_lines(path) if text)
 
 
 def read_table_rows(
@@ -314,12 +316,6 @@ def _csv_rows(path: str | Path, delimiter: str) -> Iterator[tuple[int, list[str]
                 line=reader.line_num,
                 hint="a quotation mark that opens a field must close it; inside it is doubled",
             ) from error
-
-
-def _tab_rows(path: str | Path) -> Iterator[tuple[int, list[str]]]:
-    for line, text in read_text_lines(path):
-        if text:
-            yield line, tab_fields(text)
 
 
 def tab_fields(text: str) -> list[str]:

@@ -80,7 +80,7 @@ def run_jobs(
             worker = _next_ready(pool)
             yield worker.take(describe)
             worker.give(job)
-        while any(worker.busy for worker in pool):
+        while any(worker.job is not None for worker in pool):
             yield _next_ready(pool).take(describe)
     finally:
         for worker in (*pool, *waiting):
@@ -117,10 +117,6 @@ class Worker(Generic[Job, Result]):
             self.process.start()
         theirs.close()
         self.job: Job | None = None
-
-    @property
-    def busy(self) -> bool:
-        return self.job is not None
 
     def learn(self, task: Callable[[Job], Result]) -> None:
         with contextlib.suppress(BrokenPipeError):
@@ -215,7 +211,7 @@ def own_main() -> Iterator[None]:
 
 
 def _next_ready(pool: list[Worker[Job, Result]]) -> Worker[Job, Result]:
-    busy = {worker.connection: worker for worker in pool if worker.busy}
+    busy = {worker.connection: worker for worker in pool if worker.job is not None}
     return busy[wait(list(busy))[0]]  # type: ignore[index]
 
 

@@ -72,8 +72,7 @@ def sort_rows(table: pa.Table, schema: TableSchema) -> pa.Table:
     import pyarrow.compute as pc  # takes longer to import than most tables to read
 
     order = pc.sort_indices(table, sort_keys=[(column, "ascending") for column in schema.key])
-    in_order = bool((order.to_numpy() == np.arange(len(order))).all())
-    return table if in_order else table.take(order)
+    return table if np.array_equal(order, np.arange(len(order))) else table.take(order)
 
 
 def in_key_order(
@@ -108,8 +107,7 @@ def in_key_order(
 def write_table(path: Path, table: pa.Table, schema: TableSchema) -> int:
     """Sort a table that fits in memory and write it; how many rows."""
     fitted = table.select(schema.schema.names).cast(schema.schema)
-    batches = sort_rows(fitted, schema).combine_chunks().to_batches()
-    return write_batches(path, batches, schema)
+    return write_batches(path, sort_rows(fitted, schema).combine_chunks().to_batches(), schema)
 
 
 def write_batches(path: Path, batches: Iterable[pa.RecordBatch], schema: TableSchema) -> int:

@@ -267,8 +267,7 @@ class Lookup(contextlib.AbstractContextManager["Lookup"]):
         known = self.rows(f"select names, trigram from trigrams where trigram in ({marks})", *trigrams)
         if len(known) < len(trigrams):
             return None
-        chosen = sorted(known)[:_RAREST]
-        return " AND ".join(sql_name(trigram) for _, trigram in chosen)
+        return " AND ".join(sql_name(trigram) for _, trigram in sorted(known)[:_RAREST])
 
     def _last(self, number: int) -> bool:
         return not self.rows("select 1 from names where id > ? limit 1", number)

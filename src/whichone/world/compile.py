@@ -160,8 +160,7 @@ def _pages(source: WorldSource) -> Iterator[str]:
 def _links(source: WorldSource) -> Iterator[str]:
     titles = {page.title for page in source.pages}
     titles |= {title for entity in source.entities() for title in entity.redirects}
-    titles |= {name.name for name in source.names}
-    titles |= {f"{name.name} (disambiguation)" for name in source.names}
+    titles |= {title for name in source.names for title in (name.name, f"{name.name} (disambiguation)")}
     for page in source.pages:
         for block in page.blocks:
             for match in LINK.finditer(block.text):

@@ -276,6 +276,4 @@ FEWEST = 5  # The published file leaves out pages with fewer views in the month
 
 def views_line(title: str, views: int, wiki: Wiki) -> bytes:
     """One page's line; empty for a page with too few views to be listed."""
-    if views < FEWEST:
-        return b""
-    return f"{wiki.language}.z {title.replace(' ', '_')} {views}\n".encode()
+    return b"" if views < FEWEST else f"{wiki.language}.z {title.replace(' ', '_')} {views}\n".encode()

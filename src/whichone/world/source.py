@@ -135,8 +135,7 @@ class WrittenPage(msgspec.Struct, frozen=True, kw_only=True):
 
     def words(self) -> list[str]:
         """The words of the page as AmbER counts them: title and headings included."""
-        texts = [self.title, *(plain_text(block.text)[0] for block in self.blocks)]
-        return " ".join(texts).split()
+        return " ".join([self.title, *(plain_text(block.text)[0] for block in self.blocks)]).split()
 
     def running_words(self) -> int:
         """How many words a reader reads: title and headings left out."""

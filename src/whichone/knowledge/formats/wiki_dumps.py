@@ -245,8 +245,7 @@ def sql_columns(head: bytes, *, file: str = "") -> tuple[str, tuple[str, ...]]:
             file=file or None,
             hint="wanted are …-redirect.sql.gz and …-page.sql.gz of the same date",
         )
-    columns = tuple(name.decode() for name in _COLUMN.findall(result[2]))
-    return result[1].decode(), columns
+    return result[1].decode(), tuple(name.decode() for name in _COLUMN.findall(result[2]))
 
 
 def sql_rows(
