@@ -1,7 +1,5 @@
 """What `ingest` asks of a source, whatever its kind, and what sources share."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
