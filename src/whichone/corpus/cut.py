@@ -22,7 +22,7 @@ from whichone.corpus.kilt_chunks import Splitter, chunk_records, kilt_chunks, pl
 from whichone.errors import Missing, UsageError, missing_extra
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
-from whichone.files.lines import write_lines
+from whichone.files.lines import write_json_lines, write_lines
 from whichone.files.manifest import check_ranges
 from whichone.files.tables import column_ranges, read_batches
 from whichone.knowledge.knowledge_tables import BULLET, KIND, SECTION, catalogues, page_language
@@ -267,18 +267,13 @@ def write_passages(base: str | Path, out: str | Path, cut: Cut | None = None) ->
     cut = cut or Cut()
     if not cut.language:
         cut = msgspec.structs.replace(cut, language=page_language(Folder.open(base, KIND)))
-    passages = cut_passages(base, cut)
-    if cut.way == "kilt" and _is_json(out):
-        chunks = chunk_records(base, size=cut.size, sentences=_splitter(cut.sentences, cut.language))
-        return write_lines(out, map(msgspec.json.encode, chunks))
-    if _is_json(out):
-        return write_lines(out, map(msgspec.json.encode, passages))
-    rows = ((str(n), p.text, p.title) for n, p in enumerate(passages, 1))
-    return write_lines(out, _tsv_lines(rows)) - 1
-
-
-def _is_json(out: str | Path) -> bool:
-    return Path(str(out).removesuffix(".gz")).suffix == ".jsonl"
+    if Path(str(out).removesuffix(".gz")).suffix != ".jsonl":
+        rows = ((str(n), p.text, p.title) for n, p in enumerate(cut_passages(base, cut), 1))
+        return write_lines(out, _tsv_lines(rows)) - 1
+    if cut.way != "kilt":
+        return write_json_lines(out, cut_passages(base, cut))
+    sentences = _splitter(cut.sentences, cut.language)
+    return write_json_lines(out, chunk_records(base, size=cut.size, sentences=sentences))
 
 
 def export_psgs(base: str | Path, out: str | Path) -> dict[str, int]:

@@ -44,15 +44,14 @@ class FilePart(msgspec.Struct, frozen=True):
                 file.seek(self.start)
                 file.readinto(memoryview(buffer)[1:-1])
             return buffer
-        data = self.data if self.data is not None else self._read()
+        data = self.data
+        if data is None:
+            with Path(self.path).open("rb") as file:
+                file.seek(self.start)
+                data = file.read(self.end - self.start)
         if self.layout == "lines":
             data = b",".join(line for line in data.splitlines() if line.strip())
         return b"[" + data + b"]"
-
-    def _read(self) -> bytes:
-        with Path(self.path).open("rb") as file:
-            file.seek(self.start)
-            return file.read(self.end - self.start)
 
 
 class _Cuts(msgspec.Struct, frozen=True):

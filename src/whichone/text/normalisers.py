@@ -196,9 +196,7 @@ def ambigdocs_tokens(text: str, language: str = ENGLISH) -> list[str]:
 
     An apostrophe ends a word ("l'Allemagne"); Chinese, Japanese and Thai characters are words of their own.
     """
-    if base_code(language) == ENGLISH:
-        return squad_tokens(text)
-    return _WORD.findall(text.casefold())
+    return squad_tokens(text) if base_code(language) == ENGLISH else _WORD.findall(text.casefold())
 
 
 def content_tokens(text: str, without: Iterable[str] = (), language: str = ENGLISH) -> list[str]:
