@@ -322,8 +322,8 @@ class HashIndex:
         begun = list(itertools.islice(ordered, 1))  # until then all pairs are counted
         kind = np.dtype(np.int32 if last < 2**31 else np.int64)
         with (
+            written_beside(folder / files[1]) as rows_file,  # the last to be in its place
             written_beside(folder / files[0]) as hashes_file,
-            written_beside(folder / files[1]) as rows_file,
             hashes_file.open("wb") as hashes_written,
             rows_file.open("wb") as rows_written,
         ):
