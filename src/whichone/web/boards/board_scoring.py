@@ -46,12 +46,8 @@ from whichone.web.boards.submissions import (
     unpack_archive,
 )
 
-KILT_LIKE = {
-    "em": ("kilt_em",),
-    "f1": ("kilt_f1",),
-    "accuracy": ("kilt_accuracy",),
-    "rouge_l": ("kilt_rouge_l",),
-}
+# What KILT also counts only with its complete evidence.
+KILT_LIKE = {name: [f"kilt_{name}"] for name in ("em", "f1", "accuracy", "rouge_l")}
 DETECT = "auto"
 WRONG = "Counted as wrong"
 OUT_OF_MEMORY = 77  # The exit code of a process that asked for more memory than it may have
