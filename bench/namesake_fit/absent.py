@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from namesake_fit.model import PARTS, part_of
-from namesake_fit.sets import by_hash, first_half, makers
+from namesake_fit.sets import by_hash, command, first_half, makers
 from namesake_fit.weights import FILE, PACKAGE
 from whichone.retrieval.namesake.weights import EvidenceModel, absence_features, logistic
 
@@ -60,46 +60,71 @@ def cases_of(work: Path, players: Path | None, only: str, judge: str | None) -> 
         folder = work / "indexes" / benchmark.corpus.hash[:16]
         retriever = NamesakeRetriever.over(benchmark.corpus, folder, encoder="none")
         bm25 = Bm25.over(benchmark.corpus, folder)
-        asked = [
-            q
-            for q in by_hash(benchmark.queries)
-            if q.attributes["absent"] or q.gold_pages() & benchmark.pages
-        ]
-        halves = {}
-        for held_out in (False, True):
-            half = [q for q in asked if first_half(q) != held_out]
-            halves[held_out] = [
-                q
-                for gone, most in MOST.items()
-                for q in [q for q in half if q.attributes["absent"] == gone][:most]
-            ]
+        halves = _halves(benchmark)
         yield from _cases(name, benchmark, halves, retriever, bm25, reader)
         rows = (work / name).with_suffix(".parts") / "rows.csv"
         if rows.exists():
             known = _with_attributes(benchmark, rows)
             yield from _cases(f"{name}, attributes", benchmark, halves, known._retriever, bm25, None)
+            yield from _tasks(name, work, rows)
         print(name, file=sys.stderr, flush=True)
 
 
-def _with_attributes(benchmark: Any, rows: Path) -> Any:
-    """The bearers of a catalogue by their attributes alone."""
+def _tasks(name: str, work: Path, rows: Path) -> Iterator[Case]:
+    """What somebody asks to be done, over records without titles: "Close the account of ...", a fifth without saying whose."""
+    from whichone.benchmarks.benchmark import Benchmark
+    from whichone.benchmarks.derive import absent_benchmark
+    from whichone.retrieval.bm25 import Bm25
+
+    place, away = work / f"{name}-tasks", work / "absent" / f"{name}-tasks"
+    if not (place / "manifest.json").exists():
+        command(
+            "build", "catalogue", (work / name).with_suffix(".parts") / "kb", place,
+            "--tasks", "act", "--limit", 1_500, "--underspecified", 0.2,
+        )  # fmt: skip
+    there = (away / "manifest.json").exists()
+    benchmark = Benchmark.open(away) if there else absent_benchmark(Benchmark.open(place), away, share=SHARE)
+    known = _with_attributes(benchmark, rows, titled=False)
+    bm25 = Bm25.over(benchmark.corpus, work / "indexes" / benchmark.corpus.hash[:16])
+    yield from _cases(f"{name}, tasks", benchmark, _halves(benchmark), known._retriever, bm25, None)
+
+
+def _halves(benchmark: Any) -> dict[bool, list[Any]]:
+    """Questions of the names that are learned from, and of those that are held out."""
+    asked = [
+        q for q in by_hash(benchmark.queries) if q.attributes["absent"] or q.gold_pages() & benchmark.pages
+    ]
+    halves = {}
+    for held_out in (False, True):
+        half = [q for q in asked if first_half(q) != held_out]
+        halves[held_out] = [
+            q
+            for gone, most in MOST.items()
+            for q in [q for q in half if q.attributes["absent"] == gone][:most]
+        ]
+    return halves
+
+
+def _with_attributes(benchmark: Any, rows: Path, *, titled: bool = True) -> Any:
+    """The bearers of a catalogue by their attributes alone, named by a title or by what is given."""
     import csv
 
     import whichone
 
     with rows.open() as file:
-        listed = {
-            r["id"]: {k: v for k, v in r.items() if k not in ("id", "name") and v}
-            for r in csv.DictReader(file)
-        }
-    records = [
-        {
-            **listed[str(p.entity).partition(":")[2]],
-            "id": p.id, "page": p.page, "title": p.title, "entity": p.entity, "text": p.title,
-        }
-        for p in benchmark.passage_records()
-    ]  # fmt: skip
-    return whichone.Namesake.over(records, encoder="none")
+        listed = {r["id"]: {k: v for k, v in r.items() if k != "id" and v} for r in csv.DictReader(file)}
+    people = {
+        str(p.entity): (p, listed[str(p.entity).partition(":")[2]]) for p in benchmark.passage_records()
+    }
+    if titled:
+        records = [
+            {**{k: v for k, v in own.items() if k != "name"}, "id": p.id, "page": p.page, "title": p.title, "entity": entity, "text": p.title}
+            for entity, (p, own) in people.items()
+        ]  # fmt: skip
+        return whichone.Namesake.over(records, encoder="none")
+    records = [{"id": p.id, "page": p.page, "entity": e, "text": p.text} for e, (p, _) in people.items()]
+    names = [{**own, "id": entity} for entity, (_, own) in people.items()]
+    return whichone.Namesake.over(records, names=names, encoder="none")
 
 
 def _cases(name: str, benchmark: Any, halves: Any, retriever: Any, bm25: Any, reader: Any) -> Iterator[Case]:

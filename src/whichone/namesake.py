@@ -338,7 +338,8 @@ class NamesakeAround:
 
     def _searcher(self, results: Sequence[Any]) -> Searcher:
         """The results as a small index of their own, in their order."""
-        records = [{**_record(hit, n), "page": f"{n:06}"} for n, hit in enumerate(results)]
+        records = [_record(hit, n) for n, hit in enumerate(results)]
+        records = [{"entity": r["id"], **r, "page": f"{n:06}"} for n, r in enumerate(records)]
         rows = list(passage_rows(records))
         known = {str(record["id"]): row["page"] for record, row in zip(records, rows, strict=True)}
         entities = {row["entity"] for row in rows}

@@ -17,8 +17,7 @@ class InspectAgent:
         self, make: Callable[[list[Any]], Any], model: Any, *, k: int = 5, name: str | None = None
     ) -> None:
         self._make = self.own_code = make
-        self._model = model
-        self._k = k
+        self._model, self._k = model, k
         self.name = name or getattr(make, "__qualname__", "inspect_ai")
 
     def describe(self) -> dict[str, Any]:
@@ -56,7 +55,6 @@ class InspectAgent:
 
 
 def inspect_tools(tools: Toolbox, k: int = 5) -> list[Any]:
-    """whichone's tools as inspect_ai's."""
     from inspect_ai.tool import tool
 
     @tool  # type: ignore[untyped-decorator]
@@ -129,7 +127,6 @@ class LangChainAgent:
 
 
 def langchain_tools(tools: Toolbox, k: int = 5) -> list[Any]:
-    """whichone's tools as LangChain's."""
     try:
         from langchain_core.tools import StructuredTool
     except ImportError as error:

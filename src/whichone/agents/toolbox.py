@@ -50,12 +50,8 @@ class Toolbox:
         user: User | None = None,
         act: Act | None = None,
     ) -> None:
-        self.question = question
-        self.budget = budget
-        self._retriever = retriever
-        self._lookup = lookup
-        self._user = user
-        self._act = act
+        self.question, self.budget, self._retriever = question, budget, retriever
+        self._lookup, self._user, self._act = lookup, user, act
         self._calls: list[Call] = []
 
     @property
@@ -73,11 +69,9 @@ class Toolbox:
 
     @property
     def left(self) -> int:
-        """How many calls are left."""
         return self.budget - len(self._calls)
 
     def search(self, text: str, k: int = 5) -> list[Passage]:
-        """Passages for any text, best first."""
         self._spend()
         if not isinstance(text, str) or not isinstance(k, int) or k < 1:
             raise BadInput(f"search takes a text and a number from 1, not {text!r:.60} and {k!r}")
@@ -89,7 +83,6 @@ class Toolbox:
         return passages
 
     def ask_user(self, text: str) -> str:
-        """The user's reply to a question back; the turn goes on."""
         self._spend()
         reply = self._user(self.question, text) if self._user else NOBODY
         self._calls.append(Call(tool="ask_user", input=text, text=reply))
@@ -149,8 +142,7 @@ class PlainAgent:
     """
 
     def __init__(self, policy: Policy = "guess", *, action: str | None = None) -> None:
-        self.policy = policy
-        self.action = action
+        self.policy, self.action = policy, action
         self.name = f"always {policy}" if policy != "doubt" else "ask in doubt"
 
     def describe(self) -> dict[str, Any]:
@@ -158,7 +150,8 @@ class PlainAgent:
 
     def work(self, question: Question, tools: Tools) -> Answer:
         passages = tools.search(question.text, 5)
-        if self.policy == "ask" or (self.policy == "doubt" and _in_doubt(passages)):
+        same_title = len(passages) > 1 and passages[0].title == passages[1].title
+        if self.policy == "ask" or (self.policy == "doubt" and same_title):
             reply = tools.ask_user("Which one do you mean?")
             passages = tools.search(f"{question.text} {reply}", 5)
         if not passages:
@@ -243,11 +236,6 @@ def _wanted(text: str, actions: Mapping[str, Action], named: str | None) -> tupl
     return action, {slot: value for slot, value in said.items() if value}
 
 
-def _in_doubt(value: Any) -> bool:
-    titles = [p.title for p in value[:2] if isinstance(p, Passage)]
-    return len(titles) == 2 and titles[0] == titles[1]
-
-
 # A chat model behind an OpenAI-compatible endpoint as an agent: it asks for tools until it answers.
 # Models that were trained for it name tools in the reply's `tool_calls`. Others write a line: `SEARCH: words`,
 # `ASK: question`, `ACT: action {"key": "value"}` or `ANSWER: text`.
@@ -290,9 +278,7 @@ class ToolCallingAgent:
         max_tokens: int = 200,
         name: str | None = None,
     ) -> None:
-        self._model = model
-        self._style = style
-        self._k = k
+        self._model, self._style, self._k = model, style, k
         self._max_tokens = max_tokens
         self.name = name or model.options.model.rstrip("/").rpartition("/")[2]
 

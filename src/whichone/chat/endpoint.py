@@ -177,8 +177,7 @@ class Endpoint:
             import httpx
         except ImportError:
             raise missing_extra("httpx", "llm") from None
-        self.options = options
-        self.cache = cache
+        self.options, self.cache = options, cache
         self.account = CallAccount(options.prices)
         self._closed = threading.Event()
         self._sleep = sleep or self._closed.wait
@@ -197,11 +196,9 @@ class Endpoint:
         )
 
     def describe(self) -> dict[str, Any]:
-        description: dict[str, Any] = {"endpoint": self.options.url, "model": self.options.model}
-        if self.options.seed is not None:
-            description["sampling_seed"] = self.options.seed
-        served = self.served
-        return {**description, "served": served} if served else description
+        seed = {} if self.options.seed is None else {"sampling_seed": self.options.seed}
+        served = {"served": self.served} if self.served else {}
+        return {"endpoint": self.options.url, "model": self.options.model, **seed, **served}
 
     @functools.cached_property
     def served(self) -> dict[str, Any]:
@@ -271,14 +268,13 @@ class Endpoint:
             "max_tokens": max_tokens,
             "temperature": temperature,
         }
-        if self.options.seed is not None:
-            body["seed"] = self.options.seed
-        if logprobs:
-            body["logprobs"] = True
-        if schema is not None:
-            shape = {"name": "reply", "strict": True, "schema": dict(schema)}
-            body["response_format"] = {"type": "json_schema", "json_schema": shape}
-        return body
+        shape = {"name": "reply", "strict": True, "schema": dict(schema or {})}
+        optional = {
+            "seed": self.options.seed,
+            "logprobs": logprobs or None,
+            "response_format": None if schema is None else {"type": "json_schema", "json_schema": shape},
+        }
+        return {**body, **{name: value for name, value in optional.items() if value is not None}}
 
     def _ask(self, body: dict[str, Any], *, probing: bool = False) -> ChatReply:
         key = request_key(self.options.completions, body)
@@ -321,7 +317,11 @@ class Endpoint:
             except (self._http.TransportError, self._http.DecodingError, BrokenReply) as error:
                 problem = self._unreachable(error)
             except WrongShape as error:
-                problem = self._not_ours(str(error))
+                problem = BadInput(
+                    f"this is no OpenAI-compatible endpoint: {error}",
+                    where=self.options.url,
+                    hint="the address usually ends in /v1",
+                )
                 if probing:
                     raise problem from error
             most = min(retries, _EMPTY_AGAIN) if empty is not None else retries
@@ -329,7 +329,12 @@ class Endpoint:
                 if empty is not None:
                     return empty
                 raise problem
-            self._sleep(wait if wait is not None else self._back_off(attempt))
+            if (
+                wait is None
+            ):  # twice as long each time, with some chance in it so that not all come back at once
+                longest = min(_LONGEST_WAIT, self.options.back_off * 2.0**attempt)
+                wait = float(longest) * (0.75 + self._jitter.random() / 2)
+            self._sleep(wait)
             self.account.retried()
             attempt += 1
 
@@ -345,11 +350,6 @@ class Endpoint:
                 if len(content) > _LARGEST_REPLY:
                     raise WrongShape(f"it sends more than {_LARGEST_REPLY:,} bytes")
             return response, bytes(content)
-
-    def _back_off(self, attempt: int) -> float:
-        """Twice as long each time, with some chance in it so that not all come back at once."""
-        wait = self.options.back_off * 2.0**attempt
-        return float(min(_LONGEST_WAIT, wait)) * (0.75 + self._jitter.random() / 2)
 
     # what some endpoints do not take
 
@@ -409,13 +409,6 @@ class Endpoint:
         else:
             problem = f"the endpoint cannot be reached: {error or type(error).__name__}"
         return Missing(problem, where=self.options.url, hint="is the server up, and is this its port?")
-
-    def _not_ours(self, given: str) -> BadInput:
-        return BadInput(
-            f"this is no OpenAI-compatible endpoint: {given}",
-            where=self.options.url,
-            hint="the address usually ends in /v1",
-        )
 
 
 @functools.cache

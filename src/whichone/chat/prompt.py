@@ -72,7 +72,6 @@ def passages_text(passages: Sequence[Passage]) -> str:
 
 
 def own_prompts() -> list[str]:
-    """The names of the prompts that come with the package."""
     folder = files("whichone.chat").joinpath("prompts")
     return sorted(f.name.removesuffix(".md") for f in folder.iterdir() if f.name.endswith(".md"))
 
@@ -150,20 +149,12 @@ def parse_prompt(text: str, name: str, file: str) -> Prompt:
                 " of three dashes is the system part",
             )
         return Prompt(name=name, system=before.strip(), user=asked.strip(), tasks={}, plain=True)
-    system, user = None, None
-    tasks: dict[str, str] = {}
-    examples: list[PromptExample] = []
-    for heading, body in sections:
-        kind, _, task = heading.partition(" ")
-        if heading == "system":
-            system = body
-        elif heading == "user":
-            user = body
-        elif kind == "task" and task:
-            tasks[task] = body
-        elif kind == "example" and task:
-            examples.append(_example(task, body, file))
-        else:
+    system, user = (dict(sections).get(part) for part in ("system", "user"))
+    parts = [(*heading.partition(" ")[::2], body) for heading, body in sections]
+    tasks = {task: body for kind, task, body in parts if kind == "task"}
+    examples = [_example(task, body, file) for kind, task, body in parts if kind == "example" and task]
+    for heading, _ in sections:
+        if not re.fullmatch(r"system|user|(?:task|example) .+", heading):
             raise BadInput(
                 f"'## {heading}' is no part of a prompt",
                 file=file,

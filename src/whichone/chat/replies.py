@@ -28,7 +28,6 @@ class WrongShape(Exception):
 
 
 def parse_reply(content_type: str, body: bytes) -> ChatReply:
-    """One reply from the body of a successful response."""
     if "text/event-stream" in content_type or body.lstrip().startswith(b"data:"):
         return _completion(_joined(body))
     try:
@@ -112,7 +111,6 @@ _MOST_TOKENS = 1 << 40
 
 
 def _count(value: Any) -> int | None:
-    """A count of tokens; what cannot be one is not known."""
     known = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
     return value if known else None
 
@@ -132,7 +130,7 @@ def _joined(body: bytes) -> dict[str, Any]:
     tokens: list[Any] = []
     document: dict[str, Any] = {}
     finish, ended = None, False
-    for event in _events(body.splitlines()):
+    for event in (line[5:].strip() for line in body.splitlines() if line.startswith(b"data:")):
         if event == b"[DONE]":
             ended = True
             break
@@ -155,21 +153,8 @@ def _joined(body: bytes) -> dict[str, Any]:
     return {**document, "choices": [choice]}
 
 
-def _events(lines: Iterable[bytes]) -> Iterable[bytes]:
-    for line in lines:
-        if line.startswith(b"data:"):
-            yield line[5:].strip()
-
-
 def _start(body: bytes) -> str:
     return body[:80].decode("utf-8", "replace")
-
-
-def _checked(reply: ChatReply) -> ChatReply:
-    """A reply with only those counts that can be counts."""
-    return msgspec.structs.replace(
-        reply, prompt_tokens=_count(reply.prompt_tokens), tokens=_count(reply.tokens)
-    )
 
 
 # Calls that were already made, by their full request: asked again, they cost nothing.
@@ -210,7 +195,8 @@ class CallCache:
             reply = msgspec.json.decode(row[0], type=ChatReply) if row else None
         except (*NOT_JSON, TypeError):
             return None
-        if reply is None or reply != _checked(reply):
+        # a reply with only those counts that can be counts
+        if reply is None or any(count != _count(count) for count in (reply.prompt_tokens, reply.tokens)):
             return None
         return msgspec.structs.replace(reply, cached=True)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import itertools
 import math
+import operator
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +22,7 @@ import regex
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.page_names import Bearing
 from whichone.errors import Missing, UsageError
+from whichone.files.arrow_records import blocks
 from whichone.names import name_key, plain_signs, title_key, token_key, token_places, without_parentheses
 from whichone.progress import progress
 from whichone.records import Passage, Question, Ranking
@@ -46,8 +49,7 @@ class NgramBuckets:
             from mmh3 import hash as murmur
         except ImportError:
             raise Missing("the package mmh3 is not installed", hint="pip install mmh3") from None
-        self._murmur = murmur
-        self._size = size
+        self._murmur, self._size = murmur, size
         self._stop = stop_words(stop)
 
     @property
@@ -87,8 +89,7 @@ def stop_words(name: str = DRQA) -> frozenset[str]:
     """DrQA's own list, which is English; or what BM25's `stop_words` takes."""
     if name != DRQA:
         return analysis.stop_words(name)
-    text = files(__package__).joinpath("stop_words.txt").read_text("utf-8")
-    return frozenset(text.split())
+    return frozenset(files(__package__).joinpath("stop_words.txt").read_text("utf-8").split())
 
 
 # DrQA's TF-IDF over whole pages: hashed uni- and bigrams, ties by page id.
@@ -99,6 +100,7 @@ def stop_words(name: str = DRQA) -> frozenset[str]:
 
 # Texts that a worker counts at a time: with their pairs of words they take far more memory than BM25's.
 BLOCK_BYTES = 16 << 20
+PAGES_TOGETHER = 1_000
 
 
 class TfIdfParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -113,8 +115,6 @@ class TfIdfParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class TfIdf:
-    """Ranks pages."""
-
     name = "tfidf"
     Parameters = TfIdfParameters
 
@@ -128,13 +128,11 @@ class TfIdf:
     ) -> None:
         self.corpus = corpus
         self._buckets = NgramBuckets(parameters.buckets, parameters.stop_words)
-        self._parameters = parameters
-        self._postings = postings
+        self._parameters, self._postings = parameters, postings
         self._scorer = Scorer(postings, backend=backend)
 
     @classmethod
     def over(cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any) -> TfIdf:
-        """Index a corpus' pages in the work folder, or open the index that is already there."""
         chosen = _by_language(parameters, corpus)
         wanted = msgspec.to_builtins(msgspec.convert(chosen, TfIdfParameters, strict=False))
         place = found_or_built(cls, corpus, work, wanted, {"layout": inverted.LAYOUT})
@@ -203,21 +201,16 @@ def _by_language(parameters: dict[str, Any], corpus: object) -> dict[str, Any]:
 
 def whole_pages(corpus: Corpus, title_weight: int) -> Iterator[pa.Array]:
     """The titles, so often, and the texts of all passages of each page; they follow one another."""
-    held: list[str] = []
-    done: list[str] = []
-    page: str | None = None
-    for batch in corpus.batches(["page", "title", "text"]):
-        for name, title, text in zip(*(c.to_pylist() for c in batch.columns), strict=True):
-            if name != page:
-                if page is not None:
-                    done.append(" ".join(held))
-                page, held = name, [title or ""] * title_weight
-            held.append(text or "")
-        if done:
-            yield pa.array(done, pa.large_string())
-            done = []
-    if page is not None:
-        yield pa.array([" ".join(held)], pa.large_string())
+    batches = corpus.batches(["page", "title", "text"])
+    rows = (row for b in batches for row in zip(*(c.to_pylist() for c in b.columns), strict=True))
+
+    def whole(passages: Iterable[tuple[str, str | None, str | None]]) -> str:
+        listed = list(passages)
+        return " ".join([*[listed[0][1] or ""] * title_weight, *(text or "" for _, _, text in listed)])
+
+    pages = (whole(passages) for _, passages in itertools.groupby(rows, operator.itemgetter(0)))
+    for block in blocks(pages, PAGES_TOGETHER):
+        yield pa.array(block, pa.large_string())
 
 
 # `popular`: the most popular bearer of a name in the question, the caricature of popularity bias.
@@ -279,8 +272,7 @@ class Popular:
         return ("corpus", "knowledge base") if self._knowledge else ("corpus",)
 
     def describe(self) -> dict[str, Any]:
-        known = {"knowledge_base": self._knowledge} if self._knowledge else {}
-        return {"retriever": self.name, **known}
+        return {"retriever": self.name, **({"knowledge_base": self._knowledge} if self._knowledge else {})}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         for question in questions:

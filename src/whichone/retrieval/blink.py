@@ -73,7 +73,6 @@ class EntityVectors:
         return self._count
 
     def tokens(self, rows: Sequence[int]) -> list[Any]:
-        """Title and description of some pages, as the models read them."""
         return [self._tokens[row // SHARD][row % SHARD] for row in rows]
 
 
@@ -99,7 +98,6 @@ class Blink:
 
     @classmethod
     def over(cls, corpus: Corpus, work: Path, **options: Any) -> Blink:
-        """Encode a corpus' pages in the work folder, or open the vectors that are there already."""
         wanted = _parameters(options)
         model = open_blink(wanted.model, base=wanted.base, cross=wanted.cross, device=wanted.device)
         index = {"model": wanted.model, "base": wanted.base, "cross": False}
@@ -202,7 +200,6 @@ def in_context(text: str, span: Span) -> MentionText:
 
 
 def descriptions(corpus: Corpus, pages: Sequence[int]) -> list[tuple[str, str]]:
-    """Title and first passage of some pages, by their rows."""
     table = corpus.take(corpus.page_firsts[np.asarray(pages, np.int64)], ["title", "text"])
     return list(zip(table["title"].to_pylist(), table["text"].to_pylist(), strict=True))
 
@@ -238,7 +235,6 @@ class PublishedEntities:
         talk(f"{known:,} of {corpus.page_count:,} pages have a published vector")
 
     def lines(self, rows: range) -> Any:
-        """The line of each of these pages; -1 for a page that the catalogue does not have."""
         return self._lines[rows.start : rows.stop]
 
     def vectors(self, lines: Any) -> Any:
@@ -253,8 +249,6 @@ class PublishedEntities:
 
 
 class _Entry(msgspec.Struct):
-    """One line of the catalogue."""
-
     idx: str
     title: str
     text: str

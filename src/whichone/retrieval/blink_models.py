@@ -26,8 +26,6 @@ CONTEXT, ENTITY = 32, 128  # Tokens of a context and of an entity, as in the rel
 
 
 class MentionText(Record, frozen=True):
-    """A mention with the text before and behind it."""
-
     left: str
     mention: str
     right: str
@@ -126,7 +124,6 @@ class BlinkModel:
         return self._encode(self.bi.cand_encoder, ids)
 
     def pairs(self, mention: MentionText, entities: Sequence[Ids]) -> list[float]:
-        """The cross-encoder's score of one mention with each entity, given by its token ids."""
         assert self.cross is not None
         ids = self.pair_ids(mention, entities)
         return self._encode(self.cross.encoder, ids, pairs=True)[:, 0].tolist()

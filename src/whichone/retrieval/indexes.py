@@ -148,7 +148,6 @@ def open_index_folder(folder: str | Path, **options: Any) -> Any:
 
 
 def index_over(folder: str | Path, corpus: Corpus, **options: Any) -> Any:
-    """The same, where the index must be one of this corpus."""
     opened = Folder.open(folder, KIND)
     made_of = opened.manifest.parents.get("corpus", "")
     if made_of != corpus.hash:
@@ -161,7 +160,6 @@ def index_over(folder: str | Path, corpus: Corpus, **options: Any) -> Any:
 
 
 def open_indexes(places: str, corpus: Corpus) -> list[tuple[str, Any]]:
-    """Several index folders between commas, each with its retriever."""
     listed = [place for place in places.split(",") if place]
     if not listed:
         raise UsageError("no index is named", hint="-o first=INDEX")

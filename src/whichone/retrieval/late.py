@@ -32,7 +32,6 @@ from whichone.retrieval.token_vectors import (
 
 
 def maxsim(question: Vectors, passages: Sequence[Vectors]) -> Vectors:
-    """The score of each passage, exactly."""
     if not passages:
         return np.zeros(0, np.float32)
     lengths = [len(passage) for passage in passages]
@@ -85,11 +84,8 @@ class Late:
         corpus: Corpus,
         parameters: LateParameters,
     ) -> None:
-        self.encoder = encoder
-        self.corpus = corpus
-        self._tokens = tokens
-        self._first = first
-        self._parameters = parameters
+        self.encoder, self.corpus, self._tokens = encoder, corpus, tokens
+        self._first, self._parameters = first, parameters
 
     @classmethod
     def over(cls, corpus: Corpus, work: Path, **options: Any) -> Late:
@@ -117,7 +113,6 @@ class Late:
 
     @classmethod
     def open(cls, folder: str | Path, *, device: str | None = None) -> Late:
-        """Open an index; token vectors are mapped, not read."""
         place, corpus, options = opened(folder, cls.name)
         parameters = msgspec.convert(options, LateParameters)
         encoder = open_token_encoder(parameters.model, device=device or parameters.device)
@@ -155,7 +150,6 @@ class Late:
         }
 
     def scores(self, question: str, rows: Sequence[int]) -> Vectors:
-        """The MaxSim of a question with some passages, by their rows."""
         return maxsim(self.encoder.questions([question])[0], self._tokens.read_all(rows))
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
@@ -177,8 +171,7 @@ class EncodedWhenAsked:
     """Token vectors of candidates, encoded together when they are asked for; the last ones are kept."""
 
     def __init__(self, encoder: TokenEncoder, corpus: Corpus) -> None:
-        self._encoder = encoder
-        self._corpus = corpus
+        self._encoder, self._corpus = encoder, corpus
         self._kept: dict[int, Vectors] = {}
 
     def read(self, row: int) -> Vectors:
@@ -197,7 +190,6 @@ class EncodedWhenAsked:
 
 
 def _stored(place: Path, encoder: TokenEncoder, precision: Precision, corpus: str) -> StoredTokens | None:
-    """The finished token vectors of this model and corpus."""
     try:
         folder = Folder.open(place, TOKENS)
     except (Missing, BrokenFolder):

@@ -34,8 +34,6 @@ class Candidate(Record, frozen=True):
 
 
 class Names(Protocol):
-    """Names with their bearers."""
-
     def find(self, text: str) -> list[Span]: ...
 
     def candidates(self, name: str) -> list[Candidate]: ...
@@ -94,12 +92,8 @@ class KnowledgeNames:
         self.folder = Folder.open(path, KIND)
         self._index = NameIndex.open(self.folder)
         self._corpus = corpus
-        self._check()
-
-    def _check(self) -> None:
-        lookup = self._index.lookup
-        some = self._corpus.page_ids(range(min(1000, self._corpus.page_count)))
-        if some and not any(map(lookup.page, some)):
+        some = corpus.page_ids(range(min(1000, corpus.page_count)))
+        if some and not any(map(self._index.lookup.page, some)):
             raise BadInput(
                 "none of the corpus' first 1,000 pages is in this knowledge base",
                 file=self.folder.root,
@@ -111,8 +105,7 @@ class KnowledgeNames:
         return {"names": f"{name}-{self.folder.content_hash[:12]}"}
 
     def find(self, text: str) -> list[Span]:
-        mentions = self._index.find(text)
-        return [Span(text=m.text, start=m.start, end=m.end) for m in mentions]
+        return [Span(text=m.text, start=m.start, end=m.end) for m in self._index.find(text)]
 
     def candidates(self, name: str) -> list[Candidate]:
         """Bearers without a page in the corpus keep their share, but cannot be returned."""
@@ -134,7 +127,6 @@ def open_names(corpus: Corpus, knowledge: str | Path | None) -> Names:
 
 
 def around(text: str, spans: Sequence[Span]) -> list[str]:
-    """The pieces of a text around its mentions."""
     pieces, at = [], 0
     for span in sorted(spans, key=lambda s: s.start):
         pieces.append(text[at : span.start])
@@ -199,7 +191,12 @@ def spacy_finder(model: str | None) -> tuple[Finder, dict[str, Any]]:
         import spacy
     except ImportError as error:
         raise Missing("the package spacy is not installed", hint="pip install spacy") from error
-    name = model or _spacy_model(spacy.util.get_installed_models())
+    installed = [m for m in spacy.util.get_installed_models() if "_core_" in m]
+    name = model or min(installed, key=lambda m: ("en_core_web_sm" not in m, m), default=None)
+    if name is None:
+        raise Missing(
+            "no spaCy pipeline is installed", hint="install one, such as en_core_web_sm, or -o model=PATH"
+        )
     try:
         pipeline = spacy.load(name)
     except OSError as error:
@@ -216,17 +213,7 @@ def spacy_finder(model: str | None) -> tuple[Finder, dict[str, Any]]:
             if e.label_ not in _NO_ENTITIES
         ]
 
-    version = pipeline.meta.get("version", "")
-    return find, {"mentions": "spacy", "model": name, "model_version": version}
-
-
-def _spacy_model(installed: list[str]) -> str:
-    known = sorted((m for m in installed if "_core_" in m), key=lambda m: ("en_core_web_sm" not in m, m))
-    if not known:
-        raise Missing(
-            "no spaCy pipeline is installed", hint="install one, such as en_core_web_sm, or -o model=PATH"
-        )
-    return known[0]
+    return find, {"mentions": "spacy", "model": name, "model_version": pipeline.meta.get("version", "")}
 
 
 def flair_finder(model: str) -> tuple[Finder, dict[str, Any]]:
@@ -285,8 +272,7 @@ class Linker:
         return {"retriever": self.kind, **self._described}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        for question in questions:
-            yield self._link(question, k)
+        return (self._link(question, k) for question in questions)
 
     def score(
         self, question: Question, span: Span, spans: Sequence[Span], candidates: Sequence[Candidate]

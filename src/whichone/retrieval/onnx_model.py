@@ -236,7 +236,6 @@ class OnnxCrossEncoder:
         }
 
     def scores(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
-        """One score for each pair; of two classes, the second's lead over the first."""
         encoded = self._model.tokenizer.encode_batch(list(pairs)) if pairs else []
         scores = np.zeros(len(pairs), np.float32)
         for places in batches_by_length([len(e.ids) for e in encoded], ONNX_BATCH):
@@ -249,7 +248,6 @@ class OnnxCrossEncoder:
     def order(
         self, question: str, passages: Sequence[Passage]
     ) -> tuple[list[int], list[float], dict[str, Any]]:
-        """Places of the passages best first, with their scores; ties keep the order they came in."""
         scores = self.scores([(question, f"{p.title} {p.text}".strip()) for p in passages])
         places = np.argsort(-scores, kind="stable").tolist()
         return places, [float(scores[n]) for n in places], {}

@@ -48,8 +48,6 @@ class FusionParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 class Fusion:
-    """Fuses what several sources rank."""
-
     name = "fusion"
     deepens = False
     """Asked for more, it weighs other lists: its first passages would change."""
@@ -64,21 +62,15 @@ class Fusion:
     ) -> None:
         self._sources = sources
         self._weights = fusion_weights(parameters, len(sources))
-        self._parameters = parameters
-        self._described = described
-        self.sees = sees
+        self._parameters, self._described, self.sees = parameters, described, sees
 
     @classmethod
     def over(cls, corpus: Corpus, work: Path, **options: Any) -> Fusion:
-        """Live retrievers over one corpus, each opened from its index."""
         parameters = msgspec.convert(options, FusionParameters, strict=False)
         retrievers = open_indexes(parameters.first, corpus)
         if len(retrievers) < 2:
             raise UsageError("fusion takes at least two indexes", hint="-o first=INDEX_A,INDEX_B")
-        described = {
-            **msgspec.to_builtins(parameters),
-            "fused": [retriever.describe() for _, retriever in retrievers],
-        }
+        described = {**msgspec.to_builtins(parameters), "fused": [r.describe() for _, r in retrievers]}
         sees = {s for _, r in retrievers for s in getattr(r, "sees", ("corpus",))}
         sources = [live(retriever, parameters.depth) for _, retriever in retrievers]
         return cls(sources, parameters, described, tuple(sorted(sees)))
@@ -94,27 +86,16 @@ class Fusion:
                 fused = reciprocal_rank(lists, self._weights, self._parameters.constant)
             else:
                 fused = weighted_scores(lists, self._weights)
-            best = fused[:k]
-            yield Ranking(
-                question=question.id,
-                passages=tuple(identity for identity, _ in best),
-                scores=tuple(score for _, score in best),
-            )
+            passages, scores = zip(*fused[:k], strict=True) if fused else ((), ())
+            yield Ranking(question=question.id, passages=passages, scores=scores)
 
 
 def live(retriever: Retriever, depth: int) -> Source:
-    """What a retriever ranks, asked at least `depth` deep."""
+    def scored(ranking: Ranking) -> Scored:
+        scores = ranking.scores or tuple(-float(n) for n in range(len(ranking.passages)))
+        return list(zip(ranking.passages, scores, strict=True))
 
-    def ask(questions: Sequence[Question], k: int) -> list[Scored]:
-        rankings = retriever.search(questions, max(k, depth))
-        return [_scored(ranking) for ranking in rankings]
-
-    return ask
-
-
-def _scored(ranking: Ranking) -> Scored:
-    scores = ranking.scores or tuple(-float(n) for n in range(len(ranking.passages)))
-    return list(zip(ranking.passages, scores, strict=True))
+    return lambda questions, k: [*map(scored, retriever.search(questions, max(k, depth)))]
 
 
 def reciprocal_rank(lists: Sequence[Scored], weights: Sequence[float], constant: float) -> Scored:
@@ -214,11 +195,8 @@ class Rerank:
         described: dict[str, Any] | None = None,
         sees: tuple[str, ...] = ("corpus",),
     ) -> None:
-        self._source = source
-        self._order = order
-        self._corpus = corpus
-        self._depth = depth
-        self._concurrency = concurrency
+        self._source, self._order, self._corpus = source, order, corpus
+        self._depth, self._concurrency = depth, concurrency
         self._described = {"retriever": "rerank", "depth": depth, **(described or {})}
         self.sees = sees
 
@@ -276,10 +254,7 @@ class Rerank:
         return {**self._described, "order": self._order.describe()}
 
     def close(self) -> None:
-        """Lets go of the endpoint."""
-        close = getattr(self._order, "close", None)
-        if close is not None:
-            close()
+        getattr(self._order, "close", lambda: None)()
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         ranked = self._source(questions, k)
@@ -366,28 +341,20 @@ class ChatOrder:
     def __init__(
         self, model: ChatModel, *, window: int = WINDOW, step: int = STEP, characters: int = CHARACTERS
     ) -> None:
-        self._model = model
-        self._window = window
-        self._step = step
+        self._model, self._window, self._step = model, window, step
         self._characters = characters
 
     def describe(self) -> dict[str, Any]:
-        describe = getattr(self._model, "describe", None)
-        description = describe() if describe else {"model": type(self._model).__name__}
-        return {"by": "chat model", **description, **self._shape()}
+        description = getattr(self._model, "describe", lambda: {"model": type(self._model).__name__})()
+        shape = {"window": self._window, "step": self._step, "characters": self._characters}
+        return {"by": "chat model", **description, **shape}
 
     def close(self) -> None:
-        close = getattr(self._model, "close", None)
-        if close is not None:
-            close()
-
-    def _shape(self) -> dict[str, int]:
-        return {"window": self._window, "step": self._step, "characters": self._characters}
+        getattr(self._model, "close", lambda: None)()
 
     def order(
         self, question: str, passages: Sequence[Passage]
     ) -> tuple[list[int], list[float], dict[str, Any]]:
-        """Places of the passages best first; scores are one over the rank."""
         places = list(range(len(passages)))
         unread = 0
         start = max(0, len(places) - self._window)
@@ -459,10 +426,7 @@ class CrossEncoderOrder:
                 self._model = CrossEncoder(model, device=device, local_files_only=True)
         except (OSError, ValueError) as error:
             raise unknown_model(model) from error
-        self._check_head(model)
-
-    def _check_head(self, model: str) -> None:
-        """A checkpoint without a head gets a new one at random, and would order at random."""
+        # a checkpoint without a head gets a new one at random, and would order at random
         heads = list(getattr(self._model.config, "architectures", None) or ())
         if heads and all(head.endswith(_WITHOUT_HEAD) for head in heads):
             raise BadInput(
@@ -477,7 +441,6 @@ class CrossEncoderOrder:
     def order(
         self, question: str, passages: Sequence[Passage]
     ) -> tuple[list[int], list[float], dict[str, Any]]:
-        """Places of the passages best first, with their scores; ties keep the order they came in."""
         pairs = [(question, f"{p.title} {p.text}".strip()) for p in passages]
         scores = [float(s) for s in self._model.predict(pairs, batch_size=BATCH, show_progress_bar=False)]
         if any(not math.isfinite(score) for score in scores):
@@ -515,8 +478,7 @@ class VectorOrder:
     """By the inner product of one vector a text; `given` knows the vectors of passages already."""
 
     def __init__(self, encoder: Encoder, given: Callable[[Sequence[Passage]], Vectors] | None = None) -> None:
-        self._encoder = encoder
-        self._given = given
+        self._encoder, self._given = encoder, given
         self._kept: _Kept[Vectors] = _Kept(lambda titles, texts: list(encoder.passages(titles, texts)))
 
     def describe(self) -> dict[str, Any]:
@@ -525,7 +487,6 @@ class VectorOrder:
     def order(
         self, question: str, passages: Sequence[Passage]
     ) -> tuple[list[int], list[float], dict[str, Any]]:
-        """Places of the passages best first, with their scores; ties keep the order they came in."""
         asked = self._encoder.questions([question])[0]
         known = self._given(passages) if self._given else np.stack(self._kept.of(passages))
         return best_first(known @ asked)
@@ -544,7 +505,6 @@ class TokenOrder:
     def order(
         self, question: str, passages: Sequence[Passage]
     ) -> tuple[list[int], list[float], dict[str, Any]]:
-        """Places of the passages best first, with their scores; ties keep the order they came in."""
         asked = self._encoder.questions([question])[0]
         return best_first(maxsim(asked, self._kept.of(passages)))
 

@@ -49,7 +49,6 @@ class SparseEncoder(Protocol):
 
 
 def open_sparse_encoder(model: str, *, device: str | None = None, longest: int = LONGEST) -> SparseEncoder:
-    """The encoder of a folder, an `.onnx` file, or a model that was fetched to this machine."""
     place = model_folder(model) or Path(model)
     if is_onnx(place):
         return OnnxSplade(place, longest=longest)
@@ -262,9 +261,7 @@ class Sparse:
     def __init__(
         self, encoder: SparseEncoder, folder: Folder, corpus: Corpus, parameters: SparseParameters
     ) -> None:
-        self.encoder = encoder
-        self.corpus = corpus
-        self._parameters = parameters
+        self.encoder, self.corpus, self._parameters = encoder, corpus, parameters
         self._scorer = Scorer(RealPostings.open(folder.path))
 
     @classmethod
@@ -286,7 +283,6 @@ class Sparse:
 
     @classmethod
     def open(cls, folder: str | Path, *, device: str | None = None) -> Sparse:
-        """Open an index; its postings are mapped, not read."""
         place, corpus, kept = opened(folder, cls.name)
         parameters = msgspec.convert(kept["parameters"], SparseParameters)
         encoder = _encoder(parameters, device)

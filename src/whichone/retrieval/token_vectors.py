@@ -116,9 +116,7 @@ class Cutter:
     """Texts to token ids by these rules; `tokenizer` is of the tokenizers library."""
 
     def __init__(self, tokenizer: Any, rules: TokenRules, *, file: str | Path = "") -> None:
-        self.rules = rules
-        self._tokenizer = tokenizer
-        self._file = file
+        self.rules, self._tokenizer, self._file = rules, tokenizer, file
         self._question_mark = self._number(rules.question_mark)
         self._passage_mark = self._number(rules.passage_mark)
         self._mask = tokenizer.token_to_id("[MASK]")
@@ -327,7 +325,6 @@ class TokenEncoder(Protocol):
 
 
 def open_token_encoder(model: str, *, device: str | None = None) -> TokenEncoder:
-    """The encoder of a folder or an `.onnx` file."""
     place = model_folder(model) or Path(model)
     if is_onnx(place):
         return OnnxTokens(place)
@@ -420,7 +417,6 @@ def compress(vectors: Vectors, precision: Precision) -> tuple[npt.NDArray[Any], 
 
 
 def decompress(stored: npt.NDArray[Any], scales: Vectors, precision: Precision, size: int) -> Vectors:
-    """Vectors in single precision."""
     if precision == "int4":
         whole = np.empty((len(stored), 2 * stored.shape[1]), np.float32)
         whole[:, ::2] = stored >> 4
@@ -437,8 +433,6 @@ class _Shard:
 
 
 class StoredTokens:
-    """The token vectors of all passages, in the order of the corpus."""
-
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
         self.size = int(folder.manifest.parameters["size"])
@@ -464,7 +458,6 @@ class StoredTokens:
             yield _Shard(starts, scales, tokens)
 
     def read(self, row: int) -> Vectors:
-        """The vectors of one passage."""
         shard = self._shards[row // SHARD]
         place = slice(*shard.starts[row % SHARD : row % SHARD + 2])
         return decompress(shard.tokens[place], shard.scales[place], self.precision, self.size)

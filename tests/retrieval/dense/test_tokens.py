@@ -11,7 +11,7 @@ from whichone.corpus.save import save_corpus
 from whichone.records import Passage
 from whichone.retrieval.dense import sentence, vectors
 from whichone.retrieval.dense.dense import Dense
-from whichone.retrieval.dense.sentence import Tokeniser, corpus_tokens, read_tokens, token_shards
+from whichone.retrieval.dense.sentence import Tokeniser, corpus_shards, read_tokens
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -79,8 +79,8 @@ def test_a_second_model_takes_the_tokens_of_the_first(
         np.testing.assert_allclose(stored, plain, atol=1e-5)
         if seed == 1:
             monkeypatch.setattr(sentence, "TokenMaker", None)  # the second makes none
-    folder = corpus_tokens(corpus, side.packed.tokeniser)  # type: ignore[attr-defined]
-    assert [len(shard) for shard in token_shards(folder)] == [32, 32, 6]
+    shards = corpus_shards(corpus, side.packed.tokeniser)  # type: ignore[attr-defined]
+    assert [len(shard) for shard in shards] == [32, 32, 6]
 
 
 def test_int8_vectors_from_tokens_are_resumed(

@@ -31,8 +31,6 @@ METADATA = "metadata"
 
 
 class SystemHit(msgspec.Struct, frozen=True):
-    """One document as a system returned it."""
-
     id: str
     score: float | None = None
     metadata: Mapping[str, Any] = {}
@@ -43,7 +41,9 @@ class CorpusIds:
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
-        self._sources = sorted({page.partition(":")[0] for page in corpus.page_ids(_some(corpus))})
+        # pages spread over the corpus: all pages of one source are named alike
+        some = sorted({n * corpus.page_count // 100 for n in range(100)}) if corpus.page_count else []
+        self._sources = sorted({page.partition(":")[0] for page in corpus.page_ids(some)})
 
     def find(self, kind: str, text: str) -> str | None:
         if kind == "any":
@@ -69,11 +69,6 @@ class CorpusIds:
         """The page of a title that one page alone has."""
         pages = self._corpus.pages_titled(title)
         return pages[0] if len(pages) == 1 else None
-
-
-def _some(corpus: Corpus) -> list[int]:
-    """Pages spread over the corpus; all pages of one source are named alike."""
-    return sorted({n * corpus.page_count // 100 for n in range(100)}) if corpus.page_count else []
 
 
 class IdRule:
@@ -113,14 +108,11 @@ class IdRule:
             message = f"ids={self.text}: a hit has no {self.field!r} in its metadata ({fields})"
         else:
             text = value(hit, self.field)
-            message = f"ids={self.text}: the corpus has no such {self._noun}: {text!r}"
+            noun = "page or passage" if self.kind == "any" else f"{self.kind} id".replace("title id", "title")
+            message = f"ids={self.text}: the corpus has no such {noun}: {text!r}"
             if self.kind == "title" and (several := self._corpus.pages_titled(str(text))):
                 message = f"ids={self.text}: {len(several):,} pages are titled {text!r}: return page ids"
         return BadInput(message, ids=[question], hint=hint)
-
-    @property
-    def _noun(self) -> str:
-        return "page or passage" if self.kind == "any" else f"{self.kind} id".replace("title id", "title")
 
     def _other_rules(self, hits: Sequence[SystemHit]) -> list[str]:
         fields: list[str | None] = [None, *sorted({str(f) for hit in hits for f in hit.metadata})]
@@ -134,7 +126,6 @@ class IdRule:
 
 
 def value(hit: SystemHit, field: str | None) -> str | None:
-    """What the rule reads of a hit, as text."""
     if field is None:
         return hit.id
     field_value = hit.metadata.get(field)
@@ -142,7 +133,6 @@ def value(hit: SystemHit, field: str | None) -> str | None:
 
 
 def parse_rule(given: str) -> tuple[str | None, str]:
-    """The metadata field, if any, and the kind of id."""
     head, _, rest = given.partition(":")
     if head == METADATA and rest:
         field, mark, kind = rest.rpartition(":")
@@ -248,7 +238,6 @@ def user_object(make: Any, corpus: Corpus, what: str) -> Any:
 
 
 def missing(package: str, error: ImportError) -> Missing:
-    """The error for a library that an adapter speaks to and that is not there."""
     return Missing(
         f"the package {package} is not installed ({error.name or error})",
         hint=f"pip install 'whichone[adapters]', or only {package}",

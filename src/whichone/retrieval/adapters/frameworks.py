@@ -60,13 +60,12 @@ class Mteb(Adapted):
         queries = Dataset.from_dict({"id": numbers, "text": texts})
         rankings = self._model.search(queries, top_k=k, top_ranked=None, **self._about)
         return [
-            [SystemHit(i, float(s)) for i, s in sorted(rankings.get(n, {}).items(), key=_best)[:k]]
+            [
+                SystemHit(i, float(s))
+                for i, s in sorted(rankings.get(n, {}).items(), key=lambda r: (-r[1], r[0]))[:k]
+            ]
             for n in numbers
         ]
-
-
-def _best(pair: tuple[str, float]) -> tuple[float, str]:
-    return -pair[1], pair[0]
 
 
 def _corpus(corpus: Corpus) -> Any:
@@ -248,15 +247,14 @@ class LlamaIndex(Adapted):
         return cls(corpus, user_object(make, corpus, "llama-index"), ids=ids)
 
     def describe(self) -> dict[str, Any]:
-        kind = type(self._asked).__name__
-        return {**super().describe(), "retriever": "llama-index", "class": kind}
+        return {**super().describe(), "retriever": "llama-index", "class": type(self._asked).__name__}
 
     def hits(self, texts: list[str], k: int) -> list[list[SystemHit]]:
         asked = self._asked.as_retriever(similarity_top_k=k) if self._index else self._asked
-        return [[_llama_index_hit(node) for node in asked.retrieve(text)] for text in texts]
-
-
-def _llama_index_hit(value: Any) -> SystemHit:
-    node = value.node
-    metadata = {"ref_doc_id": node.ref_doc_id, **node.metadata}
-    return SystemHit(str(node.node_id), value.score, metadata)
+        return [
+            [
+                SystemHit(str(n.node.node_id), n.score, {"ref_doc_id": n.node.ref_doc_id, **n.node.metadata})
+                for n in asked.retrieve(text)
+            ]
+            for text in texts
+        ]

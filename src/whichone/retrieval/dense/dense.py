@@ -68,15 +68,11 @@ class Dense:
                 f"the encoder makes vectors of {encoder.size} numbers, the stored ones have {stored.size}",
                 where=str(stored.folder.root),
             )
-        self.encoder = encoder
-        self.corpus = corpus
-        self._stored = stored
-        self._searcher = searcher
-        self._described = described
+        self.encoder, self.corpus, self._stored = encoder, corpus, stored
+        self._searcher, self._described = searcher, described
 
     @classmethod
     def over(cls, corpus: Corpus, work: Path, *, encoder: Encoder | str = "auto", **options: Any) -> Dense:
-        """Encode a corpus' passages in the work folder, or open the vectors that are there already."""
         named = encoder if isinstance(encoder, str) else "given"
         wanted = msgspec.convert({"encoder": named, **options}, DenseParameters, strict=False)
         model = _encoder(wanted) if isinstance(encoder, str) else encoder
@@ -105,7 +101,6 @@ class Dense:
 
     @classmethod
     def open(cls, folder: str | Path, *, encoder: Encoder | str | None = None, **options: Any) -> Dense:
-        """Open an index with the encoder that made it, or the same one given; vectors are mapped."""
         place, corpus, kept = opened(folder, cls.name)
         given = {"encoder": encoder} if isinstance(encoder, str) else {}
         wanted = msgspec.convert({**kept, **given, **options}, DenseParameters, strict=False)
@@ -136,7 +131,6 @@ class Dense:
         return {"retriever": "dense", **self._described}
 
     def vectors(self, rows: npt.NDArray[np.int64]) -> Vectors:
-        """The vectors of some passages."""
         return self._stored.read(rows)
 
     def best(self, questions: Vectors, k: int) -> Found:
@@ -185,8 +179,6 @@ Sample = Callable[[], tuple[Vectors, Any]]
 
 
 class FaissSearch:
-    """An index of faiss, searched by inner product."""
-
     def __init__(self, path: Path) -> None:
         self._index = _faiss().read_index(str(path))
 
@@ -210,8 +202,6 @@ class FaissSearch:
 
 
 class UsearchSearch:
-    """A graph of usearch, mapped from its file."""
-
     def __init__(self, path: Path) -> None:
         self._index = _usearch().Index.restore(str(path), view=True)
 

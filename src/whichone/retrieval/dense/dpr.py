@@ -185,7 +185,6 @@ def is_dpr(folder: Path) -> bool:
 
 
 def open_side(side: Side, folder: Path, device: str | None = None) -> DprSide:
-    """One half of a pair, from its own folder."""
     import transformers
 
     if not (folder / "config.json").exists():
@@ -245,7 +244,6 @@ def _weights(file: Path) -> dict[str, Any]:
 
 
 def dpr_config(bert: Any, projection: int = 0) -> Any:
-    """The sizes of a BERT as those of a DPR model."""
     import transformers
 
     sizes = bert.to_dict()
@@ -328,8 +326,6 @@ class Wording(msgspec.Struct, frozen=True, array_like=True, order=True):
 
 
 class Routes(msgspec.Struct, frozen=True):
-    """The wordings of each relation."""
-
     wordings: dict[str, tuple[Wording, ...]] = {}
 
     def relation(self, question: str) -> str | None:
@@ -409,7 +405,6 @@ class PairEncoder:
 
     @property
     def packed(self) -> PackedModel | None:
-        """Where passages are encoded from tokens made ahead."""
         return self._passages.packed
 
     def describe_passages(self) -> dict[str, Any]:

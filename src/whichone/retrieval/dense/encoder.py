@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import importlib.util
 import os
@@ -19,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.errors import BadInput, Missing, missing_extra
+from whichone.files.folder import file_hash
 from whichone.progress import Advance
 
 
@@ -111,11 +111,14 @@ def _find_encoder(given: str, device: str | None) -> Encoder | None:
     folder = model_folder(given)
     if folder is not None:
         return open_encoder(folder, name=given, device=device)
-    return _from_hub(given, device)
+    from whichone.retrieval.dense.sentence import SentenceEncoder
+
+    return SentenceEncoder(
+        given, name=given, device=device
+    )  # the hub's client has it on this machine, or fetches it
 
 
 def need_encoder(given: str = "auto", *, device: str | None = None) -> Encoder:
-    """The encoder that is meant, or an error that says how to get one."""
     encoder = find_encoder(given, device=device)
     if encoder is None:
         raise Missing(
@@ -238,24 +241,9 @@ def unknown_model(name: str) -> Missing:
     )
 
 
-def _from_hub(name: str, device: str | None) -> Encoder:
-    """A model that the hub's client has on this machine, or fetches."""
-    from whichone.retrieval.dense.sentence import SentenceEncoder
-
-    return SentenceEncoder(name, name=name, device=device)
-
-
 def weights_hash(folder: Path) -> str:
     """The first digits of the hash of a model's weights: the same name may be other weights."""
-    for name in _WEIGHTS:
-        file = folder / name
-        if file.exists():
-            digest = hashlib.sha256()
-            with file.open("rb") as opened:
-                while block := opened.read(1 << 20):
-                    digest.update(block)
-            return digest.hexdigest()[:16]
-    return ""
+    return next((file_hash(folder / name)[:16] for name in _WEIGHTS if (folder / name).exists()), "")
 
 
 def joined(titles: Sequence[str], texts: Sequence[str]) -> list[str]:
@@ -304,7 +292,6 @@ def checked(vectors: npt.NDArray[Any], count: int, size: int, name: str) -> Vect
 
 
 def torch_libraries() -> tuple[Any, Any]:
-    """torch and transformers, which are imported where a model is opened."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -316,7 +303,6 @@ def torch_libraries() -> tuple[Any, Any]:
 
 
 def device_of(given: str | None) -> str:
-    """The device that is named, else a GPU where there is one."""
     torch, _ = torch_libraries()
     return given or ("cuda" if torch.cuda.is_available() else "cpu")
 

@@ -96,7 +96,6 @@ def _search(
 
 
 def _maxima(questions: torch.Tensor, passages: torch.Tensor, group: int) -> torch.Tensor:
-    """The best score of each question in each group, block by block."""
     import torch
 
     parts = []
@@ -138,7 +137,6 @@ def _best_groups(maxima: torch.Tensor, k: int) -> torch.Tensor:
 def _inside(
     questions: torch.Tensor, passages: torch.Tensor, groups: torch.Tensor, group: int
 ) -> torch.Tensor:
-    """The scores inside the chosen groups, as (question, group, place)."""
     import torch
 
     short = -len(passages) % group

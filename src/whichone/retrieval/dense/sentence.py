@@ -56,8 +56,7 @@ class Tokenised:
     """Token numbers of many texts, one after the other, and where each begins."""
 
     def __init__(self, tokens: npt.NDArray[np.integer[Any]], starts: npt.NDArray[np.int64]) -> None:
-        self.tokens = tokens
-        self.starts = starts
+        self.tokens, self.starts = tokens, starts
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -83,7 +82,6 @@ def batches(
 
 
 def padded(held: Tokenised, rows: npt.NDArray[np.int64], width: int, pad: int) -> tuple[Ints, Ints]:
-    """Token numbers of a batch as a rectangle, and the lengths of its rows."""
     lengths = held.lengths[rows].astype(np.int32)
     places = np.arange(width)
     inside = places < lengths[:, None]
@@ -132,7 +130,6 @@ def _pooled(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tenso
 
 
 def first_normalised(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-    """The first token's last state, brought to length one."""
     import torch
 
     mask = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
@@ -287,7 +284,6 @@ def write_tokens(folder: Path, number: int, held: Tokenised) -> None:
 
 
 def read_tokens(path: Path) -> Tokenised:
-    """A file's tokens; mapped."""
     raw: npt.NDArray[np.uint8] = np.memmap(path, np.uint8, "r").view(np.ndarray)
     count, width = raw[:16].view(np.int64).tolist()
     end = 16 + 4 * count
@@ -301,29 +297,18 @@ def _name(number: int) -> str:
     return f"tokens-{number:05}.bin"
 
 
-def corpus_tokens(corpus: Corpus, tokeniser: Tokeniser, work: Path | None = None) -> Folder:
-    """The tokens of a corpus: opened if they are there, else made by all cores or continued."""
-    described, place = _place(corpus, tokeniser, work)
-    if open_index(place, KIND, described) is None:
-        for _ in _made(corpus, tokeniser, place, described):
-            pass
-    return Folder.open(place, KIND)
-
-
 def corpus_shards(corpus: Corpus, tokeniser: Tokeniser, work: Path | None = None) -> Iterator[Tokenised]:
     """The tokens of a corpus in order; those that are not there yet, each shard as soon as it is made.
 
     Whoever encodes them works while the others are made.
     """
-    described, place = _place(corpus, tokeniser, work)
-    folder = open_index(place, KIND, described)
-    return token_shards(folder) if folder else _made(corpus, tokeniser, place, described)
-
-
-def _place(corpus: Corpus, tokeniser: Tokeniser, work: Path | None) -> tuple[dict[str, Any], Path]:
     described = {**tokeniser.describe(), "corpus": corpus.hash, "shard": SHARD}
     own = work or cache_folder() / "indexes" / corpus.hash[:16]
-    return described, index_folder(own, "tokens", described)
+    place = index_folder(own, "tokens", described)
+    folder = open_index(place, KIND, described)
+    if folder is None:
+        return _made(corpus, tokeniser, place, described)
+    return (read_tokens(folder.path(n)) for n in sorted(folder.manifest.files) if n.startswith("tokens-"))
 
 
 def _made(
@@ -385,11 +370,6 @@ class _Making:
             if isinstance(result, BaseException):
                 raise result
             self._done.add(result)
-
-
-def token_shards(folder: Folder) -> Iterator[Tokenised]:
-    for name in sorted(n for n in folder.manifest.files if n.startswith("tokens-")):
-        yield read_tokens(folder.path(name))
 
 
 # Encoders of sentence-transformers, by folder or name, run by torch.

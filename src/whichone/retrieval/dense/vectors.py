@@ -76,7 +76,6 @@ class StoredVectors:
             first += len(vectors)
 
     def read(self, rows: npt.NDArray[np.int64]) -> Vectors:
-        """The vectors of some passages."""
         vectors = np.empty((len(rows), self.size), np.float32)
         places = np.searchsorted([shard.first for shard in self.shards], rows, "right") - 1
         for place in np.unique(places):
@@ -217,7 +216,6 @@ def _save(partial: Path, number: int, vectors: Vectors, precision: Precision) ->
 
 
 def sample_rows(count: int, most: int) -> Sequence[int]:
-    """Evenly spread places, always the same ones."""
     return range(count) if count <= most else [n * count // most for n in range(most)]
 
 
@@ -320,15 +318,11 @@ def _write(corpus: Corpus, files: Sequence[Path], place: Path, known: dict[str, 
 def _rows(corpus: Corpus, ids: Sequence[str]) -> list[int | None]:
     """By the ids of their own source, `wiki:12` also as 12; else by ours."""
     own: list[int | None] = [None] * len(ids)
-    if corpus.has_source_ids:
-        own = corpus.by_source_id(ids)
     bare = [identity.rpartition(":")[2] for identity in ids]
-    if corpus.has_source_ids and any(row is None for row in own):
-        again = corpus.by_source_id(bare)
-        own = [a if a is not None else b for a, b in zip(own, again, strict=True)]
-    if any(row is None for row in own):
-        ours = corpus.rows(ids)
-        own = [a if a is not None else b for a, b in zip(own, ours, strict=True)]
+    by_source = [(corpus.by_source_id, ids), (corpus.by_source_id, bare)] if corpus.has_source_ids else []
+    for find, asked in (*by_source, (corpus.rows, ids)):
+        if None in own:
+            own = [a if a is not None else b for a, b in zip(own, find(asked), strict=True)]
     return own
 
 
