@@ -8,11 +8,15 @@ import pytest
 from fake_server import completion
 
 import whichone
-from whichone.agents.toolbox import ToolCallingAgent
+from whichone.agents.toolbox import Guarded, Toolbox, ToolCallingAgent
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.errors import BadInput, UsageError
+from whichone.protocols import Tools
+from whichone.records import Answer, Call, Question
 from whichone.report.show import show
+from whichone.retrieval.namesake.asking import PossibleBearer, Resolution
 from whichone.runs.agent_runner import SimulatedUser, run_agent
+from whichone.runs.retrieve import as_retriever
 from whichone.runs.run import Answers, trace_of
 
 BIRTHPLACE = "qa:vennick-rower:birthplace"
@@ -48,6 +52,62 @@ def test_a_scripted_agent_and_its_trace(toy, tmp_path):
     assert botanist["search_mended"] == 0
     assert botanist["answered_for_namesake"] == 1
     assert "search_mended" in str(result)
+
+
+class Told:
+    """A guard that believes what it is given, and the second bearer once the user has answered."""
+
+    def __init__(self, *outcomes: str) -> None:
+        self.outcomes = dict(zip(("", "reply"), outcomes, strict=False))
+
+    def resolve(self, text: str, *, answer: str = "") -> Resolution:
+        outcome = self.outcomes["reply" if answer else ""]
+        bearers = (PossibleBearer("staff:2", "Ada Park", 0.9), PossibleBearer("staff:1", "Ada Park", 0.1))
+        asked = "Which Ada Park?" if outcome == "ask" else None
+        return Resolution(text, "Ada Park", bearers, outcome == "this one", 1.0, asked, outcome=outcome)
+
+
+class Acts:
+    """Closes the account of whoever the search finds first, or of one that it names itself."""
+
+    def __init__(self, record: str = "") -> None:
+        self.record = record
+
+    def work(self, question: Question, tools: Tools) -> Answer:
+        found = tools.search(question.text, 1)
+        said = tools.act("close", id=self.record or found[0].page)
+        return Answer(question=question.id, text=said)
+
+
+def guarded(two_adas, *outcomes: str, record: str = "") -> tuple[Answer, list[Call]]:
+    lookup = {p.id: p for p in two_adas.passage_records()}
+    question = Question(id="q1", text="Close the account of Ada Park.", task="act")
+    tools = Toolbox(
+        question,
+        as_retriever(lambda text, k: ["staff:1#0", "staff:2#0"][:k]),
+        lambda ids: [lookup[i] for i in ids],
+        user=lambda question, text: "the one in Turin",
+        act=lambda question, action, arguments: f"done to {arguments['id']}",
+    )
+    return Guarded(Acts(record), Told(*outcomes)).work(question, tools), list(tools.trace.calls)
+
+
+def test_a_guarded_agent_acts_on_the_one_who_is_meant_alone(two_adas) -> None:
+    answer, calls = guarded(two_adas, "this one")
+    assert answer.text == "done to staff:2" and [c.tool for c in calls] == ["search", "act"]
+    answer, calls = guarded(two_adas, "this one", record="staff:1")
+    assert answer.text == "Not done: Ada Park (staff:2) is meant, not staff:1."
+    assert [c.tool for c in calls] == ["search"]
+
+
+def test_a_guarded_agent_asks_first_and_does_nothing_where_nobody_is_meant(two_adas) -> None:
+    answer, calls = guarded(two_adas, "ask", "this one")
+    assert answer.text == "done to staff:2"
+    assert [(c.tool, c.text) for c in calls[:1]] == [("ask_user", "the one in Turin")]
+    assert calls[1].input.startswith("Close the account of Ada Park. the one in Turin")
+    for outcomes in (("nobody",), ("ask", "nobody"), ("ask", "ask")):
+        answer, calls = guarded(two_adas, *outcomes)
+        assert answer.text is None and not [c for c in calls if c.tool == "act"]
 
 
 def test_a_trace_is_shown(toy, tmp_path):

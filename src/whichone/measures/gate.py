@@ -367,7 +367,6 @@ ANSWER_MEASURES = (
     "answer_right",
     "answered_for_namesake",
     *ACTION_MEASURES,
-    *ABSENT_MEASURES,
     "failure",
     "asked_back",
     "asked_user",
@@ -388,15 +387,17 @@ def gate_folder(
     if folder.manifest.kind == "answers":
         how: dict[str, Any] = {"benchmark": benchmark, "judge": judge}
         old, answers = options.baseline, Answers(folder)
+        asked = answers.benchmark(benchmark)
+        measures = (*ANSWER_MEASURES, *(ABSENT_MEASURES if has_absent(asked) else ()))
         return check_slices(
-            score_folder(path, ANSWER_MEASURES, **how),
+            score_folder(path, measures, **how),
             budgets,
             options.by,
-            baseline=score_folder(old, ANSWER_MEASURES, **how) if old else None,
+            baseline=score_folder(old, measures, **how) if old else None,
             strict=options.strict,
             seed=options.seed,
             margin=options.margin,
-            worst=worst_answers(answers, answers.benchmark(benchmark), judge=judge),
+            worst=worst_answers(answers, asked, judge=judge),
         )
     if judge is not None:
         raise UsageError("a judge reads answers, and this is a run", where=str(path))

@@ -213,6 +213,9 @@ class Searcher:
         asked, reading = self._resolved(question, "", wanted)
         if not answer:
             return asked
+        if not asked.bearers and asked.name:  # "Did you mean Ada Park?" - "Ada Park"
+            named = msgspec.structs.replace(question, text=question.text.replace(asked.name, answer))
+            return self._resolved(named, "", wanted)[0]
         another = is_another(answer)
         if not asked.choices or not (another or picked(answer, asked.choices)):
             return self._resolved(question, answer, wanted)[0]
@@ -234,10 +237,6 @@ class Searcher:
     ) -> tuple[Resolution, WeighedQuestion]:
         selection = self.index.select(wanted)
         heard = self._heard(question, selection)
-        if answer and not heard.mentions:  # "Did you mean Ada Park?" - "Ada Park"
-            heard = dataclasses.replace(
-                heard, mentions=self.mentions(Question(id="", text=answer), selection)
-            )
         said, denied = self._answered(answer)
         heard = dataclasses.replace(heard, denied=(*heard.denied, *denied))
         pool = self._pooler.pool(f"{heard.question.text} {said}".strip(), heard.mentions, selection)
