@@ -185,10 +185,16 @@ def _described(title: str, opening: str) -> dict[str, str]:
 def sought(asked: Asked, bearers: Sequence[PossibleBearer], index: Index) -> set[str]:
     """The attributes whose value the question asks for, which no question back may give away."""
     stem = index.pages.table.language.stem
+    together = "".join(_words(asked.plain))  # "time zone" asks for a timezone
     words = {stem(w) for w in _words(asked.plain)}
-    words |= {part for relation in asked.relations for phrase in relation.asks for part in phrase}
+    for relation in asked.relations:
+        words |= {stem(w) for w in _words(relation.name)}.union(*relation.asks)
     words -= {stem(w) for w in asked.openers}
-    hidden = {n for b in bearers for n in b.attributes if any(stem(word) in words for word in _words(n))}
+    hidden = {
+        name
+        for name in {n for b in bearers for n in b.attributes}
+        if "".join(_words(name)) in together or any(stem(word) in words for word in _words(name))
+    }
     if any(relation.name in _TOLD_BY_KIND for relation in asked.relations):
         hidden |= {"is", "title"}
     return hidden
