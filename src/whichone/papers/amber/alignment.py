@@ -334,7 +334,7 @@ class MostFrequentInKnowledgeBase:
         self._uses: Counter[tuple[str, str]] = Counter()
         unit = "values for false claims"
         self._unmentioned = account.step("the bearer's page does not mention it", unit)
-        self._untrue = account.step("not true of the bearer by another property or a narrower value", unit)
+        self._untrue = account.step("not true of the bearer by another property", unit)
         self._unworn = account.step("not the value of many other false claims", unit)
 
     def other_than(self, entity: str, fact: AmberTuple) -> str | None:
