@@ -15,7 +15,7 @@ from test_docs import ROOT
 from whichone.cli import whichone
 
 sys.path.append(str(ROOT / "docs"))
-from reference_hook import FOLDED, folded  # noqa: E402
+from reference_hook import FOLDED, folded
 
 PAGE = ROOT / "docs" / "papers.md"
 NUMBERED = {"AmbER sets": (10, 4), "EntityQuestions": (8, 2), "KILT": (17, 5)}
