@@ -355,9 +355,6 @@ class Comparisons(Sequence[Comparison]):
     def __len__(self) -> int:
         return len(self._found)
 
-    def __iter__(self) -> Iterator[Comparison]:
-        return iter(self._found)
-
     def to_dict(self) -> list[dict[str, Any]]:
         return msgspec.to_builtins(self._found)
 

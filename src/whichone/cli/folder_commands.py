@@ -85,19 +85,16 @@ def first_sentence(target: str) -> str:
     tree = ast.parse(Path(spec.origin).read_text("utf-8"))
     for n, node in enumerate(tree.body):
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == attribute:
-            return _text_below(tree.body[n + 1 :])
+            below = next(
+                (after.value for after in tree.body[n + 1 : n + 2] if isinstance(after, ast.Expr)), None
+            )
+            return str(below.value) if isinstance(below, ast.Constant) else ""  # which documents it
         named = isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == attribute
         if named and (text := ast.get_docstring(node)):  # type: ignore[arg-type]
             return text.partition("\n")[0]
         if isinstance(node, ast.ImportFrom) and any(m.name == attribute for m in node.names):
             return first_sentence(f"{node.module}:{attribute}")
     return (ast.get_docstring(tree) or "").partition("\n")[0]
-
-
-def _text_below(nodes: list[ast.stmt]) -> str:
-    """The string under an assignment, which documents it."""
-    below = nodes[0].value if nodes and isinstance(nodes[0], ast.Expr) else None
-    return str(below.value) if isinstance(below, ast.Constant) else ""
 
 
 # `whichone doctor`: what is installed, what is missing.
@@ -158,8 +155,6 @@ def export_command(
 
 # `whichone list`: what there is to choose from.
 
-
-KINDS = ("benchmarks", "datasets", "retrievers", "readers", "measures")
 
 # Columns of a table where the JSON has more.
 SHOWN = {"datasets": ("name", "file", "bytes", "checked", "here", "licence")}

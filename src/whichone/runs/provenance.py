@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import metadata
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal, Self
 from urllib.parse import urlsplit
@@ -187,10 +188,9 @@ def _named_by_options(description: Mapping[str, Any]) -> Iterator[Path]:
 def _content(path: Path) -> str:
     if path.is_file():
         return file_hash(path)[:16]
-    digest = hashlib.sha256()
-    for file in sorted(p for p in path.rglob("*") if p.is_file()):
-        digest.update(f"{file.relative_to(path)}\0{file_hash(file)}\n".encode())
-    return digest.hexdigest()[:16]
+    files = sorted(p for p in path.rglob("*") if p.is_file())
+    lines = (f"{file.relative_to(path)}\0{file_hash(file)}\n" for file in files)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
 
 
 class Maker(msgspec.Struct, frozen=True):
@@ -312,12 +312,11 @@ def _local_models(description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _has_weights(path: Path) -> bool:
-    try:
+    with contextlib.suppress(OSError):
         if path.is_file():
             return any(path.match(pattern) for pattern in _MODEL_FILES)
         return path.is_dir() and any(True for p in _MODEL_FILES for _ in path.rglob(p))
-    except OSError:
-        return False
+    return False
 
 
 def model_hash(path: Path) -> str:
@@ -341,12 +340,7 @@ def drawn(queries: Sequence[Query], limit: int, seed: int = 0) -> frozenset[str]
         groups.setdefault(query.name_set or query.name or query.entity or query.id, []).append(query.id)
     names = sorted(groups)
     order = np.random.default_rng(seed).permutation(len(names))
-    chosen: list[str] = []
-    for place in order:
-        chosen += groups[names[place]]
-        if len(chosen) >= limit:
-            break
-    return frozenset(chosen[:limit])
+    return frozenset(islice(chain.from_iterable(groups[names[place]] for place in order), limit))
 
 
 # What a retriever would send to another machine, said before anything is sent.

@@ -394,6 +394,5 @@ TRACE = "trace"  # The note of an answer in which an agent's trace is kept
 
 
 def trace_of(answer: Answer) -> Trace | None:
-    """The trace kept with an agent's answer."""
     trace = answer.notes.get(TRACE)
     return msgspec.convert(trace, Trace) if trace else None

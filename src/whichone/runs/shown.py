@@ -334,10 +334,6 @@ def checked_tasks(wanted: Sequence[str], reader: Reader, benchmark: Benchmark) -
 def not_for_reader(queries: Sequence[Query], reader: Reader, wanted: Sequence[str]) -> dict[str, str]:
     """By question: why it is not asked."""
     able = tasks_of(reader)
-    reasons: dict[str, str] = {}
-    for query in queries:
-        if able and not {query.task, kind_of(query.task)} & set(able):
-            reasons[query.id] = f"the reader can do {', '.join(able)} only"
-        elif wanted and query.task not in wanted:
-            reasons[query.id] = f"only the task {', '.join(wanted)} is asked"
-    return reasons
+    unasked = {q.id: f"only the task {', '.join(wanted)} is asked" for q in queries if q.task not in wanted}
+    beyond = [q.id for q in queries if able and not {q.task, kind_of(q.task)} & set(able)]
+    return (unasked if wanted else {}) | dict.fromkeys(beyond, f"the reader can do {', '.join(able)} only")
