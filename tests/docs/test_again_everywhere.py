@@ -43,6 +43,7 @@ SEED = ("--seed 1", "--seed 2", "seed is 2, was 1")
 CALLED = ("--called one", "--called two", 'called is "two", was "one"')
 RECIPES: dict[str, tuple[str, str, str, str]] = {
     "audit": ("audit CORPUS --out OUT.md", "", "--log questions.jsonl", "with other content"),
+    "build absent": ("build absent BENCH OUT", *SEED),
     "build amber": ("build amber KB OUT --collection human", "", "--tasks qa", "tasks is"),
     "build ambigdocs": ("build ambigdocs KB OUT", *SEED),
     "build catalogue": ("build catalogue CATALOGUE OUT", *SEED),
