@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=600, help="questions of a set at most")
     parser.add_argument("--judge", help="the folder of a reader, whose score is a feature too")
     parser.add_argument("--out", type=Path, help="also write the table there")
+    parser.add_argument("--parts", action="store_true", help="of `table`: each kind of evidence alone too")
     parser.add_argument("--fit", action="store_true", help="of `absent`: learn its weights first")
     parser.add_argument(
         "--into", type=Path, help="a folder for weights, floors and the log instead of the repository's"
@@ -83,7 +84,7 @@ def main() -> None:
             write_floors(cases, model, options.into, lower=options.lower_floors)
     if options.stage == "open":
         log_opening([case.set for case in cases], options.into)
-    print_table(cases, options.out, judge=options.judge, shipped=options.stage == "open")
+    print_table(cases, options.out, judge=options.judge, shipped=options.stage == "open", parts=options.parts)
 
 
 if __name__ == "__main__":

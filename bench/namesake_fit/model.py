@@ -257,9 +257,11 @@ def judge(cases: Sequence[Case], fit: Fit) -> None:
             case.sure, case.sure_right = shares[best], case.right[own[best]]
 
 
-def whole_fit(cases: Sequence[Case], features: Sequence[str]) -> Fit:
+def whole_fit(cases: Sequence[Case], features: Sequence[str], leads: bool = True) -> Fit:
     """Weights, and then what is fitted on their scores: on those of the other part of the names."""
     weights = fit_weights(cases, features)
+    if not leads:
+        return Fit(weights)
     for part in range(PARTS):
         rest = [c for c in cases if part_of(c.name) != part]
         inner = fit_weights(rest, features)
@@ -269,12 +271,12 @@ def whole_fit(cases: Sequence[Case], features: Sequence[str]) -> Fit:
     return Fit(weights, fit_leads(cases, hit=False), fit_leads(cases, hit=True))
 
 
-def cross_validate(cases: Sequence[Case], features: Sequence[str]) -> None:
+def cross_validate(cases: Sequence[Case], features: Sequence[str], leads: bool = True) -> None:
     """Every case judged by a fit that saw neither its name's part nor its template's."""
     fits = {}
     for names in range(PARTS):
         for templates in range(PARTS):
             rest = [c for c in cases if part_of(c.name) != names and part_of(c.template) != templates]
-            fits[names, templates] = whole_fit(rest, features)
+            fits[names, templates] = whole_fit(rest, features, leads)
     for (names, templates), fit in fits.items():
         judge([c for c in cases if part_of(c.name) == names and part_of(c.template) == templates], fit)

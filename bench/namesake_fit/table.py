@@ -30,12 +30,16 @@ def table(cases: Sequence[Case]) -> str:
     return "\n".join([HEAD, *rows, *([row("all", cases)] if len(names) > 1 else [])])
 
 
-def print_table(cases: Sequence[Case], out: Path | None, *, judge: str | None, shipped: bool) -> None:
+def print_table(
+    cases: Sequence[Case], out: Path | None, *, judge: str | None, shipped: bool, parts: bool = False
+) -> None:
     """Cross-validated, or judged by the weights as they are shipped."""
     if shipped:
         judged(cases, EvidenceModel.load().fits["cross" if judge else "words"])
     else:
         cross_validate(cases, features_at_hand(judge))
+    if parts:
+        print(table_of_parts(cases))
     made = f"{table(cases)}\n\n{table_of_labels(cases)}"
     print(made)
     if out is not None:
@@ -71,6 +75,52 @@ def table_of_labels(cases: Sequence[Case]) -> str:
         cells.append(f"{(known + chance) / max(len(own), 1):.3f}".removeprefix("0"))
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines) if names else ""
+
+
+PARTS_ALONE = {
+    "words": ("bm25", "level", "rank", "words", "proper", "together"),
+    "names": (
+        "named", "share", "alone", "loosely", "titled", "called", "bare", "respelt", "longer", "company", "nickname", "contains",
+        "unnamed", "extra", "numbered", "qualified", "disambiguation",
+    ),
+    "what is asked": ("kind", "best_kind", "other_kind", "no_kind", "states", "says", "opening", "where"),
+    "claims": ("claim_first", "claim_owner", "claim_agent", "claim_level", "claim_kind", "claim_other"),
+    "length": ("length",),
+}  # fmt: skip
+"""Features that are one kind of evidence; `attribute`, `denied` and their like are in no benchmark here."""
+
+
+def table_of_parts(cases: Sequence[Case]) -> str:
+    """acc@1 of each part alone, cross-validated as the whole is, and whether the whole is below the best of them."""
+    sets = list(dict.fromkeys(case.set for case in cases))
+    right = {"BM25": {id(c): float(c.bm25) for c in cases}}
+    for part, features in PARTS_ALONE.items():
+        cross_validate(cases, features, leads=False)
+        right[part] = {id(c): right_of_ties(c) for c in cases}
+    cross_validate(cases, features_at_hand(None), leads=False)
+    whole = {id(c): right_of_ties(c) for c in cases}
+    lines = [
+        f"| set | {' | '.join(right)} | all together | above the best part by |",
+        "| --- " * (len(right) + 3) + "|",
+    ]
+    for name in [*sets, "all"]:
+        own = [c for c in cases if name in ("all", c.set)]
+        best = max(right, key=lambda part: sum(right[part][id(c)] for c in own))
+        gain, p = _paired([(c.name, whole[id(c)] - right[best][id(c)]) for c in own])
+        cells = [rate([hits[id(c)] for c in own]) for hits in (*right.values(), whole)]
+        lines.append(f"| {name} | {' | '.join(cells)} | {gain:+.3f} ({best}; p {p:.3f}) |")
+    return "\n".join(lines)
+
+
+def _paired(differences: Sequence[tuple[str, float]]) -> tuple[float, float]:
+    """The mean difference, and how likely one so large is by chance where the signs of names are drawn."""
+    by_name: dict[str, float] = {}
+    for name, difference in differences:
+        by_name[name] = by_name.get(name, 0.0) + difference
+    sums = np.array(list(by_name.values()))
+    drawn = np.random.default_rng(0).choice([-1, 1], (10_000, len(sums))) @ sums
+    p = (1 + (np.abs(drawn) >= abs(sums.sum()) - 1e-9).sum()) / (1 + len(drawn))
+    return float(sums.sum() / len(differences)), float(p)
 
 
 FLOORS = "namesake-floors.toml"
@@ -127,6 +177,12 @@ def _git(*words: str) -> str:
 
 def first_is_right(case: Case) -> bool:
     return bool(len(case.scores)) and case.right[int(np.argmax(case.scores))]
+
+
+def right_of_ties(case: Case) -> float:
+    """The share of right ones among the candidates of the highest score."""
+    best = case.scores >= case.scores.max(initial=-np.inf) - 1e-9
+    return float(np.mean(np.array(case.right)[best])) if len(case.scores) else 0.0
 
 
 def row(name: str, cases: Sequence[Case]) -> str:
