@@ -224,10 +224,9 @@ def _time(seconds: float) -> str:
 
 
 def _shown(result: Any) -> dict[str, Any]:
-    row: dict[str, Any] = {"benchmark": result.benchmark, "cell": result.name, "status": result.status}
-    for name, estimate in result.measures.items():
-        row[name] = "-" if estimate["value"] is None else f"{estimate['value']:.3f}"
-    return row
+    values = {name: estimate["value"] for name, estimate in result.measures.items()}
+    shown = {name: "-" if value is None else f"{value:.3f}" for name, value in values.items()}
+    return {"benchmark": result.benchmark, "cell": result.name, "status": result.status, **shown}
 
 
 # `whichone report`: one self-contained page.

@@ -108,8 +108,7 @@ def retrieve(benchmark: Where, run: str | Path, plan: RetrieveOptions) -> Run:
             block=plan.block,
         )
     finally:
-        close = getattr(opened_retriever, "close", None)  # connections, stores; a retriever need not have it
-        if callable(close):
+        if callable(close := getattr(opened_retriever, "close", None)):  # connections, stores
             close()
 
 
@@ -148,13 +147,12 @@ def make_retriever(name: str, benchmark: Benchmark, work: Path, options: dict[st
     if not own and (leaving := what_leaves(name, options, benchmark)):
         talk(leaving)
     options = _with_knowledge(options, benchmark)
-    opened_retriever: Retriever
-    if hasattr(kind, "for_run") and kind.__module__.startswith("whichone.runs."):
-        opened_retriever = _called(name, kind.for_run, (benchmark, work), options)
-    else:
-        opened_retriever = _called(name, kind.over, (benchmark.corpus, work), options)
-    making = options.get("make")
-    if isinstance(making, str):  # the run is also of the module that made the object asked
+    ours = hasattr(kind, "for_run") and kind.__module__.startswith("whichone.runs.")
+    make, given = (kind.for_run, benchmark) if ours else (kind.over, benchmark.corpus)
+    opened_retriever: Retriever = _called(name, make, (given, work), options)
+    if isinstance(
+        making := options.get("make"), str
+    ):  # the run is also of the module that made the object asked
         opened_retriever.own_code = sys.modules[making.partition(":")[0]]  # type: ignore[attr-defined]
     return opened_retriever
 

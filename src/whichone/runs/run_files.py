@@ -364,9 +364,6 @@ def write_dpr_results(path: str | Path, results: Iterable[DprResult], *, scores_
 
 def _file(out: str | Path, name: str) -> Path:
     """The file itself, or the usual name in a folder."""
-    path = Path(out)
-    if path.suffix:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path
-    path.mkdir(parents=True, exist_ok=True)
-    return path / name
+    path = Path(out) if Path(out).suffix else Path(out) / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
