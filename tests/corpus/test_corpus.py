@@ -139,6 +139,8 @@ def test_equal_rows_give_equal_bytes(tmp_path: Path) -> None:
         ("Prince (musician)", "Prince Rogers Nelson, known simply as Prince, was a musician.",
          ["Prince Rogers Nelson", "Prince"]),
         ("1989 Tour", "The season was long. Known as Bob.", []),
+        ("Ada Park", "Ada Park works in Leeds, in Payroll.", []),
+        ("Ada Park", "Ada Park of Leeds, a clerk.", ["Ada Park of Leeds"]),
         ("Paris", "", []),
     ],
 )  # fmt: skip

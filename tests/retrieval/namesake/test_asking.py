@@ -272,3 +272,23 @@ def test_an_ordinary_word_is_no_country() -> None:
 
 def test_the_description_has_the_hash_of_the_weights(staff: whichone.Namesake) -> None:
     assert staff.describe()["evidence"] == EvidenceModel.load().id != ""
+
+
+def test_where_somebody_was_born_is_asked_of_the_page_that_says_it() -> None:
+    people = [
+        {"id": "1", "title": "Ada Park (actor)", "text": "Ada Park (born 3 May 1950) is an actor of stage and film."},
+        {"id": "2", "title": "Ada Park (boxer)", "text": "Ada Park (born 5 April 1958 in Leeds) is a boxer."},
+    ]  # fmt: skip
+    namesake = whichone.Namesake.over(people, encoder="none")
+    best = namesake.resolve("In what city was Ada Park born?").bearers[0]
+    assert best.id == "2" and "says where" in best.speaks_for
+    assert best.probability <= MOST_UNTOLD
+
+
+def test_a_list_of_people_is_no_person() -> None:
+    people = [
+        {"id": "1", "title": "Liz", "text": "Liz Ray (born 1959), writer ; Liz Hall (born 1962), cook ; Liz Orr, judge ; Liz Poe, nun"},
+        {"id": "2", "title": "Liz (musician)", "text": "Liz is a singer from Leeds."},
+    ]  # fmt: skip
+    namesake = whichone.Namesake.over(people, encoder="none")
+    assert namesake.search("What is the occupation of Liz?", 1)[0].id == "2"

@@ -150,6 +150,10 @@ def test_a_name_inside_of_a_denial_is_not_what_is_denied(text: str) -> None:
         "le badge de Ada Park, Leeds mis à part",
         "el número de Ada Park que abandonó Leeds",
         "el número de Ada Park, lejos de Leeds",
+        "It is wrong that Ada Park is in Leeds; what is the badge?",
+        "What is the badge of Ada Park? The Leeds one is of no interest.",
+        "Es stimmt nicht, dass Ada Park in Leeds ist. Welche Nummer?",
+        "Es falso que Ada Park esté en Leeds. ¿Su número?",
     ],
 )
 def test_a_word_that_may_deny_leads_to_a_question_back(text: str) -> None:
