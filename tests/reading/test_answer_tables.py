@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_settings import Fixed
+from fixed_retriever import Fixed
 
 from whichone.errors import BadInput, UsageError
 from whichone.papers.kilt.kilt_report import by_dataset, retrieval_table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_settings import Fixed
+from fixed_retriever import Fixed
 
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.errors import BadInput

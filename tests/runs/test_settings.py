@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from fixed_retriever import Fixed
 
 from whichone.benchmarks.benchmark import save_benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.records import Output, Passage, Provenance, Query, Ranking
+from whichone.records import Output, Passage, Provenance, Query
 from whichone.runs.runner import run_retriever
 from whichone.runs.shown import Setting, Shows, setting_for
-
-
-class Fixed:
-    """Ranks the same things for every question."""
-
-    name = "fixed"
-
-    def __init__(self, *ids: str) -> None:
-        self.ids = ids
-
-    def search(self, questions, k):
-        return [Ranking(question=q.id, passages=self.ids[:k]) for q in questions]
 
 
 def shown(benchmark, kind, *, run=None, task="qa", **setting):
