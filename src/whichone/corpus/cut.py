@@ -226,7 +226,6 @@ def cut_batches(
 def cut_rows(
     batch: pa.RecordBatch, cut: Cut, *, only: Container[str] | None, kind: str | None
 ) -> pa.RecordBatch:
-    """The passages of some pages, of which the columns `READ` are given."""
     if kind is not None:
         batch = batch.filter(pc.equal(batch["kind"], kind))
     if only is not None:

@@ -149,7 +149,6 @@ class Bearing(msgspec.Struct, frozen=True):
 
 
 def names_of_page(title: str, text: str, language: str = "en") -> Iterator[Named]:
-    """What a page's own title and first sentence call it."""
     plain = html.unescape(title).replace("_", " ").strip()
     bare = without_parentheses(plain)
     if bare:

@@ -434,7 +434,6 @@ class FilePassages:
         return _blocks_of_lines(file)
 
     def named_twice(self, own: str) -> BadInput:
-        """The error for an id that two passages have, with the line of the second."""
         records = read_records(self._layout.file)
         lines = (line for line, record in records if self._layout.passage(record, line).own == own)
         return occurs_twice(own, self._layout.file, next(itertools.islice(lines, 1, None), None))

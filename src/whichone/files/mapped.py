@@ -295,7 +295,6 @@ class HashIndex:
         return HashIndex(self._hashes, rows[self._rows])
 
     def save(self, folder: Path, name: str) -> list[str]:
-        """Write the two arrays; the names of their files."""
         files = [f"{name}-hashes.npy", f"{name}-rows.npy"]
         np.save(folder / files[0], self._hashes)
         np.save(folder / files[1], self._rows.astype(np.int32) if len(self._rows) < 2**31 else self._rows)

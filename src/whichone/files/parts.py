@@ -223,7 +223,6 @@ _SUFFIXES = (".bz2", ".gz")
 
 
 def repacked_name(source: Path) -> Path:
-    """Where the zstd form of a file goes: beside it, under its name."""
     if compression_of(source) == "zst":
         raise UsageError("this is zstd already", where=str(source), hint="leave out --repack")
     name = source.stem if source.suffix in _SUFFIXES else source.name

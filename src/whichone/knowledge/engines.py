@@ -37,8 +37,6 @@ BatchWork: TypeAlias = "Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordB
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of a knowledge base as Ibis expressions, and the engine they live on."""
-
     engine: Engine
     entities: Table
     names: Table
@@ -49,7 +47,6 @@ class Tables:
     links: Table
 
     def rows(self, relation: Table) -> Iterator[dict[str, Any]]:
-        """The rows of a reduced relation, made into Python objects a batch at a time."""
         for batch in self.engine.batches(relation):
             yield from batch.to_pylist()
 

@@ -118,7 +118,6 @@ def _facts(folder: Folder, entities: list[str]) -> dict[str, list[tuple[Any, ...
 
 
 def describe_name(document: dict[str, Any]) -> str:
-    """The same as text for a terminal."""
     bearers = document["bearers"]
     if not bearers:
         near = document["near"]

@@ -45,8 +45,6 @@ class Finished(msgspec.Struct, frozen=True):
 
 
 class Work:
-    """One source of a run with its finished parts."""
-
     def __init__(self, source: Source, key: str, partial: Path, parameters: dict[str, Any]) -> None:
         self.source = source
         self.key = key
@@ -271,8 +269,6 @@ def merge_tables(folder: Folder, work: Sequence[Work], engine: MergeQueries) -> 
 
 
 class _Merge:
-    """The tables of one run: those that are written, and those that are held and stay as they are."""
-
     def __init__(self, folder: Folder, queries: dict[str, list[str]], engine: MergeQueries) -> None:
         self.rows: dict[str, int] = {}
         self._folder, self._queries, self._engine = folder, queries, engine

@@ -200,7 +200,6 @@ def ambigdocs_tokens(text: str, language: str = ENGLISH) -> list[str]:
 
 
 def content_tokens(text: str, without: Iterable[str] = (), language: str = ENGLISH) -> list[str]:
-    """The words of `text` that carry content, and none of the tokens in `without`."""
     dropped = stop_words(language).union(without)
     return [token for token in ambigdocs_tokens(text, language) if token not in dropped]
 
@@ -253,7 +252,6 @@ def has_tokens(text: str) -> bool:
 
 
 def is_sublist(needle: list[str], haystack: list[str]) -> bool:
-    """Whether the tokens of `needle` appear in `haystack`, one after another."""
     n = len(needle)
     return any(haystack[i : i + n] == needle for i in range(len(haystack) - n + 1))
 

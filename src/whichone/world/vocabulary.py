@@ -33,7 +33,6 @@ def word(number: int) -> str:
 
 
 def name(number: int) -> tuple[str, str]:
-    """The two words of a name's number below `NAMES`."""
     first, second = divmod(number, WORDS)
     return word(first).capitalize(), word(second).capitalize()
 

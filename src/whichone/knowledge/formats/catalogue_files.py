@@ -42,7 +42,6 @@ def other_documents(folder: Path, documents: Documents) -> Iterator[Path]:
 
 
 def nobodys_documents(folder: Path, known: set[str]) -> Iterator[Path]:
-    """Texts in the folder itself whose name is no row's id."""
     return (p for p in sorted(folder.iterdir()) if _is_own_text(p) and p.is_file() and p.stem not in known)
 
 

@@ -78,8 +78,6 @@ def _decoder(name: str, kinds: dict[str, Any]) -> Callable[[bytes], Any]:
 
 
 class WikidataReader:
-    """Reads blocks of lines; the same bytes always give the same rows."""
-
     def __init__(self, selection: WikidataSelection) -> None:
         self.selection = selection
         self.languages = tuple(dict.fromkeys(selection.languages + selection.fallbacks))

@@ -316,8 +316,6 @@ def parse_wikitext(title: str, text: str, site: WikiSite) -> WikiText:
 
 
 class _Page:
-    """The paragraphs so far, and the line being written."""
-
     def __init__(self, title: str, site: WikiSite, lost: Counter[str]) -> None:
         self.site = site
         self.paragraphs = [f"{title}\n"]
