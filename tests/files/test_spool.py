@@ -31,7 +31,7 @@ def test_a_spool_is_read_as_often_as_wanted_and_while_it_grows(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []  # its files have no name
 
 
-def test_lines_longer_than_a_block_are_whole() -> None:
+def test_long_and_empty_lines_are_whole() -> None:
     texts = ["x" * 3_000_000, "", "y" * 1_048_570, "z"]
     assert list(Spool(str).extend(texts)) == texts
 

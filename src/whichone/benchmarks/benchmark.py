@@ -282,7 +282,7 @@ def save_benchmark(
     given = _GIVEN.get() if corpus is None else None
     corpus = corpus or given
     with Folder.create(path, KIND) as folder:
-        checks = QueryChecks(folder.partial)
+        checks = QueryChecks()
         write_queries(folder, queries, checks.add)
         checks.end(allow_no_gold=allow_no_gold)
         written = stored_queries(folder.partial / QUERIES.file)

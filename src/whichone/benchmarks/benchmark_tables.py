@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import NAMED, BadInput, sample
-from whichone.files.arrow_records import Seen, Selection, Spool, Stored, blocks, mapped_index, numbers
+from whichone.files.arrow_records import Seen, Selection, Spool, Stored, blocks, mapped_index
 from whichone.files.folder import Folder
 from whichone.files.lines import encode_text
 from whichone.files.mapped import run_starts
@@ -80,10 +80,10 @@ _DECODED = {
 class QueryChecks:
     """What must be true of all queries of a benchmark, counted block by block."""
 
-    def __init__(self, near: Path | None = None) -> None:
+    def __init__(self) -> None:
         self.count = self.twice = self.without = 0
         self.languages: Counter[str] = Counter()
-        self._seen = Seen(near)
+        self._seen = Seen()
         self._twice: list[str] = []
         self._without: list[str] = []
 
@@ -301,7 +301,7 @@ class WithSets(Protocol):
 
 def first_places(queries: Sequence[Query], key: Callable[[Query], str | None], seen: Seen) -> Numbers:
     """For each query the place of the first one with its key, -1 where it has none; `seen` knows the keys afterwards."""
-    firsts, start = numbers(len(queries), np.int64, -1), 0
+    firsts, start = np.full(len(queries), -1), 0
     for block in blocks(queries, _BLOCK):
         keys = {start + n: text for n, query in enumerate(block) if (text := key(query)) is not None}
         for row, first in zip(keys, seen.add([*keys.values()], [*keys]), strict=True):
@@ -380,7 +380,7 @@ def members_with_rows(
 class UsedSets:
     def __init__(self, near: str | Path | None = None) -> None:
         self._sets = Spool(NameSet, near)
-        self._seen = Seen(near)
+        self._seen = Seen()
 
     def add(self, sets: Iterable[NameSet]) -> None:
         given = list({s.id: s for s in sets}.values())

@@ -303,7 +303,7 @@ def import_questions(
         if fields.entity or corpus.entity_pages:
             asked, sets = by_entity(queries, corpus, out)
         counts = check_gold(asked, corpus.titles, questions)
-        several, shared, gold_is = _counted(asked, out)
+        several, shared, gold_is = _counted(asked)
         if several and gold_rule is None:
             talk(f"{several:,} questions have several gold pages, {RULES[rule]} (--gold-rule any or all)")
         return save_benchmark(
@@ -351,13 +351,13 @@ def _gold_sets(source: SourceRecord) -> Sequence[Sequence[str]] | None:
     return sets
 
 
-def _counted(queries: Sequence[Query], near: str | Path) -> tuple[int, int, str]:
+def _counted(queries: Sequence[Query]) -> tuple[int, int, str]:
     """How many questions have several gold pages, how many are about a shared name, and what their gold is.
 
     What is not about a shared name is never confused, which is reported.
     """
     several = shared = of_entity = with_gold = 0
-    names = Seen(near)
+    names = Seen()
     for block in blocks(queries, BLOCK):
         golds = [len(q.gold_pages()) for q in block]
         several += sum(gold > 1 for gold in golds)

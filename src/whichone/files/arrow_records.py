@@ -10,6 +10,7 @@ import os
 import tempfile
 import weakref
 from abc import abstractmethod
+from array import array
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
@@ -28,11 +29,6 @@ from whichone.records import without_collector
 
 T = TypeVar("T")
 V = TypeVar("V")
-
-# Records of one kind that a command keeps as objects; where there are more they stay on disk.
-IN_MEMORY = 131_072
-_BLOCK = 1 << 20
-_PLACE = 8
 
 
 class OnDisk(Sequence[T], Generic[T]):
@@ -69,25 +65,17 @@ class OnDisk(Sequence[T], Generic[T]):
 class Spool(OnDisk[T], Generic[T]):
     """Records of one type as lines of JSON in a file without a name, which goes when the process ends.
 
-    Where each line begins is in a second file, so that memory does not depend on how many there are. `near` is the
-    folder to be written: the file is on the same disk.
+    Of each only its place is in memory. `near` is the folder to be written: the file is on the same disk.
     """
 
     def __init__(self, kind: type[T], near: str | Path | None = None) -> None:
-        place = folder_near(near)
-        self._lines = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
-        self._starts = tempfile.TemporaryFile(dir=place)  # noqa: SIM115
+        self._lines = tempfile.TemporaryFile(dir=folder_near(near))  # noqa: SIM115
+        self._ends = array("q", [0])
         self._decode = msgspec.json.Decoder(kind).decode
-        for file in (self._lines, self._starts):
-            weakref.finalize(self, file.close)
-        self._count = self._end = 0
+        weakref.finalize(self, self._lines.close)
 
     def append(self, record: T) -> None:
-        line = encode_text(record).encode() + b"\n"
-        self._lines.write(line)
-        self._starts.write(self._end.to_bytes(_PLACE, "little"))
-        self._end += len(line)
-        self._count += 1
+        self._ends.append(self._ends[-1] + self._lines.write(encode_text(record).encode()))
 
     def extend(self, records: Iterable[T]) -> Spool[T]:
         for record in records:
@@ -95,31 +83,12 @@ class Spool(OnDisk[T], Generic[T]):
         return self
 
     def __len__(self) -> int:
-        return self._count
-
-    def __iter__(self) -> Iterator[T]:
-        self._flush()
-        decode = self._decode
-        for line in self._raw():
-            yield decode(line)
+        return len(self._ends) - 1
 
     def _at(self, number: int) -> T:
-        self._flush()
-        raw = os.pread(self._starts.fileno(), 2 * _PLACE, number * _PLACE)
-        start = int.from_bytes(raw[:_PLACE], "little")
-        end = int.from_bytes(raw[_PLACE:], "little") or self._end
-        return self._decode(os.pread(self._lines.fileno(), end - start, start))
-
-    def _raw(self) -> Iterator[bytes]:
-        at, rest = 0, b""
-        while block := os.pread(self._lines.fileno(), min(_BLOCK, self._end - at), at):
-            at += len(block)
-            *lines, rest = (rest + block).split(b"\n")
-            yield from lines
-
-    def _flush(self) -> None:
         self._lines.flush()
-        self._starts.flush()
+        start, end = self._ends[number : number + 2]
+        return self._decode(os.pread(self._lines.fileno(), end - start, start))
 
 
 class Selection(OnDisk[T], Generic[T]):
@@ -205,17 +174,6 @@ class Stored(OnDisk[T], Generic[T]):
         return spool.extend(self)
 
 
-def numbers(count: int, kind: Any, fill: float = 0) -> npt.NDArray[Any]:
-    """An array with one value in all places, mapped from a file without a name where it is long."""
-    if count <= IN_MEMORY:
-        return np.full(count, fill, kind)
-    with tempfile.TemporaryFile() as file:
-        array = np.memmap(file, kind, "w+", shape=(count,))
-    if fill != 0:
-        array[:] = fill
-    return array
-
-
 def folder_near(near: str | Path | None) -> Path | None:
     """The folder itself or the first one above it that exists; None for the system's own place."""
     if near is None:
@@ -231,43 +189,40 @@ def blocks(things: Iterable[T], size: int) -> Iterator[list[T]]:
         yield block
 
 
-# Which strings came before, of any number of them: 128 bits of each one's hash in sorted runs on disk.
-
-
 # The two halves of each hash, in the order of the first, and the numbers.
 Run = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]
-_RUN = 1 << 17  # Entries of a run; those of the last one are in memory
+_RUN = 1 << 17  # Entries of a run
 
 
 class Seen:
-    """Strings with the number that each came with first.
+    """Strings with the number that each came with first, in 24 bytes each.
 
     Strings count as equal when 128 bits of MurmurHash3 are: two of a billion differ all the same with a
     probability of 1 in 10^20.
     """
 
-    def __init__(self, near: str | Path | None = None) -> None:
-        self._near = folder_near(near)
+    def __init__(self) -> None:
         self._runs: list[Run] = []
         self._last: dict[bytes, int] = {}
-        self._count = 0
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._last) + sum(len(numbers) for *_, numbers in self._runs)
 
     def add(self, texts: Sequence[str], numbers: Sequence[int]) -> list[int | None]:
         """For each string the number it came with before, None where it is new; new ones are remembered."""
-        keys = [mmh3.hash_bytes(text.encode("utf-8", "surrogatepass")) for text in texts]
-        before = self._in_runs(keys)
+        keys, before = self._in_runs(texts)
         last = self._last
         for place, (key, number) in enumerate(zip(keys, numbers, strict=True)):
             if before[place] is None:
                 before[place] = last.get(key)
                 if before[place] is None:
                     last[key] = number
-                    self._count += 1
         if len(last) >= _RUN:
-            self._write()
+            halves = np.frombuffer(b"".join(last), "<u8").reshape(-1, 2)
+            order = np.argsort(halves[:, 0])
+            values = np.fromiter(last.values(), np.int64, len(last))
+            self._runs.append((halves[order, 0], halves[order, 1], values[order]))
+            self._last = {}
         return before
 
     def add_one(self, text: str, number: int = 0) -> int | None:
@@ -275,33 +230,19 @@ class Seen:
 
     def numbers_of(self, texts: Sequence[str]) -> list[int | None]:
         """The number of each string, None for those that never came; nothing is remembered."""
-        keys = [mmh3.hash_bytes(text.encode("utf-8", "surrogatepass")) for text in texts]
-        before = self._in_runs(keys)
+        keys, before = self._in_runs(texts)
         return [self._last.get(k) if b is None else b for k, b in zip(keys, before, strict=True)]
 
-    def _in_runs(self, keys: Sequence[bytes]) -> list[int | None]:
+    def _in_runs(self, texts: Sequence[str]) -> tuple[list[bytes], list[int | None]]:
+        keys = [mmh3.hash_bytes(text.encode("utf-8", "surrogatepass")) for text in texts]
         before: list[int | None] = [None] * len(keys)
-        if not self._runs or not keys:
-            return before
         asked = np.frombuffer(b"".join(keys), "<u8").reshape(-1, 2)
         for first, second, numbers in self._runs:
             places = np.minimum(np.searchsorted(first, asked[:, 0]), len(first) - 1)
             same = (first[places] == asked[:, 0]) & (second[places] == asked[:, 1])
             for place in np.flatnonzero(same).tolist():
                 before[place] = int(numbers[places[place]])
-        return before
-
-    def _write(self) -> None:
-        halves = np.frombuffer(b"".join(self._last), "<u8").reshape(-1, 2)
-        numbers = np.fromiter(self._last.values(), np.int64, len(self._last))
-        order = np.argsort(halves[:, 0])
-        columns = halves[order, 0], halves[order, 1], numbers[order].view(np.uint64)
-        with tempfile.TemporaryFile(dir=self._near) as file:
-            np.stack(columns).tofile(file)
-            file.flush()
-            first, second, third = np.memmap(file, np.uint64, "r", shape=(3, len(order)))
-            self._runs.append((first, second, third.view(np.int64)))
-        self._last = {}
+        return keys, before
 
 
 @contextlib.contextmanager

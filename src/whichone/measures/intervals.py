@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from whichone.benchmarks.benchmark_tables import first_places, once
 from whichone.errors import UsageError
-from whichone.files.arrow_records import Seen, Selection, Stored, numbers
+from whichone.files.arrow_records import Seen, Selection, Stored
 from whichone.records import Query
 
 LEVEL = 0.95
@@ -272,7 +272,7 @@ def clusters_of(queries: Sequence[Query]) -> Clusters:
 
 
 def _clusters(queries: Sequence[Query]) -> Clusters:
-    kinds, places = numbers(len(queries), np.int8), itertools.count()
+    kinds, places = np.zeros(len(queries), np.int8), itertools.count()
 
     def name(query: Query) -> str:
         kind, own = cluster(query)

@@ -20,16 +20,7 @@ from whichone.benchmarks.benchmark_tables import asked_together, once, set_numbe
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
-from whichone.files.arrow_records import (
-    KeyedTable,
-    OnDisk,
-    Seen,
-    Selection,
-    blocks,
-    lists_of,
-    numbers,
-    of_keys,
-)
+from whichone.files.arrow_records import KeyedTable, OnDisk, Seen, Selection, blocks, lists_of, of_keys
 from whichone.files.folder import Folder
 from whichone.measures.absent import ABSENT_MEASURES, noted_nobody
 from whichone.measures.intervals import SHALLOW, Estimate, clusters_of, interval, number_parts
@@ -221,7 +212,7 @@ def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Sc
     order = run.ranked_passages() if any(m.needs_text for m in measures) else {}
     lookup = PassageBlocks(benchmark.corpus, order)
     noted = noted_nobody(run) if any(m.name in ABSENT_MEASURES for m in measures) else {}
-    values = {str(m): numbers(len(benchmark.queries), np.float64, np.nan) for m in measures}
+    values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
     single = [(m.value, values[str(m)]) for m in measures if m.batch is None]
     place, ranked = -1, 0
     empty: list[str] = []
@@ -285,7 +276,7 @@ class _Ends:
         self._run = run
         self._measures = {str(m): m for m in measures if m.k is not None and m.of != "answers"}
         self._deepest = max((m.k or 0 for m in self._measures.values()), default=0)
-        self._states = {name: numbers(queries, np.int8) for name in self._measures}
+        self._states = {name: np.zeros(queries, np.int8) for name in self._measures}
         self._full = functools.cache(run.full)
 
     def add(self, first: int, queries: Sequence[Query], lists: Sequence[Sequence[str]]) -> None:
@@ -350,7 +341,7 @@ def of_population(
     """
     if measure.population == "query":
         return values, clusters
-    lowest, known = numbers(int(clusters.max(initial=-1)) + 1, np.float64, np.nan), clusters >= 0
+    lowest, known = np.full(int(clusters.max(initial=-1)) + 1, np.nan), clusters >= 0
     np.fmin.at(lowest, clusters[known], values[known])
     return lowest, np.arange(len(lowest))
 
@@ -371,7 +362,7 @@ def groups_of(
     if not len(queries) or not readers:
         return [((), np.arange(len(queries)))] if len(queries) else []
     places: dict[tuple[Any, ...], int] = {}
-    groups = numbers(len(queries), np.int32)
+    groups = np.zeros(len(queries), np.int32)
     for i, query in enumerate(queries):
         groups[i] = places.setdefault(tuple(read(query) for read in readers), len(places))
     ends = np.cumsum(np.bincount(groups, minlength=len(places)))
@@ -414,7 +405,7 @@ def score_answers(
     Outcomes are those of the rules unless there is a judge (`outcome_judge.judging`).
     """
     check_of(measures, "answers")
-    values = {str(m): numbers(len(benchmark.queries), np.float64, np.nan) for m in measures}
+    values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
     measured = [(m.value, values[str(m)]) for m in measures]
     for place, answered in each_answered(answers, benchmark, judge):
         for measure, column in measured:

@@ -12,7 +12,6 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import once
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.errors import BadInput
-from whichone.files.arrow_records import numbers
 from whichone.measures.intervals import Estimate, cluster_note, interval
 from whichone.measures.measure import parse_measures
 from whichone.measures.outcomes import OUTCOME_MEASURES
@@ -87,7 +86,7 @@ def roles_of(queries: Sequence[Query]) -> npt.NDArray[np.int8]:
     """Whether each query is about a head (`HEAD`) or a tail (`TAIL`); else 0."""
 
     def read() -> npt.NDArray[np.int8]:
-        roles: npt.NDArray[np.int8] = numbers(len(queries), np.int8)
+        roles: npt.NDArray[np.int8] = np.zeros(len(queries), np.int8)
         for n, query in enumerate(queries):
             if query.role is not None:
                 roles[n] = HEAD if query.role == "head" else TAIL

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import asked_sets, rows_of_sets
-from whichone.files.arrow_records import Selection, blocks, numbers
+from whichone.files.arrow_records import Selection, blocks
 from whichone.measures.intervals import Estimate
 from whichone.measures.measure import parse_measures
 from whichone.measures.ranking_measures import first_rank, is_confused, kind_of_page
@@ -48,8 +48,8 @@ def first_results(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Ben
     failures = {s.system: run.failures for s, run in zip(systems, runs, strict=True)}
     size = len(benchmark.queries)
     results = FirstResults(
-        {system: numbers(size, np.int8) for system in ranked},
-        {system: numbers(size, np.int8) for system in ranked},
+        {system: np.zeros(size, np.int8) for system in ranked},
+        {system: np.zeros(size, np.int8) for system in ranked},
     )
     place = 0
     for block in blocks(benchmark.queries, _BLOCK):

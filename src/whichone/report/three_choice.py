@@ -15,7 +15,7 @@ from whichone import registry
 from whichone.benchmarks.bearer_labels import Fewer, ThreeChoice, ThreeChoices, three_choices
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput, Missing, UsageError, sample
-from whichone.files.arrow_records import Seen, blocks, numbers
+from whichone.files.arrow_records import Seen, blocks
 from whichone.measures.intervals import Estimate, cluster, cluster_note, clusters_of, interval
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_answers
@@ -90,7 +90,7 @@ def score_three(
 
 def _chosen(items: Sequence[ThreeChoice], pages: Mapping[str, Sequence[str]]) -> tuple[Any, Any]:
     """For each item whether the gold page is the best ranked of its three, and whether none of them is ranked."""
-    right, none = numbers(len(items), np.float64), numbers(len(items), np.float64)
+    right, none = np.zeros(len(items), np.float64), np.zeros(len(items), np.float64)
     place = 0
     for block in blocks(items, _BLOCK):
         firsts = [
@@ -111,7 +111,7 @@ def _places(
     known = Seen()
     for first, block in enumerate(blocks(items, _BLOCK)):
         known.add([item.query for item in block], range(first * _BLOCK, first * _BLOCK + len(block)))
-    rows, groups, names = numbers(len(items), np.int64), numbers(len(items), np.int32), {"": 0}
+    rows, groups, names = np.zeros(len(items), np.int64), np.zeros(len(items), np.int32), {"": 0}
     for first, queried in enumerate(blocks(queries, _BLOCK)):
         for n, place in enumerate(known.numbers_of([query.id for query in queried])):
             if place is not None:

@@ -1,6 +1,6 @@
 """MediaWiki XML dumps (pages-articles, plain or multistream, any language) to pages and links.
 
-`page_elements` cuts a stream at its pages in constant memory; `read_part` turns the bytes of any
+A stream is cut at its pages in constant memory; `read_part` turns the bytes of any
 number of whole `<page>` elements into rows, and depends on nothing else, so that a process pool or
 Spark can call it. Links carry titles; their pages are found once all redirects are known
 (`knowledge/merge.py`).

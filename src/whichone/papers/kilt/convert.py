@@ -55,7 +55,7 @@ def convert_fever(original: Original) -> Iterator[TaskRecord]:
 def _claims(original: Original) -> Sequence[_Claim]:
     """Each id where it comes first, with its last record."""
     claims: Spool[_Claim] = Spool(_Claim, original.near)
-    places, seen = array("q"), Seen(original.near)
+    places, seen = array("q"), Seen()
     for file in original.files:
         for line, record in read_json_lines(file):
             try:
@@ -110,7 +110,7 @@ _NUMBERED = pa.list_(pa.struct([("number", pa.int64()), ("text", pa.string())]))
 
 def _pages(original: Original, claims: Iterable[_Claim]) -> KeyedTable[Numbered]:
     """The sentences of the pages that the claims refer to, from the files of FEVER's wiki-pages."""
-    wanted = Seen(original.near)
+    wanted = Seen()
     for block in blocks(claims, BLOCK):
         named = [page for claim in block for places in _places(claim) for page, _ in places]
         wanted.add(named, [0] * len(named))

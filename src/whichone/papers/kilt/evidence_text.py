@@ -63,7 +63,7 @@ _Record = TypeVar("_Record", bound=Query | TaskRecord)
 
 
 def distinct_records(
-    path: str | Path, read: Callable[[Any, int], _Record], *, stops: bool, near: str | Path | None = None
+    path: str | Path, read: Callable[[Any, int], _Record], *, stops: bool
 ) -> Iterator[tuple[int, _Record | BadInput]]:
     """What `read` makes of each line's JSON, or what is wrong with the line, such as an id that occurs twice.
 
@@ -81,7 +81,7 @@ def distinct_records(
                 if stops:
                     return
 
-    seen = Seen(near)
+    seen = Seen()
     for block in blocks(lines(), BLOCK):
         ids = {line: item.id for line, item in block if not isinstance(item, BadInput)}
         before = dict(zip(ids, seen.add(list(ids.values()), list(ids)), strict=True))

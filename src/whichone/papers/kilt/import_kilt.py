@@ -43,7 +43,7 @@ def page_lengths(
     snapshot: Snapshot, queries: Iterable[Query], near: str | Path | None
 ) -> KeyedTable[list[int]]:
     """For each gold page that the knowledge base has, how many characters each of its paragraphs has."""
-    wanted = Seen(near)
+    wanted = Seen()
     for block in blocks(queries, BLOCK):
         pages = [page for query in block for page in query.gold_pages()]
         wanted.add(pages, [0] * len(pages))
@@ -114,7 +114,7 @@ def read_kilt(
         )
         for file in files
     ]
-    queries = read[0].queries if len(read) == 1 else Spool(Query, near).extend(unique_ids(read, near))
+    queries = read[0].queries if len(read) == 1 else Spool(Query, near).extend(unique_ids(read))
     if not queries:
         raise BadInput("there are no records", file=files[0] if files else None)
     for part in read:

@@ -125,7 +125,7 @@ def read_file(
         return _query(read, record, line, originals, source)
 
     with without_collector():
-        for line, item in distinct_records(path, query, stops=on_error == "fail", near=near):
+        for line, item in distinct_records(path, query, stops=on_error == "fail"):
             if isinstance(item, BadInput):
                 refuse(item)
                 continue
@@ -169,7 +169,7 @@ def _query(read: ReadFile, record: Any, line: int, originals: Originals | None, 
     return query
 
 
-def unique_ids(files: Sequence[ReadFile], near: str | Path | None = None) -> Iterator[Query]:
+def unique_ids(files: Sequence[ReadFile]) -> Iterator[Query]:
     """All queries of several files; an id that another file has too gets its dataset before it.
 
     Its own id stays among the kept fields, so that it goes out as it came in.
@@ -177,7 +177,7 @@ def unique_ids(files: Sequence[ReadFile], near: str | Path | None = None) -> Ite
     if len(files) == 1:
         yield from files[0].queries
         return
-    taken = Seen(near)
+    taken = Seen()
     for read in files:
         for block in blocks(read.queries, BLOCK):
             before = taken.add([query.id for query in block], [0] * len(block))

@@ -249,7 +249,7 @@ class NameVariants:
     def write(cls, names: CorpusNames, folder: Path) -> None:
         """The files of all names of a corpus of any size, sorted on disk."""
         HashIndex.write(folder, "short", _short_forms(names))
-        seen = Seen(folder)
+        seen = Seen()
 
         def new_words() -> Iterator[pa.RecordBatch]:
             for words in _each_word(names):
