@@ -22,6 +22,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import NoReturn
 
@@ -74,7 +75,12 @@ def cpu_spent() -> float:
 
 
 def wait_for_all(known: Sequence[int]) -> None:
-    """Wait for processes that ended commands left behind; `known` ones are somebody else's to wait for."""
+    """Wait for processes that ended commands left behind; `known` ones are somebody else's to wait for.
+
+    The servers that multiprocessing keeps until this process ends are ended first: their workers' time counts too.
+    """
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    resource_tracker._resource_tracker._stop()  # type: ignore[attr-defined]
     for pid in set(_children(os.getpid())) - set(known):
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, 0)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent.parent / "bench"
-SPIN = "import time\nwhile time.process_time() < 0.3: pass"
+SPIN = "import time\nuntil = time.process_time() + 0.3\nwhile time.process_time() < until: pass"
 WORKERS = f"""
 import multiprocessing, subprocess, sys, time
 
@@ -29,7 +29,12 @@ def test_the_time_of_workers_and_of_what_is_left_behind_is_counted(tmp_path: Pat
         f"import subprocess, sys; sys.path.insert(0, {str(BENCH)!r})\n"
         "from measured import measure, timed\n"
         f"print(timed(lambda: subprocess.run([sys.executable, {str(command)!r}], check=True))[1])\n"
-        f"print(measure([sys.executable, {str(command)!r}]).cpu)"
+        f"print(measure([sys.executable, {str(command)!r}]).cpu)\n"
+        "import multiprocessing\n"
+        "pool = multiprocessing.get_context('forkserver').Pool\n"
+        "def work():\n"
+        f"    with pool(2) as workers: workers.map(exec, [{SPIN!r}] * 3, chunksize=1)\n"
+        "print(timed(work)[1])  # its server would go on until this process ends"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
