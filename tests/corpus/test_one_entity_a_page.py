@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,6 +43,34 @@ def write(path: Path, records: list[dict[str, object]]) -> Path:
 @pytest.fixture
 def tickets(tmp_path: Path) -> Path:
     return write(tmp_path / "tickets.jsonl", TICKETS)
+
+
+def test_a_field_called_entity_is_taken_and_an_option_wins(tmp_path: Path, capfd: Any) -> None:
+    records = [{**r, "entity": r["who"], "desk": "d"} for r in TICKETS]
+    file = write(tmp_path / "t.jsonl", records)
+    corpus = make_corpus(file, tmp_path / "c")
+    assert {p.source_id: p.entity for p in corpus.passage_records()} == {r["id"]: r["who"] for r in TICKETS}
+    assert len({p.page for p in corpus.passage_records() if p.title == "Anna Berg"}) == 3
+    assert "--passage-entity" not in capfd.readouterr().err
+    by_desk = make_corpus(file, tmp_path / "d", fields=PassageFields(entity="desk"))
+    assert {p.entity for p in by_desk.passage_records()} == {"d"}
+    audited, named = audit(file), audit(file, fields=PassageFields(entity="who"))
+    assert (audited.shared, audited.affected_documents) == (named.shared, named.affected_documents) == (1, 4)
+    questions = write(tmp_path / "q.jsonl", [{**q, "entity": q["who"]} for q in QUESTIONS])
+    bench = import_questions(
+        questions, file, tmp_path / "b", fields=QuestionFields(entity="entity", name="name")
+    )
+    assert [q.gold_pages() for q in bench.queries] == [{"corpus:c1"}, {"corpus:c2"}]
+    tagged = write(tmp_path / "tags.jsonl", [{**r, "entity": ["PER", r["who"]]} for r in TICKETS])
+    assert all(p.entity is None for p in make_corpus(tagged, tmp_path / "e").passage_records())
+
+
+def test_the_entity_in_a_documents_front_matter_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("---\ntitle: Anna Berg\nentity: c1\n---\nLate.\n")
+    (tmp_path / "docs" / "b.md").write_text("# Bo Li\nBroken.\n")
+    corpus = make_corpus(tmp_path / "docs", tmp_path / "c")
+    assert [p.entity for p in corpus.passage_records()] == ["c1", None]
 
 
 @pytest.mark.parametrize("page", [None, "doc", "title"])

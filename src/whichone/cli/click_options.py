@@ -111,9 +111,12 @@ def options_of(kind: type[msgspec.Struct], name: str = "plan") -> Callable[[F], 
     offered = {f.name: o for f in fields if (o := _declared(hints[f.name], Option)) is not None}
 
     def decorate(function: F) -> F:
+        taken = {option.name for option in getattr(function, "__click_params__", ())}
+        passed_as = {field: f"{name}_{field}" if field in taken else field for field in offered}
+
         @functools.wraps(function)
         def command(**values: Any) -> Any:
-            own = {field: values.pop(field) for field in offered}
+            own = {field: values.pop(stored) for field, stored in passed_as.items()}
             pairs = {n: parse_pairs(own[n]) for n, o in offered.items() if o.kind == "pairs"}
             return function(**values, **{name: kind(**{**own, **pairs})})
 
@@ -121,7 +124,7 @@ def options_of(kind: type[msgspec.Struct], name: str = "plan") -> Callable[[F], 
             if field.name in offered:
                 made = field.default_factory
                 default = field.default if made is msgspec.NODEFAULT else made()
-                field_option(field.name, hints[field.name], default)(command)
+                field_option(field.name, hints[field.name], default, passed_as[field.name])(command)
         return command  # type: ignore[return-value]
 
     return decorate
@@ -183,12 +186,12 @@ def parse_pairs(texts: Iterable[str]) -> dict[str, str]:
     return parsed
 
 
-def field_option(name: str, hint: Any, default: Any) -> Callable[[F], F]:
+def field_option(name: str, hint: Any, default: Any, passed_as: str = "") -> Callable[[F], F]:
     """The option that a field declares in its type, with a default of its own or another."""
     option = _declared(hint, Option)
     assert option is not None
     flags = option.flags or (f"--{name.replace('_', '-')}",)
-    return click.option(*flags, name, **_settings(hint, option, default))
+    return click.option(*flags, passed_as or name, **_settings(hint, option, default))
 
 
 def _declared(hint: Any, kind: type[D]) -> D | None:

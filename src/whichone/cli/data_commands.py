@@ -1,15 +1,30 @@
 """`whichone audit`, `corpus`, `fetch` and `world`: documents and published files in, corpora and invented worlds out."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import click
-from msgspec import Meta
 
 from whichone.cli.click_options import command
 from whichone.cli.printing import emit, emit_json, emit_table
+from whichone.corpus.cut import Cut, write_passages
+from whichone.corpus.passage_files import PassageFields
 from whichone.options import Argument, Existing, Json, Memory, Option, Place
 from whichone.world.invent import Invention, write_invented
+
+
+class CorpusFields(PassageFields, frozen=True):
+    """Where no question has fields too, they have shorter names."""
+
+    id: Annotated[str, Option("Field of a passage's id.", flags=("--id", "--passage-id"))] = "id"
+    entity: Annotated[
+        str | None,
+        Option(
+            "Field that says whom a passage is about; of documents also: path. Else `entity`, where there is one.",
+            flags=("--entity", "--passage-entity"),
+        ),
+    ] = None
+
 
 # `whichone audit`: which names of a corpus are shared, before any benchmark.
 
@@ -21,11 +36,7 @@ def audit_command(
     log: Annotated[str | None, Option("Questions that were really asked.", kind="file")] = None,
     question: Annotated[str, Option("The log's field of texts.")] = "question",
     out: Annotated[str | None, Option("Also write a page of Markdown.", kind="written")] = None,
-    passage_id: Annotated[str, Option("Field of a passage's id.")] = "id",
-    title: Annotated[str, Option("Field of a passage's title.")] = "title",
-    text: Annotated[str, Option("Field of a passage's text.")] = "text",
-    page: Annotated[str | None, Option("Field that groups passages into pages.")] = None,
-    passage_entity: Annotated[str | None, Option("Field of the entity, or path.")] = None,
+    fields: CorpusFields,
     names: Annotated[
         str | None,
         Option(
@@ -46,11 +57,9 @@ def audit_command(
     whichone audit notes.jsonl --passage-entity player --names players.csv
     """
 
-    from whichone.corpus.passage_files import PassageFields
     from whichone.files.lines import write_atomic
     from whichone.report.audit import audit, in_words
 
-    fields = PassageFields(passage_id, title, text, page, passage_entity)
     report = audit(corpus, log=log, question=question, fields=fields, names=names)
     if out:
         write_atomic(Path(out), in_words(report).encode())
@@ -64,7 +73,6 @@ def audit_command(
 
 
 _FILES = (".jsonl", ".tsv", ".jsonl.gz", ".tsv.gz")
-_SIZES = {"words": 100, "kilt": 100, "tokens": 288, "pages": 1}
 
 
 @command(makes="corpus", plain=lambda place: place.endswith(_FILES))
@@ -73,32 +81,8 @@ def corpus_command(
     corpus: Place,
     *,
     name: Annotated[str | None, Option("The corpus' name; that of the source when not given.")] = None,
-    id_field: Annotated[str, Option("Field of a passage's id.", flags=("--id",))] = "id",
-    title: Annotated[str, Option("Field of the title.")] = "title",
-    text: Annotated[str, Option("Field of the text.")] = "text",
-    page: Annotated[
-        str | None, Option("Field that says which page it is on; else by entity, else by title.")
-    ] = None,
-    entity: Annotated[
-        str | None, Option("Field that says whom a passage is about.", flags=("--entity", "--passage-entity"))
-    ] = None,
-    way: Annotated[
-        Literal["kilt", "pages", "tokens", "words"],
-        Option(
-            "How pages of a knowledge base are cut: DPR's words, KILT's chunks, tokens, whole pages.",
-            flags=("--cut",),
-        ),
-    ] = "words",
-    size: Annotated[int | None, Option("[default: 100 words, 288 tokens]"), Meta(ge=1)] = None,
-    keep_lists: Annotated[bool, Option("Also the items of lists.")] = False,
-    tokenizer: Annotated[str, Option("For --cut tokens.")] = "whitespace",
-    sentences: Annotated[str, Option("For --cut kilt.")] = "plain",
-    language: Annotated[
-        str,
-        Option(
-            "Of the texts, which decides stemming and stop words; that of the dumps, or en, when not given."
-        ),
-    ] = "",
+    fields: CorpusFields,
+    cut: Cut,
     memory: Memory = "2GB",
     as_json: Json = False,
 ) -> None:
@@ -119,24 +103,15 @@ def corpus_command(
     whichone corpus notes/ CORPUS --entity owner
     whichone index CORPUS INDEX --retriever namesake
     """
-    from whichone.corpus.cut import Cut, write_passages
     from whichone.corpus.make import make_corpus
-    from whichone.corpus.passage_files import PassageFields
 
-    fields = PassageFields(id=id_field, title=title, text=text, page=page, entity=entity)
-    cut = Cut(
-        way=way,
-        size=size or _SIZES[way],
-        keep_lists=keep_lists,
-        tokenizer=tokenizer,
-        sentences=sentences,
-        language=language,
-    )
     if corpus.endswith(_FILES):
         written = {"passages": write_passages(source, corpus, cut)}
         emit(written, as_json, f"{corpus}: {written['passages']:,} passages")
         return
-    created = make_corpus(source, corpus, fields=fields, cut=cut, name=name, language=language, memory=memory)
+    created = make_corpus(
+        source, corpus, fields=fields, cut=cut, name=name, language=cut.language, memory=memory
+    )
     assert created.folder is not None
     counts = created.folder.manifest.counts
     emit(

@@ -50,15 +50,7 @@ def import_questions_command(
             "Of a BEIR or Hugging Face folder, or all; else test, dev or train, whichever is there first."
         ),
     ] = None,
-    passage_entity: Annotated[
-        str | None, Option("Field of the entity that a passage is about, if any; of documents also: path.")
-    ] = None,
-    passage_id: Annotated[str, Option("Field of a passage's id.")] = "id",
-    title: Annotated[str, Option("Field of a passage's title.")] = "title",
-    text: Annotated[str, Option("Field of a passage's text.")] = "text",
-    page: Annotated[
-        str | None, Option("Field that groups passages into pages; else the entity, else the title.")
-    ] = None,
+    passage_fields: PassageFields,
     language: Annotated[
         str | None, Option("Of the questions; that of the corpus, or en, when not given.")
     ] = None,
@@ -84,7 +76,7 @@ def import_questions_command(
         open_corpus(corpus) if corpus is not None else str(passages),
         benchmark,
         fields=fields,
-        passage_fields=PassageFields(passage_id, title, text, page, passage_entity),
+        passage_fields=passage_fields,
         name=called,
         language=language,
         on_error=on_error,

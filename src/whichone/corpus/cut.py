@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from functools import cache, partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import regex
+from msgspec import Meta
 
 from whichone.corpus.corpus import PASSAGES
 from whichone.corpus.kilt_chunks import Splitter, chunk_records, kilt_chunks, plain_sentences, spacy_sentences
@@ -26,6 +27,7 @@ from whichone.files.lines import write_json_lines, write_lines
 from whichone.files.manifest import check_ranges
 from whichone.files.tables import column_ranges, read_batches
 from whichone.knowledge.knowledge_tables import BULLET, KIND, SECTION, catalogues, page_language
+from whichone.options import Option
 from whichone.progress import Advance, progress
 from whichone.records import PASSAGE_MARK, Passage, passage_id
 
@@ -142,7 +144,7 @@ def token_blocks(
         yield text[places[first][0] : last[1]]
 
 
-Way = Literal["words", "kilt", "pages", "tokens"]
+Way = Literal["kilt", "pages", "tokens", "words"]
 BATCH = 1024
 READ = ["page", "title", "entity", "kind", "paragraphs"]  # What is read of pages, so many at a time
 _COLUMNS = ["page", "title", "entity", "n", "text"]
@@ -155,31 +157,46 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     for kilt.
     """
 
-    way: Way = "words"
-    size: int = 100
-    keep_lists: bool = False
-    tokenizer: str = "whitespace"
-    sentences: str = "plain"
-    language: str = ""
+    way: Annotated[
+        Way,
+        Option(
+            "How pages of a knowledge base are cut: DPR's words, KILT's chunks, tokens, whole pages.",
+            flags=("--cut",),
+        ),
+    ] = "words"
+    size: Annotated[int | None, Option("[default: 100 words, 288 tokens]"), Meta(ge=1)] = None
+    keep_lists: Annotated[bool, Option("Also the items of lists.")] = False
+    tokenizer: Annotated[str, Option("For --cut tokens.")] = "whitespace"
+    sentences: Annotated[str, Option("For --cut kilt.")] = "plain"
+    language: Annotated[
+        str,
+        Option(
+            "Of the texts, which decides stemming and stop words; that of the dumps, or en, when not given."
+        ),
+    ] = ""
 
     def __post_init__(self) -> None:
-        if self.size < 1:
+        if self.length < 1:
             raise UsageError(f"passages of {self.size} words or tokens cannot be cut")
+
+    @property
+    def length(self) -> int:
+        return (288 if self.way == "tokens" else 100) if self.size is None else self.size
 
 
 def cut_page(paragraphs: Sequence[str], cut: Cut) -> Iterator[str]:
     if cut.way == "words":
-        yield from word_passages(paragraphs, size=cut.size, keep_lists=cut.keep_lists)
+        yield from word_passages(paragraphs, size=cut.length, keep_lists=cut.keep_lists)
     elif cut.way == "tokens":
         yield from token_blocks(
-            paragraphs, size=cut.size, tokenizer=load_tokenizer(cut.tokenizer), keep_lists=cut.keep_lists
+            paragraphs, size=cut.length, tokenizer=load_tokenizer(cut.tokenizer), keep_lists=cut.keep_lists
         )
     elif cut.way == "pages":
         text = "\n".join(text_paragraphs(paragraphs, keep_lists=True, keep_headings=True))
         if text:
             yield text
     else:
-        chunks = kilt_chunks(paragraphs, size=cut.size, sentences=_splitter(cut.sentences, cut.language))
+        chunks = kilt_chunks(paragraphs, size=cut.length, sentences=_splitter(cut.sentences, cut.language))
         yield from (chunk.text for chunk in chunks)
 
 
@@ -248,7 +265,7 @@ def owners(entities: pa.StringArray, kb: Folder) -> pa.StringArray:
 def _cut_column(paragraphs: pa.ListArray, cut: Cut) -> tuple[pa.Array, pa.Array, pa.Array]:
     """For each passage the row of its page, its number on that page, and its text."""
     if cut.way == "words" and not cut.keep_lists:
-        return word_columns(paragraphs, cut.size)
+        return word_columns(paragraphs, cut.length)
     pieces = [
         (row, n, text)
         for row, page in enumerate(paragraphs.to_pylist())
@@ -272,7 +289,7 @@ def write_passages(base: str | Path, out: str | Path, cut: Cut | None = None) ->
     if cut.way != "kilt":
         return write_json_lines(out, cut_passages(base, cut))
     sentences = _splitter(cut.sentences, cut.language)
-    return write_json_lines(out, chunk_records(base, size=cut.size, sentences=sentences))
+    return write_json_lines(out, chunk_records(base, size=cut.length, sentences=sentences))
 
 
 def export_psgs(base: str | Path, out: str | Path) -> dict[str, int]:

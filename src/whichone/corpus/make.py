@@ -72,7 +72,7 @@ def of_knowledge_base(
         names=names_of_pages(kb, memory),
         known_as=names_in_catalogues(kb),
         language=language,
-        parameters={"cut": {"way": cut.way, "size": cut.size, "keep_lists": cut.keep_lists}},
+        parameters={"cut": {"way": cut.way, "size": cut.length, "keep_lists": cut.keep_lists}},
         sources=kb.manifest.sources,
         parents={"knowledge base": kb.content_hash},
         origin={"knowledge base": kb.content_hash, "cut": msgspec.to_builtins(cut)},

@@ -12,7 +12,7 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -39,6 +39,7 @@ from whichone.files.mapped import MappedTable, mapped_rows, run_starts, write_ma
 from whichone.files.pools import available_cores, run_jobs
 from whichone.files.tables import TableSchema, connect, in_key_order
 from whichone.names import title_key
+from whichone.options import Option
 from whichone.progress import progress, talk
 from whichone.records import PASSAGE_MARK, Bearer, NameSet, Passage, page_id, passage_id
 
@@ -47,15 +48,23 @@ class PassageFields(msgspec.Struct, frozen=True):
     """Which field of a record is what.
 
     A page is what `page` names, else the entity where a passage has one, else its title; passages of
-    different entities are on different pages, however they are grouped.
+    different entities are on different pages, however they are grouped. Of `entity` alone a record may have none.
     """
 
-    id: str = "id"
-    title: str = "title"
-    text: str = "text"
-    page: str | None = None
-    entity: str | None = None
-    """Whom the passage is about; several pages may be about one, and some about nobody."""
+    id: Annotated[str, Option("Field of a passage's id.", flags=("--passage-id",))] = "id"
+    title: Annotated[str, Option("Field of a passage's title.")] = "title"
+    text: Annotated[str, Option("Field of a passage's text.")] = "text"
+    page: Annotated[
+        str | None, Option("Field that groups passages into pages; else the entity, else the title.")
+    ] = None
+    entity: Annotated[
+        str | None,
+        Option(
+            "Field of the entity that a passage is about; of documents also: path. Else `entity`, where there is one.",
+            flags=("--passage-entity",),
+        ),
+    ] = None
+    """Several pages may be about one entity, and some about nobody."""
 
 
 def read_records(path: str | Path, bad: list[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -91,6 +100,7 @@ def _read_json_lines(path: Path, bad: list[str] | None) -> Iterator[tuple[int, d
         yield line, record
 
 
+ENTITY = "entity"  # The field of the entity where none is named
 OURS = "made.json"  # In a BEIR folder that is an export of ours, whose passages say their pages and entities
 
 
@@ -166,7 +176,10 @@ class PassageLayout(msgspec.Struct, frozen=True):
         own = str(field(record, fields.id, path, line))
         own = from_trec(own) if self.exchanged else own
         title, text = _title_and_text(record, fields, path, line)
-        about = field(record, fields.entity, path, line) if fields.entity else None
+        if fields.entity:
+            about = field(record, fields.entity, path, line)
+        elif not isinstance(about := record.get(ENTITY), str | int):
+            about = None
         entity = None if about in (None, "") else str(about)
         key = str(field(record, fields.page, path, line)) if fields.page else entity or title or own
         return PassageRecord(own, page_id(self.source, key) if self.source else key, title, text, entity)
@@ -183,8 +196,7 @@ def occurs_twice(own: str, path: Path, line: int | None) -> BadInput:
 
 def _title_and_text(record: dict[str, Any], fields: PassageFields, path: Path, line: int) -> tuple[str, str]:
     """FlashRAG's `contents` has both: the title, mostly in quotation marks, is its first line."""
-    usual = PassageFields(fields.id, page=fields.page, entity=fields.entity)
-    if fields == usual and "contents" in record and "text" not in record:
+    if (fields.title, fields.text) == ("title", "text") and "contents" in record and "text" not in record:
         title, _, text = str(record["contents"] or "").partition("\n")
         return plain_title(str(record.get("title") or title.strip().strip('"'))), text
     title = plain_title(str(field(record, fields.title, path, line) or ""))
@@ -244,8 +256,8 @@ SIZE = 200
 def read_documents(folder: Path, *, entity: str | None = None, source: str = "corpus") -> Iterator[Passage]:
     """Every document under a folder, cut into passages; its id is its front matter's, else its path.
 
-    `entity` is the field of the front matter that says whom a document is about, or "path" for the
-    folder it is in.
+    `entity` is the field of the front matter that says whom a document is about, else "entity", or "path" for
+    the folder it is in.
     """
     seen: dict[str, Path] = {}
     for path in document_files(folder):
@@ -272,12 +284,10 @@ def read_documents(folder: Path, *, entity: str | None = None, source: str = "co
 
 
 def _owner(document: Document, path: Path, folder: Path, entity: str | None) -> str | None:
-    if entity is None:
-        return None
     if entity == PATH:
         parent = path.parent.relative_to(folder).as_posix()
         return None if parent == "." else parent
-    return document.fields.get(entity) or None
+    return document.fields.get(entity or ENTITY) or None
 
 
 # Passages of a file of any length: read by all cores in blocks of lines, sorted on disk, numbered on their pages.
@@ -380,7 +390,7 @@ class FilePassages:
         fields = self._layout.fields
         if fields.entity is None and fields.page is None and not is_documents(self.path):
             say_several_bearers(self._layout)
-        if fields.entity:
+        if not is_documents(self.path):
             _keep_entities_apart(runs, nobody_apart=fields.page is None)
         rows = mapped_rows(runs) if runs else UNNUMBERED.empty()
         if not len(rows):
@@ -458,7 +468,7 @@ def say_several_bearers(layout: PassageLayout) -> None:
     titles_of: dict[str, Counter[tuple[str, str]]] = {}
     for line, record in itertools.islice(read_records(layout.file), _LOOKED_AT):
         count, passage = count + 1, layout.passage(record, line)
-        if not passage.title:
+        if passage.entity or not passage.title:
             continue
         passages.setdefault(passage.title, []).append((passage.own, len(passage.text.split())))
         for name in record.keys() - {fields.id, fields.title, fields.text}:
@@ -540,6 +550,8 @@ def _keep_entities_apart(runs: Sequence[Path], nobody_apart: bool) -> None:
     """
     tables = [MappedTable.open(run).table() for run in runs]
     whole = pa.concat_tables([t.select(["page", "place", "entity"]) for t in tables])
+    if whole["entity"].null_count == len(whole):
+        return
     with connect() as connection:
         connection.register("passages", whole)
         owners = dict(connection.execute(_MIXED.format(nobody_apart=nobody_apart)).fetchall())

@@ -18,7 +18,7 @@ from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.corpus.corpus import KIND as CORPUS
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.given import Thing, pages_of, things
-from whichone.corpus.passage_files import FilePassages, PassageFields, read_records
+from whichone.corpus.passage_files import ENTITY, FilePassages, PassageFields, read_records
 from whichone.corpus.save import save_corpus
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
@@ -215,7 +215,7 @@ def _lost(own: float, others: Sequence[float]) -> float:
 
 def _records(records: Iterable[tuple[int, dict[str, Any]]], fields: PassageFields) -> Iterator[Thing]:
     """The further fields of a file of passages, each record by its passage's id."""
-    own = {fields.id, fields.title, fields.text, fields.page, fields.entity}
+    own = {fields.id, fields.title, fields.text, fields.page, fields.entity or ENTITY}
     for _, record in records:
         said = {
             key: str(v) for key, v in record.items() if key not in own and isinstance(v, str | int | float)
