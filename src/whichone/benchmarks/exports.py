@@ -13,7 +13,7 @@ from whichone.corpus.corpus import to_trec
 from whichone.corpus.passage_files import OURS
 from whichone.errors import UsageError
 from whichone.files.lines import write_atomic, write_lines
-from whichone.records import Provenance, Query, page_of
+from whichone.records import Provenance, Query, grouped, page_of
 
 
 def export_dpr_questions(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
@@ -130,11 +130,8 @@ def exported_ids(benchmark: Benchmark) -> dict[str, str]:
 
 
 def passages_of_pages(benchmark: Benchmark) -> dict[str, list[str]]:
-    of_page: dict[str, list[str]] = {}
     table = benchmark.passages.select(["page", "id"])
-    for page, passage in zip(table["page"].to_pylist(), table["id"].to_pylist(), strict=True):
-        of_page.setdefault(page, []).append(passage)
-    return of_page
+    return grouped(zip(table["page"].to_pylist(), table["id"].to_pylist(), strict=True))
 
 
 def judgements(benchmark: Benchmark, *, outside: bool = False) -> Iterator[tuple[Query, str, int]]:

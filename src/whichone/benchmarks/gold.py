@@ -196,8 +196,7 @@ def evidence(
     entries = sorted(entries, key=lambda e: (e.page, e.passage or ""))
     if rule == "all":
         return (_distinct(entries),) if entries else ()
-    alternatives = grouped((entry.page, entry) for entry in entries)
-    return tuple(_distinct(group) for group in alternatives.values())
+    return tuple(_distinct(group) for group in grouped((entry.page, entry) for entry in entries).values())
 
 
 def _distinct(entries: Sequence[Provenance]) -> tuple[Provenance, ...]:

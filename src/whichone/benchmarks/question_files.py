@@ -41,7 +41,7 @@ from whichone.files.arrow_records import Spool, blocks
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_lines
 from whichone.names import title_key
-from whichone.records import NameSet, Provenance, Query
+from whichone.records import NameSet, Provenance, Query, grouped
 
 SPLITS = ("test", "dev", "validation", "train")
 
@@ -195,9 +195,7 @@ class _Titles:
     def __init__(self, titles: dict[str, str], texts: Callable[[str], Iterable[str]]) -> None:
         self.titles = titles
         self.texts = texts
-        self.pages: dict[str, list[str]] = {}
-        for page, title in titles.items():
-            self.pages.setdefault(title_key(title), []).append(page)
+        self.pages: dict[str, list[str]] = grouped((title_key(title), page) for page, title in titles.items())
         self.by_title = pages_by_title((p, plain_title(title)) for p, title in titles.items())
         self.sets = sets_from_titles(titles)
 

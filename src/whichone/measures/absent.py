@@ -51,9 +51,7 @@ def refused_present(one: Retrieved | Answered) -> float | None:
 
 
 def _declines(one: Retrieved | Answered) -> bool:
-    if isinstance(one, Answered):
-        return one.text is None
-    return not one.pages or one.declined
+    return one.text is None if isinstance(one, Answered) else not one.pages or one.declined
 
 
 class Noted(msgspec.Struct, frozen=True):

@@ -568,8 +568,7 @@ def board_measures(benchmark: Benchmark) -> list[str]:
 
 def of_papers(benchmark: Benchmark, of: str) -> list[str]:
     """What papers add to leaderboards of their benchmarks (`BOARD_MEASURES`)."""
-    offered = registry.every("board_measures").values()
-    return [name for add in offered for name in add(benchmark, of)]
+    return [name for add in registry.every("board_measures").values() for name in add(benchmark, of)]
 
 
 # Scoring a folder from its path and the measures' names.

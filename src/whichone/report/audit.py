@@ -90,10 +90,9 @@ def audit(
             if bearers_of_pages[page] not in given:
                 names_of.setdefault(bearers_of_pages[page], {}).setdefault(_key(name), name)
         of_bearer = grouped((bearer, page) for page, bearer in bearers_of_pages.items())
-        bearers: dict[str, list[str]] = {}
-        for bearer in sorted(names_of):
-            for key in filter(None, names_of[bearer]):
-                bearers.setdefault(key, []).append(bearer)
+        bearers = grouped(
+            (key, bearer) for bearer in sorted(names_of) for key in filter(None, names_of[bearer])
+        )
         records = [] if Path(corpus).is_dir() or not Path(corpus).exists() else read_records(corpus)
         attributes = _attributes(held, [*listed, *_records(records, fields)], bearers_of_pages)
         shared = {
