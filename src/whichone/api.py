@@ -111,8 +111,7 @@ class AnswerResult:
         for row in self.rows:
             figures = {name: row.values[name].brief() for name in ANSWER_SUMMARY_COLUMNS}
             place = systems.setdefault(row.benchmark, {}) if row.benchmark else systems
-            tasks = place.setdefault(row.collection, {})
-            tasks[row.task] = {"measure": row.measure, **figures}
+            place.setdefault(row.collection, {})[row.task] = {"measure": row.measure, **figures}
         for row in outcome_rows(self.scores):
             shares = {name: value.brief() for name, value in row.values.items()}
             place = systems[row.benchmark] if row.benchmark else systems
@@ -200,8 +199,7 @@ def together(
     usual: Sequence[Measure], extra: Sequence[Measure], of: Literal["rankings", "answers"]
 ) -> list[Measure]:
     """The usual measures and those asked for that are of the same kind, each once."""
-    wanted = [*usual, *(m for m in extra if m.of in (of, "both"))]
-    return list({str(m): m for m in wanted}.values())
+    return list({str(m): m for m in [*usual, *(m for m in extra if m.of in (of, "both"))]}.values())
 
 
 # The three-line use: `whichone.evaluate(my_search, benchmark="builtin/amber")`.

@@ -111,9 +111,7 @@ def masked(document: Any, text: Callable[[str], str] = masked_text) -> Any:
             else masked(value, text)
             for name, value in document.items()
         }
-    if isinstance(document, list | tuple):
-        return [masked(value, text) for value in document]
-    return document
+    return [masked(value, text) for value in document] if isinstance(document, list | tuple) else document
 
 
 def masked_record(document: Any) -> Any:

@@ -27,8 +27,7 @@ def without_parentheses(title: str) -> str:
 
     A title that is nothing but parentheses is left as it is.
     """
-    bare = _PARENTHESES.sub("", title).strip()
-    return bare or title.strip()
+    return _PARENTHESES.sub("", title).strip() or title.strip()
 
 
 def title_key(title: str) -> str:
@@ -57,6 +56,5 @@ def token_key(name: str) -> str:
 def fold(text: str) -> str:
     """Accents and case removed, blanks squeezed: what is typed is found however it is written."""
     if not text.isascii():
-        parts = unicodedata.normalize("NFKD", text)
-        text = "".join(c for c in parts if not unicodedata.combining(c))
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
     return " ".join(text.casefold().split())

@@ -294,8 +294,7 @@ class NamesakeAround:
 
         def ask(asked: str, most: int) -> list[Any]:
             assert self._search is not None
-            results = self._search(asked, most, **options)
-            return _results(results, "the search returned")
+            return _results(self._search(asked, most, **options), "the search returned")
 
         results = ask(text, self._wider * k)
         # those who share a name of the question, or whose name it writes in another way

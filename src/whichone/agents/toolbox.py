@@ -78,8 +78,7 @@ class Toolbox:
         asked = Question(id=self.question.id, text=text, language=self.question.language)
         (ranking,) = self._retriever.search([asked], k)
         passages = list(self._lookup(ranking.passages[:k]))
-        ids = tuple(p.id for p in passages)
-        self._calls.append(Call(tool="search", input=text, passages=ids))
+        self._calls.append(Call(tool="search", input=text, passages=tuple(p.id for p in passages)))
         return passages
 
     def ask_user(self, text: str) -> str:
@@ -305,8 +304,7 @@ class ToolCallingAgent:
             messages.append(_asked_for(reply.text, reply.tool_calls))
             try:
                 for call in calls:
-                    result = self._use(call, tools, shown)
-                    messages.append(_result(call, result, bool(reply.tool_calls)))
+                    messages.append(_result(call, self._use(call, tools, shown), bool(reply.tool_calls)))
             except OutOfBudget:
                 return self._answer(question, _said(reply.text), shown)
         return self._answer(question, None, shown)

@@ -236,8 +236,7 @@ class Endpoint:
     def probe(self, schema: Mapping[str, Any] | None = None) -> None:
         """One small question before a run: is it there, may we use it, does it speak our language?"""
         messages = [{"role": "user", "content": "Reply with one word: yes."}]
-        body = self._body(messages, 16, 0.0, False, schema)
-        self._ask(body, probing=True)
+        self._ask(self._body(messages, 16, 0.0, False, schema), probing=True)
 
     def close(self) -> None:
         """Nothing is asked after this; calls under way end with an error instead of being retried."""

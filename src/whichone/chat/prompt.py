@@ -47,8 +47,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def hash(self) -> str:
-        text = msgspec.json.encode(self, order="deterministic")
-        return hashlib.sha256(text).hexdigest()[:16]
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()[:16]
 
     def messages(self, task: str, question: str, passages: Sequence[Passage]) -> list[dict[str, str]]:
         if self.plain:

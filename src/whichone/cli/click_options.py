@@ -257,8 +257,7 @@ class JudgeOptions(msgspec.Struct, frozen=True, kw_only=True):
             yield judging(words=self.outcome_words)
             return
         if self.endpoint is None:
-            hint = "--endpoint http://127.0.0.1:8000/v1"
-            raise UsageError("a judge needs an endpoint", hint=hint)
+            raise UsageError("a judge needs an endpoint", hint="--endpoint http://127.0.0.1:8000/v1")
         from whichone.chat.endpoint import EndpointOptions, open_endpoint
 
         with open_endpoint(EndpointOptions(url=self.endpoint, model=self.judge)) as opened:

@@ -172,8 +172,7 @@ def list_command(
     whichone list retrievers
     """
 
-    rows = listed(kind)
-    emit(rows, as_json, columns=SHOWN.get(kind, ()))
+    emit(listed(kind), as_json, columns=SHOWN.get(kind, ()))
 
 
 # `whichone reproduce`: a run made again from its manifest, and compared.

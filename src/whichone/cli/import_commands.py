@@ -188,5 +188,4 @@ def import_run_command(
     runs = import_run(
         file, run, opened, place=place, format=form, name=name, on_error=on_error, knowledge=knowledge
     )
-    counts = {"run": runs.name, **runs.folder.manifest.counts}
-    emit(counts, as_json)
+    emit({"run": runs.name, **runs.folder.manifest.counts}, as_json)

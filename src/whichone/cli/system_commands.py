@@ -58,8 +58,7 @@ def read_command(benchmark: AllAsked, answers: Place, *, plan: ReadOptions, as_j
 
 def _typed(key: str) -> bool:
     """Whether an option appears on the command line; the environment's are for the reader llm."""
-    source = click.get_current_context().get_parameter_source(key)
-    return source is click.core.ParameterSource.COMMANDLINE
+    return click.get_current_context().get_parameter_source(key) is click.core.ParameterSource.COMMANDLINE
 
 
 # `whichone index`: an index of a corpus, complete in its folder.

@@ -275,8 +275,7 @@ def train_reranker_command(
     from whichone.training.train_encoders import train_reranker
 
     plan, out = planned(places, plan, corpus)
-    trained = train_reranker(plan, out, start=Start(checkpoint), settings=settings, device=device)
-    tell(out, trained, as_json)
+    tell(out, train_reranker(plan, out, start=Start(checkpoint), settings=settings, device=device), as_json)
 
 
 # `whichone train retriever`: make an encoder better at telling namesakes apart.

@@ -367,8 +367,7 @@ def cut_corpus(
 
     They are cut as they are read, by an engine's workers where it has such: a corpus may be larger than memory.
     """
-    batches = _batches(kb, cut, only, kind, engine)
-    return pa.RecordBatchReader.from_batches(PASSAGES.schema, batches)
+    return pa.RecordBatchReader.from_batches(PASSAGES.schema, _batches(kb, cut, only, kind, engine))
 
 
 ARTICLE = "article"  # The kind of pages that are about something

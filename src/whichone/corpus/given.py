@@ -107,8 +107,7 @@ class GivenNames:
     def __init__(self, names: CorpusNames, known: MappedTable) -> None:
         self.names = names
         self._known = known
-        pages = pa.chunked_array([b["page"] for b in known.batches(["page"])], pa.int64())
-        self._pages = pages.to_numpy()
+        self._pages = pa.chunked_array([b["page"] for b in known.batches(["page"])], pa.int64()).to_numpy()
 
     @classmethod
     def of(cls, corpus: Corpus, given: Iterable[Thing], *, strict: bool = True) -> GivenNames:
@@ -189,8 +188,7 @@ def pages_of(corpus: Corpus, ids: Sequence[str]) -> dict[str, list[int]]:
     rest = [identity for identity, pages in results.items() if not pages]
     places_of_pages = corpus.page_rows(rest)
     sources = corpus.by_source_id(rest)
-    rows = corpus.rows(rest)
-    for identity, page, source, row in zip(rest, places_of_pages, sources, rows, strict=True):
+    for identity, page, source, row in zip(rest, places_of_pages, sources, corpus.rows(rest), strict=True):
         if page is None and (row is not None or source is not None):
             place = row if row is not None else source
             assert place is not None
@@ -280,8 +278,7 @@ def save_passages(place: Path, rows: Iterable[Row], *, name: str = "corpus", lan
     if not first:
         raise BadInput("there are no passages")
     if len(first) < _PART:
-        table = _checked(_table(first))
-        return save_corpus(place, table, name=name, language=language)
+        return save_corpus(place, _checked(_table(first)), name=name, language=language)
     place.parent.mkdir(parents=True, exist_ok=True)
     parts: list[Path] = []
     try:

@@ -16,7 +16,7 @@ from whichone.errors import Missing, missing_extra
 from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
 from whichone.knowledge.formats.kilt_source import kilt_records
-from whichone.records import passage_id
+from whichone.records import grouped, passage_id
 from whichone.text.language import base_code
 
 SIZE = 100
@@ -90,9 +90,7 @@ def kilt_chunks(
     sentences: Splitter = plain_sentences,
 ) -> list[Chunk]:
     """The chunks of one page; its title is not text, a heading names the section that follows."""
-    by_paragraph: dict[int, list[Mapping[str, Any]]] = {}
-    for anchor in anchors:
-        by_paragraph.setdefault(anchor["paragraph_id"], []).append(anchor)
+    by_paragraph = grouped((anchor["paragraph_id"], anchor) for anchor in anchors)
     chunks: list[Chunk] = []
     section = "Section::::Abstract"
     for number, paragraph in enumerate(paragraphs[1:], 1):

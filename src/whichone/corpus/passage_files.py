@@ -41,7 +41,7 @@ from whichone.files.tables import TableSchema, connect, in_key_order
 from whichone.names import title_key
 from whichone.options import Option
 from whichone.progress import progress, talk
-from whichone.records import PASSAGE_MARK, Bearer, NameSet, Passage, page_id, passage_id
+from whichone.records import PASSAGE_MARK, Bearer, NameSet, Passage, grouped, page_id, passage_id
 
 
 class PassageFields(msgspec.Struct, frozen=True):
@@ -231,9 +231,7 @@ def sets_from_titles(titles: dict[str, str]) -> dict[str, NameSet]:
     `titles` maps page ids to titles. Titles name the same when they are equal once parentheses are
     removed, case is folded and HTML entities are decoded. A set's key is that name.
     """
-    by_name: dict[str, list[str]] = {}
-    for page, title in titles.items():
-        by_name.setdefault(title_key(title), []).append(page)
+    by_name = grouped((title_key(title), page) for page, title in titles.items())
     return {
         name: NameSet(
             id=f"title:{name}",
@@ -358,8 +356,7 @@ class PassageRunMaker:
                 if raw.strip():
                     yield line, decode_line(decoder, raw, path, line)
             elif raw and line > self._header[0]:
-                row = tab_fields(_decoded(raw, path, line))
-                yield line, table_record(self._header[1], row, path, line)
+                yield line, table_record(self._header[1], tab_fields(_decoded(raw, path, line)), path, line)
 
 
 def _row(line: int, passage: Passage | PassageRecord) -> tuple[str, int, str, str, str | None, str | None]:

@@ -143,8 +143,7 @@ def save_corpus(
     with Folder.create(path, KIND, resume=origin is not None) as folder, _no_rest_of_errors(folder):
         if origin is not None:
             continue_or_start(folder, origin)
-        batches = _in_order(passages, folder.partial)
-        rows = _stage(folder, "passages.arrow", batches, PASSAGES.schema)
+        rows = _stage(folder, "passages.arrow", _in_order(passages, folder.partial), PASSAGES.schema)
         remove_runs(folder.partial)
         table = MappedTable.open(folder.partial / "passages.arrow")
         with ThreadPoolExecutor(1) as beside:  # checksums of the largest file, while others are made
@@ -216,8 +215,7 @@ def _write_pages(folder: Folder, passages: MappedTable, known_as: pa.Table | Non
     decided = TitlesOfEntities.decide(folder.partial, passages, known_as)
     blocks = decided.titled(_checked(page_rows(passages)))
     batches = (batch for block in blocks for batch in block.combine_chunks().to_batches())
-    rows = _stage(folder, "pages.arrow", batches, PAGES.schema)
-    folder.adopt("pages.arrow", rows=rows)
+    folder.adopt("pages.arrow", rows=_stage(folder, "pages.arrow", batches, PAGES.schema))
     pages = MappedTable.open(folder.partial / "pages.arrow")
     _adopt_index(folder, "page", column_hashes(pages.batches(["page"])))
     return pages

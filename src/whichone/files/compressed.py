@@ -173,8 +173,7 @@ def problem_at_end(file: IO[bytes]) -> str | None:
 def _read_groups(descriptor: int, start: int, end: int) -> Iterator[Block]:
     """All blocks that open in a stretch; groups that cannot be decoded are read block by block."""
     size = os.fstat(descriptor).st_size
-    openings = block_openings(descriptor, start)
-    inside = list(itertools.takewhile(lambda bit: bit < end * 8, openings))
+    inside = list(itertools.takewhile(lambda bit: bit < end * 8, block_openings(descriptor, start)))
     bounds = [*inside, next(block_openings(descriptor, end), size * 8)]
     for n in range(0, len(inside), _GROUP):
         group = bounds[n : n + _GROUP + 1]

@@ -96,8 +96,7 @@ class _Text(html.parser.HTMLParser):
 def read_html(path: Path) -> Document:
     parser = _Text()
     parser.feed(read_text(path))
-    title = " ".join(parser.title.split())
-    return Document(text="".join(parser.pieces), title=title, fields=parser.fields)
+    return Document(text="".join(parser.pieces), title=" ".join(parser.title.split()), fields=parser.fields)
 
 
 def read_docx(path: Path) -> Document:

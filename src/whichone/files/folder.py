@@ -126,8 +126,7 @@ class Folder:
 
     def path(self, name: str, *, whole: bool = True) -> Path:
         """Where a committed file is, its checksums compared: all of them, or those of its ends."""
-        entry = self._entry(name)
-        files_manifest.check_file(self.root / name, entry.crc32, whole=whole)
+        files_manifest.check_file(self.root / name, self._entry(name).crc32, whole=whole)
         return self.root / name
 
     def path_by_block(self, name: str) -> tuple[Path, Compare | None]:
@@ -153,8 +152,7 @@ class Folder:
 
     def rows(self, table: str) -> int:
         """How many rows a table has; none where it is missing."""
-        names = part_names(table, self.manifest.files)
-        return sum(self.manifest.files[name].rows or 0 for name in names)
+        return sum(self.manifest.files[name].rows or 0 for name in part_names(table, self.manifest.files))
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         """A table, or some of its columns; only the blocks that are read are compared."""
@@ -512,8 +510,7 @@ def verify_folder(root: Path) -> FolderReport:
         damage.append(str(error))
     for name, entry in files.items():
         try:
-            part = msgspec.structs.replace(manifest, files={name: entry})
-            Folder.with_sizes_checked(root, part).verify()
+            Folder.with_sizes_checked(root, msgspec.structs.replace(manifest, files={name: entry})).verify()
         except WhichoneError as error:
             damage.append(error.message)
         except OSError as error:

@@ -60,8 +60,7 @@ def open_binary(path: str | Path) -> IO[bytes]:
     raw, compression = open_raw(Path(path))
     if compression == "plain":
         return raw
-    reader = Decompressed(Path(path), raw, PIECES[compression])
-    return cast("IO[bytes]", io.BufferedReader(reader, 1 << 18))
+    return cast("IO[bytes]", io.BufferedReader(Decompressed(Path(path), raw, PIECES[compression]), 1 << 18))
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
@@ -329,6 +328,4 @@ def _unwrapped(field: str) -> str:
     inside = field[1:-1]
     if '"' not in inside:
         return inside
-    if '"' in inside.replace('""', ""):
-        return field
-    return inside.replace('""', '"')
+    return field if '"' in inside.replace('""', "") else inside.replace('""', '"')

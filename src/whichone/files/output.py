@@ -108,8 +108,7 @@ def check_places(out: Path, inputs: Iterable[Path]) -> None:
         if place in source.parents and (place / MANIFEST).exists():
             raise UsageError(f"the input {given} is inside the output", where=str(out))
     for folder in place.parents:
-        named = _named_files(folder)
-        if place.relative_to(folder).as_posix() in named:
+        if place.relative_to(folder).as_posix() in _named_files(folder):
             raise UsageError(
                 f"this is a part of the finished folder {folder}",
                 where=str(out),
@@ -126,16 +125,17 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     inputs, before = new.get("inputs", {}), old.get("inputs", {})
     texts += [f"{name} has changed" for name in sorted(inputs | before) if _differ(inputs, before, name)]
     options, past = new.get("options", {}), old.get("options", {})
-    for name in sorted(options | past):
-        if _differ(options, past, name):
-            texts.append(f"{name} is {_shown(options.get(name))}, was {_shown(past.get(name))}")
+    texts.extend(
+        f"{name} is {_shown(options.get(name))}, was {_shown(past.get(name))}"
+        for name in sorted(options | past)
+        if _differ(options, past, name)
+    )
     return sample(texts, 5)
 
 
 def _differ(item: Mapping[str, Any], other: Mapping[str, Any], name: str) -> bool:
     """An option that may be repeated now and was given once is the same as before."""
-    values = [item.get(name), other.get(name)]
-    plain, before = ([v] if isinstance(v, str) else v for v in values)
+    plain, before = ([v] if isinstance(v, str) else v for v in (item.get(name), other.get(name)))
     return bool(plain != before)
 
 

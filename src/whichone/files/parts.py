@@ -58,8 +58,7 @@ def plan_parts(path: Path) -> list[ByteRange]:
     size = path.stat().st_size
     least, most = (2, 32) if compression_of(path) == "bz2" else (1, 128)
     step = min(max(size // 64, least * MEBIBYTE), most * MEBIBYTE)
-    starts = range(0, size, step)
-    return [ByteRange(n, start, min(start + step, size)) for n, start in enumerate(starts)]
+    return [ByteRange(n, start, min(start + step, size)) for n, start in enumerate(range(0, size, step))]
 
 
 def read_part(path: Path, part: ByteRange, delimiter: bytes = b"\n") -> Iterator[RecordChunk]:

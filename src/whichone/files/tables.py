@@ -47,8 +47,7 @@ class TableSchema:
         return self.from_columns({f.name: [row.get(f.name) for row in rows] for f in self.schema})
 
     def from_columns(self, columns: Mapping[str, Sequence[object]]) -> pa.Table:
-        arrays = [array_of(columns[f.name], f) for f in self.schema]
-        return pa.Table.from_arrays(arrays, schema=self.schema)
+        return pa.Table.from_arrays([array_of(columns[f.name], f) for f in self.schema], schema=self.schema)
 
 
 def array_of(values: Sequence[object], field: pa.Field) -> pa.Array:
@@ -167,8 +166,7 @@ def sql_name(name: str) -> str:
 def query_batches(connection: Any, select: str, schema: TableSchema) -> Iterator[pa.RecordBatch]:
     """The rows of a DuckDB query in key order, with the table's own types."""
     order = ", ".join(f'"{c}" asc nulls last' for c in schema.key)
-    ordered = connection.sql(f"select * from ({select}) order by {order}")
-    for batch in ordered.to_arrow_reader(ROW_GROUP):
+    for batch in connection.sql(f"select * from ({select}) order by {order}").to_arrow_reader(ROW_GROUP):
         table = pa.Table.from_batches([batch]).select(schema.schema.names)
         yield from table.cast(schema.schema).to_batches()
 

@@ -21,8 +21,7 @@ class HaystackNamesakeRetriever:
         documents = []
         for hit in self.namesake.search(query, top_k or self.top_k, filter=filters):
             meta = {**hit.fields, "title": hit.passage.title, "entity": hit.passage.entity}
-            text = hit.passage.text
-            documents.append(Document(id=hit.id, content=text, meta=meta, score=hit.score))
+            documents.append(Document(id=hit.id, content=hit.passage.text, meta=meta, score=hit.score))
         return {"documents": documents}
 
 

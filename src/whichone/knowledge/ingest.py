@@ -203,8 +203,7 @@ def _identity(entry: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _what_changed(entry: Mapping[str, Any], path: Path) -> str:
-    sources = Folder.open(path, KIND).manifest.sources
-    old = next(s for s in sources if _identity(s) == _identity(entry))
+    old = next(s for s in Folder.open(path, KIND).manifest.sources if _identity(s) == _identity(entry))
     words = {"sha256": entry["parameters"].get("file") or "its content", "bytes": "", "key": ""}
     changed = [str(words.get(name, name)) for name in entry if entry[name] != old.get(name)]
     return ", ".join(filter(None, changed))

@@ -15,6 +15,7 @@ from whichone.knowledge.knowledge_tables import KIND
 from whichone.knowledge.lookup import Lookup, NameBearer
 from whichone.knowledge.lookup_build import popularity_measure
 from whichone.names import name_key
+from whichone.records import grouped
 
 
 class KnowledgeBase:
@@ -111,10 +112,7 @@ def _facts(folder: Folder, entities: list[str]) -> dict[str, list[tuple[Any, ...
             where f.entity in (select unnest(?)) order by f.entity, f.place""",
             [entities],
         ).fetchall()
-    all_facts: dict[str, list[tuple[Any, ...]]] = {}
-    for row in rows:
-        all_facts.setdefault(row[0], []).append(row)
-    return all_facts
+    return grouped((row[0], row) for row in rows)
 
 
 def describe_name(document: dict[str, Any]) -> str:

@@ -111,8 +111,7 @@ class PartWork:
     def __call__(self, job: PartJob) -> Finished:
         owner, number = self.work[job.source], job.range.number
         if job.spool is not None:
-            chunks = pickle.loads(job.spool.read_bytes())
-            job = msgspec.structs.replace(job, chunks=chunks, spool=None)
+            job = msgspec.structs.replace(job, chunks=pickle.loads(job.spool.read_bytes()), spool=None)
         if self.repack:
             job = msgspec.structs.replace(job, repack=owner.file(number, "zst"))
         with without_collector():
@@ -130,8 +129,7 @@ class PartWork:
 def _write_part(file: Path, table: pa.Table, number: int) -> None:
     """A part file, whole or not at all; rows that know their position also know their part."""
     if "position" in table.column_names:
-        parts = pa.repeat(pa.scalar(number, pa.int32()), table.num_rows)
-        table = table.append_column("part", parts)
+        table = table.append_column("part", pa.repeat(pa.scalar(number, pa.int32()), table.num_rows))
     with written_beside(file) as beside:
         pq.write_table(table, beside, compression="lz4", use_dictionary=False, write_statistics=False)
 

@@ -352,8 +352,7 @@ def part_tasks(files: Sequence[Path], schema: TableSchema, folder: Path) -> Iter
             for file, count, end in zip(files, counts, ends, strict=True)
             if end > rows.start and end - count < rows.stop
         ]
-        target = folder / tables.part_name(schema.name, number)
-        yield PartTask(target, schema, rows, own)
+        yield PartTask(folder / tables.part_name(schema.name, number), schema, rows, own)
 
 
 def write_part(task: PartTask) -> FileEntry:

@@ -107,12 +107,12 @@ def _given(
     sentences: Sequence[str], accepted: Sequence[str], others: Sequence[str], words: OutcomeWords
 ) -> set[str]:
     """Whose values the sentences give: "own", "other", both or nobody's."""
-    values: set[str] = set()
-    for sentence in sentences:
-        for owner, start, tokens in _spans(normalisers.squad_tokens(sentence), accepted, others):
-            if not words.tells("denies", " ".join(tokens[:start])):
-                values.add(owner)
-    return values
+    return {
+        owner
+        for sentence in sentences
+        for owner, start, tokens in _spans(normalisers.squad_tokens(sentence), accepted, others)
+        if not words.tells("denies", " ".join(tokens[:start]))
+    }
 
 
 def _spans(

@@ -146,9 +146,7 @@ class Llm:
             return ModelAnswer(None, form="refusal")
         if not reply.text.strip():
             return ModelAnswer("", form="empty")
-        if self.prompt.plain:
-            return ModelAnswer(reply.text.strip())
-        return parse_model_text(reply.text, task)
+        return ModelAnswer(reply.text.strip()) if self.prompt.plain else parse_model_text(reply.text, task)
 
     def _answer(
         self, task: ReadingTask, shown: Sequence[Passage], said: ModelAnswer, reply: ChatReply, seconds: float

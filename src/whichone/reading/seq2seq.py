@@ -63,9 +63,7 @@ def fitted_question(tokenizer: Any, text: str, task: str, room: int) -> str:
         ahead = min(len(right), max(room // 2, room - len(left)))
         start = left[len(left) - (room - ahead) :] if room > ahead else []
         return f"{_text(tokenizer, start)} {_text(tokenizer, right[:ahead])}".strip()
-    if task == DIALOGUE:
-        return _text(tokenizer, tokens[-room:])
-    return _text(tokenizer, tokens[:room])
+    return _text(tokenizer, tokens[-room:]) if task == DIALOGUE else _text(tokenizer, tokens[:room])
 
 
 def joined_input(

@@ -125,8 +125,7 @@ class BlinkModel:
 
     def pairs(self, mention: MentionText, entities: Sequence[Ids]) -> list[float]:
         assert self.cross is not None
-        ids = self.pair_ids(mention, entities)
-        return self._encode(self.cross.encoder, ids, pairs=True)[:, 0].tolist()
+        return self._encode(self.cross.encoder, self.pair_ids(mention, entities), pairs=True)[:, 0].tolist()
 
     def mention_ids(self, mention: MentionText) -> Ids:
         return np.array(self.text.mention_ids(mention), np.int32)

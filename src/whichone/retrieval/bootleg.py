@@ -81,8 +81,7 @@ class EntityFacts:
         return table.filter(pc.is_in(table[by], pa.array(list(values), pa.string())))
 
     def _about(self, entities: Iterable[str]) -> tuple[dict[str, str], Mapping[str, list[str]]]:
-        table = self._filtered("entities", ["entity", "label", "types"], "entity", entities)
-        rows = table.to_pylist()
+        rows = self._filtered("entities", ["entity", "label", "types"], "entity", entities).to_pylist()
         labels = {row["entity"]: row["label"] for row in rows if row["label"]}
         return labels, {row["entity"]: row["types"] or [] for row in rows}
 
@@ -164,8 +163,7 @@ class BootlegStyle(Linker):
         return [(1 + f) * p / sum(powers) for f, p in zip(facts, powers, strict=True)]
 
     def _kind(self, candidate: Candidate, words: Stems) -> float:
-        kinds = self._facts.types(candidate.entity)
-        named = any(kind and contains(words, kind) for kind in kinds)
+        named = any(kind and contains(words, kind) for kind in self._facts.types(candidate.entity))
         return self._weights.prior * math.log(candidate.prior) + self._weights.type * named
 
     def _best_fact(self, candidate: Candidate, words: Stems, cues: frozenset[str]) -> float:

@@ -73,8 +73,7 @@ def created(
 
 def adopt_folder(folder: Folder, name: str) -> None:
     """Name a finished folder inside `.partial`, and what is inside it, in the next commit."""
-    inside = decode_manifest(folder.partial / name / MANIFEST)
-    for file, entry in inside.files.items():
+    for file, entry in decode_manifest(folder.partial / name / MANIFEST).files.items():
         folder.adopt(f"{name}/{file}", entry=entry)
     folder.adopt(f"{name}/{MANIFEST}")
 

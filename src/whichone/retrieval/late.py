@@ -36,8 +36,7 @@ def maxsim(question: Vectors, passages: Sequence[Vectors]) -> Vectors:
         return np.zeros(0, np.float32)
     lengths = [len(passage) for passage in passages]
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-    close = question @ np.concatenate(passages).T
-    return np.maximum.reduceat(close, starts, axis=1).sum(0)
+    return np.maximum.reduceat(question @ np.concatenate(passages).T, starts, axis=1).sum(0)
 
 
 # Late interaction as a retriever: candidates by BM25 or one vector each, exact MaxSim among them.
@@ -91,8 +90,7 @@ class Late:
     def over(cls, corpus: Corpus, work: Path, **options: Any) -> Late:
         parameters = msgspec.convert(options, LateParameters, strict=False)
         model = open_token_encoder(parameters.model, device=parameters.device).describe()
-        wanted = msgspec.to_builtins(parameters)
-        return cls.open(found_or_built(cls, corpus, work, wanted, model))
+        return cls.open(found_or_built(cls, corpus, work, msgspec.to_builtins(parameters), model))
 
     @classmethod
     def build(cls, corpus: Corpus | Iterable[Passage], folder: str | Path, **options: Any) -> Late:

@@ -58,8 +58,7 @@ class LinkNames:
     def find(self, text: str) -> list[Span]:
         """Names written like names; where none is, the longest of those that are not."""
         mentions = self._index.find(text)
-        proper = [m for m in mentions if m.proper]
-        kept = proper or sorted(mentions, key=lambda m: m.start - m.end)[:1]
+        kept = [m for m in mentions if m.proper] or sorted(mentions, key=lambda m: m.start - m.end)[:1]
         return [Span(text=m.name, start=m.start, end=m.end) for m in kept]
 
     def candidates(self, name: str) -> list[Candidate]:
@@ -181,8 +180,7 @@ def _marked(text: str) -> list[Span]:
 def bare(name: str) -> list[str]:
     """A mention as written, without a possessive, and without an article."""
     short = _POSSESSIVE.sub("", name)
-    without = re.sub(r"^(?:the|a|an)\s+", "", short, flags=re.I)
-    return list(dict.fromkeys([name, short, without]))
+    return list(dict.fromkeys([name, short, re.sub(r"^(?:the|a|an)\s+", "", short, flags=re.I)]))
 
 
 def spacy_finder(model: str | None) -> tuple[Finder, dict[str, Any]]:
@@ -201,8 +199,7 @@ def spacy_finder(model: str | None) -> tuple[Finder, dict[str, Any]]:
         pipeline = spacy.load(name)
     except OSError as error:
         raise Missing(f"there is no spaCy pipeline {name!r}", hint=str(error)) from error
-    parts = pipeline.pipe_names
-    if not any("doc.ents" in pipeline.get_pipe_meta(part).assigns for part in parts):
+    if not any("doc.ents" in pipeline.get_pipe_meta(part).assigns for part in pipeline.pipe_names):
         raise UsageError(f"the spaCy pipeline {name} finds no named entities (it has no ner)")
 
     def find(question: Question) -> list[Span]:

@@ -178,8 +178,7 @@ class OnnxEncoder:
         else:
             mask = seen[:, :, None].astype(np.float32)
             pooled = (last * mask).sum(1) / np.maximum(mask.sum(1), 1)
-        norms = np.linalg.norm(pooled, axis=1, keepdims=True)
-        return pooled / np.maximum(norms, 1e-12)
+        return pooled / np.maximum(np.linalg.norm(pooled, axis=1, keepdims=True), 1e-12)
 
 
 def _pools_first(folder: Path) -> bool:

@@ -257,8 +257,7 @@ class Rerank:
         getattr(self._order, "close", lambda: None)()
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        ranked = self._source(questions, k)
-        pairs = list(zip(questions, ranked, strict=True))
+        pairs = list(zip(questions, self._source(questions, k), strict=True))
         return in_order(lambda pair: self._one(*pair, k), pairs, self._concurrency)
 
     def _one(self, question: Question, ranked: Scored, k: int) -> Ranking:
@@ -505,8 +504,7 @@ class TokenOrder:
     def order(
         self, question: str, passages: Sequence[Passage]
     ) -> tuple[list[int], list[float], dict[str, Any]]:
-        asked = self._encoder.questions([question])[0]
-        return best_first(maxsim(asked, self._kept.of(passages)))
+        return best_first(maxsim(self._encoder.questions([question])[0], self._kept.of(passages)))
 
 
 def best_first(scores: npt.NDArray[Any]) -> tuple[list[int], list[float], dict[str, Any]]:

@@ -187,8 +187,7 @@ class WeightBlock:
 
     def write(self, passages: list[Weighted], first: int) -> None:
         words = np.concatenate([w for w, _ in passages] or [np.zeros(0, np.int64)])
-        counts = [len(w) for w, _ in passages]
-        owners = np.repeat(np.arange(first, first + len(passages)), counts)
+        owners = np.repeat(np.arange(first, first + len(passages)), [len(w) for w, _ in passages])
         weights = np.concatenate([v for _, v in passages] or [np.zeros(0, np.float32)])
         order = np.lexsort((owners, words))
         arrays = (words.astype(np.int32), owners.astype(np.int32), weights.astype(np.float32))
@@ -268,8 +267,7 @@ class Sparse:
     def over(cls, corpus: Corpus, work: Path, **options: Any) -> Sparse:
         parameters = msgspec.convert(options, SparseParameters, strict=False)
         model = _encoder(parameters).describe()
-        wanted = msgspec.to_builtins(parameters)
-        return cls.open(found_or_built(cls, corpus, work, wanted, model))
+        return cls.open(found_or_built(cls, corpus, work, msgspec.to_builtins(parameters), model))
 
     @classmethod
     def build(cls, corpus: Corpus | Iterable[Passage], folder: str | Path, **options: Any) -> Sparse:

@@ -151,8 +151,7 @@ class Cutter:
 
     def kept(self, ids: Sequence[int]) -> list[int]:
         """The places of a passage's tokens that are stored and scored."""
-        places = [n for n, token in enumerate(ids) if token not in self._skipped]
-        return places or list(range(len(ids)))
+        return [n for n, token in enumerate(ids) if token not in self._skipped] or list(range(len(ids)))
 
     def _cut(self, texts: Sequence[str], length: int, mark: int | None) -> list[list[int]]:
         self._tokenizer.enable_truncation(length - (mark is not None))
@@ -326,9 +325,7 @@ class TokenEncoder(Protocol):
 
 def open_token_encoder(model: str, *, device: str | None = None) -> TokenEncoder:
     place = model_folder(model) or Path(model)
-    if is_onnx(place):
-        return OnnxTokens(place)
-    return ColbertTokens(model, device=device)
+    return OnnxTokens(place) if is_onnx(place) else ColbertTokens(model, device=device)
 
 
 class OnnxTokens:
@@ -341,8 +338,7 @@ class OnnxTokens:
     def __init__(self, place: Path, rules: TokenRules | None = None) -> None:
         folder = place if place.is_dir() else place.parent
         self.rules = rules or read_rules(folder)
-        longest = max(self.rules.question_length, self.rules.passage_length)
-        self._model = OnnxModel(place, longest=longest)
+        self._model = OnnxModel(place, longest=max(self.rules.question_length, self.rules.passage_length))
         self.name = self._model.folder.resolve().name
         self._hash = file_hash(self._model.file)[:16]
         self._cutter = Cutter(self._model.tokenizer, self.rules, file=self._model.file)
@@ -378,16 +374,14 @@ class OnnxTokens:
         for places in batches_by_length([len(row) for row in rows], BATCH):
             ids, _ = padded([rows[n] for n in places])
             mask = (np.arange(ids.shape[1]) < np.array([[seen[n]] for n in places])).astype(np.int64)
-            last = self._model.run(ids, mask)[0]
-            for vectors, n in zip(last, places, strict=True):
+            for vectors, n in zip(self._model.run(ids, mask)[0], places, strict=True):
                 encoded[n] = unit(finite(vectors[kept[n]], self.name))
         return encoded
 
 
 def unit(vectors: Vectors) -> Vectors:
     """Vectors of length 1; those of length 0 stay."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.maximum(lengths, 1e-12)
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 
 # Token vectors on disk: compressed, written shard by shard, gone on with after a kill, mapped.
@@ -493,8 +487,7 @@ def store_tokens(
                     advance(rows.num_rows)
                 for part in _PARTS:
                     folder.adopt(f"{part}-{number:05}.npy")
-                tokens = np.load(folder.partial / f"tokens-{number:05}.npy", mmap_mode="r")
-                count += len(tokens)
+                count += len(np.load(folder.partial / f"tokens-{number:05}.npy", mmap_mode="r"))
         folder.commit(parameters=parameters, counts={"passages": total, "tokens": count})
     return StoredTokens(Folder.open(place, KIND))
 

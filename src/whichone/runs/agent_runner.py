@@ -184,9 +184,7 @@ class AgentReader:
 
 def as_agent(agent: Any, *, name: str | None = None) -> Agent:
     """Anything with whichone's `work(question, tools)` as it is; a function wrapped."""
-    if isinstance(agent, Agent):
-        return agent
-    return FunctionAgent(agent, name=name)
+    return agent if isinstance(agent, Agent) else FunctionAgent(agent, name=name)
 
 
 def named_agent(name: str, guard: str | None = None) -> Any:

@@ -10,7 +10,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.records import Answer, Query, Question, Ranking, ReadingTask
+from whichone.records import Answer, Query, Question, Ranking, ReadingTask, grouped
 from whichone.retrieval.rerank import Fusion, FusionParameters, Rerank, RerankParameters, Scored, Source
 from whichone.runs.run import ANSWERS, Answers, Run
 from whichone.runs.shown import AMBIGDOCS
@@ -113,8 +113,7 @@ class RunFusion(Fusion):
         opened = [_over(place, benchmark) for place in runs.split(",") if place]
         if len(opened) < 2:
             raise UsageError("fusion takes at least two runs", hint="-o runs=RUN_A,RUN_B")
-        levels = {str(run.description.get("returns")) for run in opened} - {"None"}
-        if len(levels) > 1:
+        if len({str(run.description.get("returns")) for run in opened} - {"None"}) > 1:
             raise BadInput(
                 "some of the runs rank pages, others passages",
                 ids=[run.path for run in opened],
@@ -138,8 +137,7 @@ class RunRerank(Rerank):
             "run": str(opened.path),
             "from": {"run": opened.name, "hash": opened.folder.content_hash[:12]},
         }
-        source = recalled(opened)
-        return Rerank.of(source, benchmark.corpus, work, parameters, described, seen_by([opened]))
+        return Rerank.of(recalled(opened), benchmark.corpus, work, parameters, described, seen_by([opened]))
 
 
 def _over(place: str, benchmark: Benchmark) -> Run:
@@ -156,10 +154,10 @@ def seen_by(runs: Sequence[Run]) -> tuple[str, ...]:
 
 def recalled(run: Run) -> Source:
     """What a finished run ranked for each question."""
-    ranked: dict[str, Scored] = {}
     columns = (run.rankings[name].to_pylist() for name in ("question", "passage", "score"))
-    for question, passage, score in zip(*columns, strict=True):
-        ranked.setdefault(question, []).append((passage, float(score or 0.0)))
+    ranked = grouped(
+        (question, (passage, float(score or 0.0))) for question, passage, score in zip(*columns, strict=True)
+    )
 
     def ask(questions: Sequence[Question], k: int) -> list[Scored]:
         return [ranked.get(question.id, []) for question in questions]
@@ -216,8 +214,7 @@ class KbLookup:
                 for page, identity in dict(reversed(shown)).items()
                 if (answers := self._facts.get((page, _relation(query))))
             }
-            ordered = sorted(facts, key=shown.index)
-            yield self._answer(query, [(key, facts[key]) for key in ordered])
+            yield self._answer(query, [(key, facts[key]) for key in sorted(facts, key=shown.index)])
 
     def _answer(self, query: Query, values: Sequence[tuple[tuple[str, str], tuple[str, ...]]]) -> Answer:
         if not values:

@@ -17,7 +17,7 @@ from whichone.files.json_records import array_records
 from whichone.files.lines import read_json_lines, read_lines
 from whichone.names import name_key
 from whichone.progress import talk
-from whichone.records import Answer, Query, Ranking, page_id
+from whichone.records import Answer, Query, Ranking, grouped, page_id
 
 NOT_ENOUGH = frozenset({"NOT ENOUGH INFO", "NEI", "NEUTRAL"})
 REFUTES = "REFUTES"
@@ -77,10 +77,7 @@ class BenchmarkNames:
     @functools.cached_property
     def by_text(self) -> dict[str, list[Query]]:
         """The queries of each text, in their order."""
-        asked: dict[str, list[Query]] = {}
-        for query in self.benchmark.queries:
-            asked.setdefault(query.input, []).append(query)
-        return asked
+        return grouped((query.input, query) for query in self.benchmark.queries)
 
     @functools.cached_property
     def _gold(self) -> frozenset[str]:

@@ -25,7 +25,7 @@ from whichone.errors import BadInput, Missing, UsageError, sample
 from whichone.files.folder import Folder, file_hash
 from whichone.files.manifest import MANIFEST
 from whichone.files.output import refuse_to_replace
-from whichone.records import Query, Question, Ranking, page_of
+from whichone.records import Query, Question, Ranking, grouped, page_of
 from whichone.versions import code_of, own_code
 
 Returns = Literal["page", "passage"]
@@ -335,9 +335,9 @@ def drawn(queries: Sequence[Query], limit: int, seed: int = 0) -> frozenset[str]
 
     The first questions of a file are those of one task, or of the most popular names.
     """
-    groups: dict[str, list[str]] = {}
-    for query in queries:
-        groups.setdefault(query.name_set or query.name or query.entity or query.id, []).append(query.id)
+    groups = grouped(
+        (query.name_set or query.name or query.entity or query.id, query.id) for query in queries
+    )
     names = sorted(groups)
     order = np.random.default_rng(seed).permutation(len(names))
     return frozenset(islice(chain.from_iterable(groups[names[place]] for place in order), limit))

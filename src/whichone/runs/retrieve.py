@@ -261,8 +261,7 @@ def reproduce(
     _check_addresses(how, allow)
     with tempfile.TemporaryDirectory() as temporary, registry.only_this_code(allow):
         place = Path(out) if out is not None else Path(temporary) / "run"
-        again = retrieve(opened, place, name=published.name, **how)
-        return compare_runs(published, again)
+        return compare_runs(published, retrieve(opened, place, name=published.name, **how))
 
 
 def _check_addresses(options: Any, allow: Sequence[str]) -> None:
@@ -299,8 +298,7 @@ def recorded_call(run: Run) -> dict[str, Any]:
         }
     described: Mapping[str, Any] = manifest.parameters
     name = str(described.get("retriever", ""))
-    known = registry.names("retrievers")
-    if name not in known:
+    if name not in registry.names("retrievers"):
         raise BadInput(
             f"it does not say how it was made: {name or 'an unknown system'} is no retriever of whichone",
             file=run.path,

@@ -49,8 +49,7 @@ def _each_question(folder: Folder, column: str) -> Iterator[pa.RecordBatch]:
 def _by_question(rows: pa.Table, column: str) -> pa.RecordBatch:
     questions, values = (column.combine_chunks() for column in rows.columns)
     starts = run_starts(questions)
-    bounds = pa.array([*starts.tolist(), len(questions)], pa.int32())
-    lists = pa.ListArray.from_arrays(bounds, values)
+    lists = pa.ListArray.from_arrays(pa.array([*starts.tolist(), len(questions)], pa.int32()), values)
     return pa.record_batch([questions.take(pa.array(starts)), lists], schema=_results(column))
 
 
@@ -318,8 +317,7 @@ class Answers(Results):
 
     @functools.cached_property
     def _rows(self) -> KeyedTable[Any]:
-        batches = self.folder.batches(ANSWERS.name)
-        return KeyedTable(batches, ANSWERS.schema, pa.Table.to_pylist)
+        return KeyedTable(self.folder.batches(ANSWERS.name), ANSWERS.schema, pa.Table.to_pylist)
 
 
 def _answer(row: Mapping[str, Any]) -> Answer:

@@ -195,8 +195,7 @@ class Runner:
         few = self._on_few_pages(rankings, range(len(rankings)), depth)
         while few and depth < most and getattr(self.retriever, "deepens", True):
             depth = min(2 * depth, most)
-            again = [questions[n] for n in few]
-            deeper = _within(self.timeout, self.retriever, again, depth)
+            deeper = _within(self.timeout, self.retriever, [questions[n] for n in few], depth)
             grown = []
             for n, ranking in zip(few, map(self.check.translate, deeper), strict=True):
                 before = rankings[n].passages
@@ -415,5 +414,4 @@ def run_retriever(
     """Run a retriever over a benchmark; `options` are those of `Runner`."""
     describe = getattr(retriever, "describe", None)
     parameters = dict(description or (describe() if describe else {"retriever": type(retriever).__name__}))
-    runner = Runner(retriever, benchmark, k=k, **options)
-    return runner.run(Path(path), name=name, description=parameters)
+    return Runner(retriever, benchmark, k=k, **options).run(Path(path), name=name, description=parameters)

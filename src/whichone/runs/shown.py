@@ -105,8 +105,7 @@ class Shows:
         passages, cut = self._gold(query) if "gold" in kind else ([], 0)
         if "retrieved" in kind:
             ranked = [p for p in self._retrieved(query) if p not in passages]
-            room = self.setting.depth - len(passages)
-            passages += ranked[:room]
+            passages += ranked[: self.setting.depth - len(passages)]
         return Shown(self._ordered(query, passages), cut=cut)
 
     def tasks(

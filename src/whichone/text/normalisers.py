@@ -207,8 +207,7 @@ def content_tokens(text: str, without: Iterable[str] = (), language: str = ENGLI
 def sentences(text: str, language: str = ENGLISH) -> list[str]:
     """A text cut after full stops, semicolons, question and exclamation marks, by the abbreviations of its language."""
     if base_code(language) != ENGLISH:
-        whole = split_sentences(text, language)
-        return [part for sentence in whole for part in _SEMICOLON.split(sentence)]
+        return [part for sentence in split_sentences(text, language) for part in _SEMICOLON.split(sentence)]
     kept_sentences: list[str] = []
     for part in _BREAK.split(text.strip()):
         if kept_sentences and _ABBREVIATION.search(kept_sentences[-1]):

@@ -14,6 +14,7 @@ from sentence_transformers.sparse_encoder.losses import SpladeLoss
 from sentence_transformers.util import maxsim
 
 from whichone.errors import UsageError
+from whichone.records import grouped
 from whichone.retrieval.dense.dpr import DprSide, dpr_from_bert, is_dpr, open_dpr, save_own_checkpoint
 from whichone.retrieval.dense.encoder import refuse_cross_encoder
 from whichone.retrieval.sparse import splade_model
@@ -67,8 +68,7 @@ class RankingLoss(torch.nn.Module):  # type: ignore[misc]  # torch has no types 
         """The name by which SpladeLoss asks for it."""
         scores = self.closeness(*embeddings).float() * self.scale
         scores = scores.masked_fill(labels, float("-inf"))
-        right = torch.arange(len(scores), device=scores.device)
-        return torch.nn.functional.cross_entropy(scores, right)
+        return torch.nn.functional.cross_entropy(scores, torch.arange(len(scores), device=scores.device))
 
 
 def inner_products(questions: torch.Tensor, passages: torch.Tensor) -> torch.Tensor:
@@ -94,9 +94,7 @@ def all_maxsim(questions: Vectors, passages: Vectors) -> torch.Tensor:
 
 def also_gold(examples: Sequence[Example], passages: Sequence[Text], own: Iterable[int]) -> torch.Tensor:
     """Where a passage is right for a question without being its own positive: it must not count as wrong."""
-    by_page: dict[str, list[int]] = {}
-    for place, passage in enumerate(passages):
-        by_page.setdefault(passage.page, []).append(place)
+    by_page = grouped((passage.page, place) for place, passage in enumerate(passages))
     mask = torch.zeros((len(examples), len(passages)), dtype=torch.bool)
     for row, (example, positive) in enumerate(zip(examples, own, strict=True)):
         mask[row, [place for page in example.right_pages() for place in by_page.get(page, ())]] = True

@@ -227,8 +227,7 @@ class ExampleMaker:
         found: list[list[Negative]] = [[] for _ in queries]
         for kind, search in self._searches.items():
             chosen: list[list[str]] = []
-            asked = [q.question() for q in queries]
-            for query, ranking in zip(queries, search(asked, DEPTH), strict=True):
+            for query, ranking in zip(queries, search([q.question() for q in queries], DEPTH), strict=True):
                 gold = query.gold_pages()
                 wrong = (each for each in ranking.passages if page_of(each) not in gold)
                 chosen.append(list(islice(filter(None, map(self._passage, wrong)), self.most)))

@@ -150,8 +150,7 @@ class Loop:
     def log(self, logs: dict[str, float], *args: Any) -> None:
         """The mean of exact losses: where training was stopped in between does not show in it."""
         if "loss" in logs:
-            mean = math.fsum(self.losses) / len(self.losses)
-            logs = {**logs, "loss": mean, "batches": len(self.losses)}
+            logs = {**logs, "loss": math.fsum(self.losses) / len(self.losses), "batches": len(self.losses)}
             self.losses.clear()
         super().log(logs, *args)  # type: ignore[misc]
 

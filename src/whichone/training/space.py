@@ -16,6 +16,7 @@ import numpy.typing as npt
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean, missing_extra
 from whichone.names import title_key
+from whichone.records import grouped
 from whichone.retrieval.dense.dpr import is_dpr, open_side
 from whichone.retrieval.dense.encoder import Encoder, need_encoder
 from whichone.training.examples import ExampleMaker, Text
@@ -94,9 +95,7 @@ def _bearers(benchmark: Benchmark) -> list[tuple[Text, Text]]:
         first.setdefault(passage.page, Text(passage.title, passage.text, passage.page))
     groups = [[p for b in s.bearers for p in b.pages if p in first] for s in benchmark.sets]
     if not groups:
-        named: dict[str, list[str]] = {}
-        for page, text in first.items():
-            named.setdefault(title_key(text.title), []).append(page)
+        named = grouped((title_key(text.title), page) for page, text in first.items())
         groups = list(named.values())
     return [(first[a], first[b]) for pages in groups for a, b in combinations(pages, 2) if a != b]
 

@@ -15,6 +15,7 @@ import msgspec
 from whichone.errors import BadInput, UsageError
 from whichone.files.lines import write_json_lines
 from whichone.progress import talk
+from whichone.records import grouped
 from whichone.retrieval.dense.dpr import RELATIONS, ROUTES, learned_routes
 from whichone.training.examples import Example
 from whichone.training.trainer import Start, Trained, TrainingSettings, begin, save_model, write_account
@@ -125,9 +126,7 @@ def train_per_relation(
     """Train them into `folder/relations`, and put all together as `folder/best`; what each came to."""
     from whichone.training.encoder_trainings import BiEncoderTraining
 
-    by_relation: dict[str, list[Example]] = {}
-    for example in learn:
-        by_relation.setdefault(example.relation, []).append(example)
+    by_relation = grouped((example.relation, example) for example in learn)
     by_relation.pop("", None)
     chosen = {r: held for r, held in by_relation.items() if len(held) >= settings.batch}
     few = sorted(set(by_relation) - set(chosen))

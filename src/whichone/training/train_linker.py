@@ -307,8 +307,7 @@ def _with_candidates(index: Blink, examples: Sequence[LinkExample], most: int) -
     results: list[Candidates] = []
     for start in range(0, len(examples), BLOCK):
         block = examples[start : start + BLOCK]
-        near = index.nearest([e.mention for e in block], most)
-        for example, pages in zip(block, near, strict=True):
+        for example, pages in zip(block, index.nearest([e.mention for e in block], most), strict=True):
             ids = index.corpus.page_ids(pages)
             wrong = [row for row, page in zip(pages, ids, strict=True) if page != example.page]
             about = tuple(descriptions(index.corpus, wrong[: most - 1]))

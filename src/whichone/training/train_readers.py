@@ -137,8 +137,7 @@ class ReaderTraining(Training[ReadingExample]):
         asked = prefixed(self.prefix, example.task, example.question, example.source)
         if example.context is None:
             return f"{asked} {titled(example.title, example.text)}"
-        window = self.settings.longest
-        return joined_input(self.tokenizer, asked, example.task, example.context, window)[0]
+        return joined_input(self.tokenizer, asked, example.task, example.context, self.settings.longest)[0]
 
     def collate(self, batch: Sequence[ReadingExample], epoch: int) -> dict[str, Any]:
         return dict(_ENCODE[self.kind](self, [example.at(epoch) for example in batch]))

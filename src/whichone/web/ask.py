@@ -223,8 +223,7 @@ class Askers:
     def _open(self, site: Site, served: ServedBenchmark, indexes: Mapping[str, Path]) -> Asker:
         ours = [p for p in indexes.values() if _made_by(p) == "namesake"]
         if not ours:
-            built = NamesakeRetriever.over(served.corpus, self._cache, encoder="none")
-            ours = [built.folder]
+            ours = [NamesakeRetriever.over(served.corpus, self._cache, encoder="none").folder]
         others = [n for n, place in indexes.items() if _made_by(place) not in ("namesake", "bm25")]
         corpus = served.corpus
         searches = {

@@ -140,9 +140,7 @@ class RequestGuard:
 
 
 def _host(header: str) -> str:
-    if header.startswith("["):
-        return header.partition("]")[0] + "]"
-    return header.partition(":")[0].lower()
+    return header.partition("]")[0] + "]" if header.startswith("[") else header.partition(":")[0].lower()
 
 
 # Errors that are about what was sent.
@@ -197,8 +195,7 @@ def impatient_protocol(patience: float = PATIENCE) -> type[Any]:
             super().connection_lost(exc)
 
         def _start_clock(self) -> None:
-            loop = asyncio.get_running_loop()
-            self._clock = loop.call_later(patience, self._give_up)
+            self._clock = asyncio.get_running_loop().call_later(patience, self._give_up)
 
         def _stop_clock(self) -> None:
             if self._clock is not None:

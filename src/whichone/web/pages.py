@@ -163,8 +163,7 @@ async def asset_response(name: str) -> Response:
     if name not in _ASSETS:
         raise HTTPException(404, "no such file")
     content = (files("whichone.web") / "assets" / name).read_bytes()
-    headers = {"cache-control": "public, max-age=300"}
-    return Response(content, media_type=_ASSETS[name], headers=headers)
+    return Response(content, media_type=_ASSETS[name], headers={"cache-control": "public, max-age=300"})
 
 
 def show(request: Request, page: str, status: int = 200, **values: Any) -> Response:

@@ -296,8 +296,7 @@ def make_search_app(index: str | Path, settings: SiteSettings) -> FastAPI:
     async def measured(request: Request, call_next: Any) -> Response:
         began = time.perf_counter()
         response: Response = await call_next(request)
-        route = request.scope.get("route")
-        path = getattr(route, "path", "other")
+        path = getattr(request.scope.get("route"), "path", "other")
         metrics.add(path, response.status_code, time.perf_counter() - began)
         return response
 

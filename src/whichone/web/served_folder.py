@@ -25,7 +25,7 @@ from whichone.errors import BadInput, WhichoneError
 from whichone.files.folder import Folder, folder_kinds
 from whichone.files.output import cache_folder
 from whichone.names import fold
-from whichone.records import page_of
+from whichone.records import grouped, page_of
 from whichone.runs.run import ANSWERS_KIND as ANSWERS
 from whichone.runs.run import KIND as RUN
 from whichone.web.explorer.explorer_index import Indexes
@@ -42,8 +42,7 @@ class ServedRun:
     @property
     def sees(self) -> str:
         """What the system was given beside the questions, as its manifest says."""
-        parameters = self.folder.manifest.parameters
-        sees = parameters.get("sees") or self.folder.manifest.made.get("sees") or ()
+        sees = self.folder.manifest.parameters.get("sees") or self.folder.manifest.made.get("sees") or ()
         return sees if isinstance(sees, str) else ", ".join(map(str, sees))
 
 
@@ -195,8 +194,7 @@ class ServedFolder:
             wanted[" ".join(b.id for b in given)] = given
         for parts in wanted.values():
             with contextlib.suppress(WhichoneError):  # its runs are listed without a benchmark
-                joined = Benchmark.open(parts)
-                yield _served_benchmark(joined.folder)
+                yield _served_benchmark(Benchmark.open(parts).folder)
 
     def _folders(self) -> list[tuple[Path, str]]:
         if self._roots:
@@ -275,10 +273,7 @@ class TableReader:
             f"where question in ({marks}) and rank <= ? order by question, rank",
             [str(rankings), *questions, most],
         )
-        passages: dict[str, list[tuple[int, str, float]]] = {}
-        for question, rank, passage, score in rows:
-            passages.setdefault(question, []).append((rank, passage, score))
-        return passages
+        return grouped((question, (rank, passage, score)) for question, rank, passage, score in rows)
 
     def answer(self, answers: Path, question: str) -> dict[str, Any] | None:
         """What a reader answered to a question: its text (None for a refusal), its passages, its notes."""
@@ -323,10 +318,7 @@ class TableReader:
             "or (length(corpus.words) > ? and contains(wanted.words, corpus.words)) order by page, n",
             [list(texts), _LEAST_LETTERS],
         ).fetchall()
-        hits: dict[str, list[tuple[str, str]]] = {}
-        for text, identity, title in rows:
-            hits.setdefault(text, []).append((identity, title))
-        return hits
+        return grouped((text, (identity, title)) for text, identity, title in rows)
 
     def passages_of(self, corpus: Corpus, pages: Iterable[str]) -> list[tuple[str, str, str]]:
         places = [p for p in corpus.page_rows(sorted(set(pages))) if p is not None]

@@ -358,8 +358,7 @@ class SqliteDatabase(Database):
     def _create_tables(self) -> None:
         self._writer.execute("begin immediate")
         with self._writer:
-            known = "select 1 from sqlite_master where name = 'settings'"
-            if self._writer.execute(known).fetchone():
+            if self._writer.execute("select 1 from sqlite_master where name = 'settings'").fetchone():
                 row = self._writer.execute("select value from settings where name = 'schema'")
                 check_version((row.fetchone() or [None])[0])
             else:

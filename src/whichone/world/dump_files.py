@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 import msgspec
 import numpy as np
 
+from whichone.records import grouped
 from whichone.world.source import Article, Item, ItemStatement, Property, Wiki, plain_text, wikitext
 
 OPENING = b"[\n"
@@ -28,10 +29,11 @@ _encode = msgspec.json.Encoder().encode
 def item_json(item: Item, wiki: Wiki, page_id: int = 0) -> bytes:
     language = wiki.language
     aliases = [{"language": language, "value": alias} for alias in item.aliases]
-    claims: dict[str, list[dict[str, Any]]] = {}
     instance_of = (ItemStatement(property="P31", kind="item", value=t) for t in item.types)
-    for n, statement in enumerate((*instance_of, *item.statements)):
-        claims.setdefault(statement.property, []).append(_claim(item.id, n, statement))
+    claims = grouped(
+        (statement.property, _claim(item.id, n, statement))
+        for n, statement in enumerate((*instance_of, *item.statements))
+    )
     return _encode(
         {
             "type": "item",

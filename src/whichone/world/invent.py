@@ -399,8 +399,7 @@ def _finished(invention: Invention, out: Path) -> dict[str, object] | None:
     sizes = {name: (out / name).stat().st_size for name in FILES if (out / name).exists()}
     if old == new and sizes == summary.get("files"):
         return summary
-    options = differences({"options": old or {}}, {"options": new})
-    refuse_to_replace(out, "world", options)
+    refuse_to_replace(out, "world", differences({"options": old or {}}, {"options": new}))
     return None
 
 

@@ -284,8 +284,7 @@ class CatalogueSource:
             document_files(texts)
         if listed is not None:
             self._check_columns(listed, msgspec.structs.astuple(self.catalogue.documents.columns))
-        first = next(self._rows(), None)
-        if first is None:
+        if next(self._rows(), None) is None:
             raise BadInput("the catalogue has no rows", file=self.data)
         self._check_columns(self.data, self.catalogue.wanted())
 
@@ -363,8 +362,7 @@ class CatalogueSource:
             pages, counts, refused = read(batch, chunk.offset)
             tables = {"documents": pages}
         file = self.data if kind == "rows" else self._listed_documents or self.data
-        listed = [RefusedRecord(str(file), None, 0, problem) for _, problem in refused]
-        return Read(tables, counts, listed)
+        return Read(tables, counts, [RefusedRecord(str(file), None, 0, problem) for _, problem in refused])
 
     def finish(self, parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
         twice = queries.fetch(

@@ -23,6 +23,7 @@ from whichone.knowledge.engines import PageRow, look_on_pages
 from whichone.names import name_key
 from whichone.papers.amber.collection import AmberRules, AmberSet, AmberTuple, AmberValue, PageRef
 from whichone.papers.amber.distinguishing import USERS, Pipeline
+from whichone.records import grouped
 from whichone.text import normalisers
 
 if TYPE_CHECKING:
@@ -87,10 +88,9 @@ def hits(names: Names, document: str, rules: AmberRules) -> list[ValueHit]:
 
 def aligned(facts: Mapping[Key, Sequence[AmberValue]], pages: Iterable[PageHits]) -> dict[Key, Aligned]:
     """Every fact that some page states: pages by value, then name, then place in the source."""
-    places: dict[Key, list[tuple[int, int, int, PageRef]]] = {}
-    for page in pages:
-        for prop, v, n in page.hits:
-            places.setdefault((page.entity, prop), []).append((v, n, page.position, page.page))
+    places = grouped(
+        ((page.entity, prop), (v, n, page.position, page.page)) for page in pages for prop, v, n in page.hits
+    )
     stated = {}
     for key, seen in places.items():
         seen.sort(key=lambda hit: (*hit[:3], hit[3].page))
@@ -245,8 +245,7 @@ class ValueBook:
 
 def plain_time(value: str) -> str:
     """A point in time as a page may state it: Wikidata's form without sign, clock and empty parts."""
-    day = value.lstrip("+").partition("T")[0]
-    return day.removesuffix("-00").removesuffix("-00")
+    return value.lstrip("+").partition("T")[0].removesuffix("-00").removesuffix("-00")
 
 
 def value_book(pipeline: Pipeline) -> ValueBook:
@@ -314,11 +313,12 @@ class MostFrequentInKnowledgeBase:
     def __init__(
         self, pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
     ) -> None:
-        self._ordered: dict[str, list[AmberValue]] = {}
         counted = pipeline.relations["value_counts"].select("property", "frequency_rank", "kind", "value")
-        for prop, _, kind, value in pipeline.tuples(counted.order_by("property", "frequency_rank")):
-            if (named := book.value(kind, value)) is not None:
-                self._ordered.setdefault(prop, []).append(named)
+        self._ordered: dict[str, list[AmberValue]] = grouped(
+            (prop, named)
+            for prop, _, kind, value in pipeline.tuples(counted.order_by("property", "frequency_rank"))
+            if (named := book.value(kind, value)) is not None
+        )
         self._mentioned = _mentioned(pipeline, self._ordered, sets)
         # Every bearer with the entities that are its values, whatever the property, or what these are a kind or part of:
         # who fought at Ypres fought in World War I.

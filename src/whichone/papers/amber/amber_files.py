@@ -53,8 +53,7 @@ def open_place(corpus: str | Path | None, knowledge: str | Path | None, words: i
     if corpus and knowledge:
         raise UsageError("give a corpus or a knowledge base, not both")
     if corpus:
-        folder = Folder.open(corpus, (CORPUS, "benchmark"))
-        own = folder.manifest.kind == CORPUS
+        own = Folder.open(corpus, (CORPUS, "benchmark")).manifest.kind == CORPUS
         opened = Corpus.open(corpus) if own else Benchmark.open(corpus).corpus
         table = opened.page_table.table().select(["page", "title"])
         return ReleasedCorpus(table, opened, described=f"the corpus {opened.id}")

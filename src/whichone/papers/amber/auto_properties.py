@@ -18,6 +18,7 @@ from whichone.papers.amber.alignment import amount_name, beginning, needle, plai
 from whichone.papers.amber.collection import Collection, EntityType
 from whichone.papers.amber.distinguishing import Pipeline, usable
 from whichone.progress import talk
+from whichone.records import grouped
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -72,8 +73,7 @@ def choose_properties(pipeline: Pipeline) -> tuple[Collection, list[Choice]]:
     for n, (key, entity_type) in enumerate(collection.types.items()):
         size = pipeline.number(typed.filter(distinguishing.of_kind(typed.kinds, n)).count())
         own = owned.filter(distinguishing.of_kind(owned.kinds, n))
-        counted = own.group_by("property").agg(entities=own.entity.nunique())
-        counts = dict(pipeline.tuples(counted))
+        counts = dict(pipeline.tuples(own.group_by("property").agg(entities=own.entity.nunique())))
         # A property that more than half of a type's entities have tells few of them apart.
         few = sorted(p for p, count in counts.items() if 5 <= count <= 0.5 * size)
         stated = _stated(pipeline, own, few)
@@ -115,10 +115,10 @@ def _stated(pipeline: Pipeline, facts: Table, few: list[str]) -> dict[str, float
     values = pipeline.names_of(chosen_facts.filter(chosen_facts.kind == "entity"), "value")
     pages = pipeline.pages()
     pages = pages.filter(pages.entity.isin(sorted({entity for _, entity, _, _ in rows})))
-    texts: dict[str, list[str]] = {}
-    for entity, paragraphs in pipeline.tuples(pages.select("entity", "paragraphs")):
-        own = beginning(" ".join(paragraphs or ()), pipeline.rules.tokens)
-        texts.setdefault(entity, []).append(own)
+    texts = grouped(
+        (entity, beginning(" ".join(paragraphs or ()), pipeline.rules.tokens))
+        for entity, paragraphs in pipeline.tuples(pages.select("entity", "paragraphs"))
+    )
     stated: dict[str, dict[str, bool]] = {}
     for prop, entity, kind, value in rows:
         shown = {"quantity": amount_name, "time": plain_time}.get(kind, str)(value)

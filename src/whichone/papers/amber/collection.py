@@ -10,7 +10,7 @@ import msgspec
 
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.lines import read_json, read_toml
-from whichone.records import Provenance, Query, page_id
+from whichone.records import Provenance, Query, grouped, page_id
 
 FOLDER = Path(__file__).parent / "collections"
 PUBLISHED = ("human", "nonhuman")  # The paper's collections, AmbER-H and AmbER-N
@@ -258,10 +258,7 @@ def _pages(pages: Iterable[PageRef]) -> list[dict[str, Any]]:
 
 def set_records(sets: Iterable[Mapping[str, Any]], queries: Iterable[Query]) -> Iterator[dict[str, Any]]:
     """Lines of one task's `amber_sets.jsonl`: every bearer, with its queries of that task."""
-    by_bearer: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for query in queries:
-        key = (query.name or "", query.entity or "")
-        by_bearer.setdefault(key, []).append(query_record(query))
+    by_bearer = grouped(((query.name or "", query.entity or ""), query_record(query)) for query in queries)
     for line in sets:
         name = line["name"]
         yield {

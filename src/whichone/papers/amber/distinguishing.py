@@ -10,6 +10,7 @@ from whichone.knowledge.engines import Engine, Tables
 from whichone.knowledge.formats.kilt_source import UNNAMED
 from whichone.names import name_key
 from whichone.papers.amber.collection import AmberRules, Collection, Popularity
+from whichone.records import grouped
 
 if TYPE_CHECKING:
     from ibis.expr.types import BooleanValue, Table
@@ -112,8 +113,7 @@ def name_leads(known: Table, rules: AmberRules) -> Table:
     pair = several.select("grouped", first=ordered[n - 1], second=ordered[n - 2])
     if rules.head_among == "typed":
         return pair.mutate(top=pair.first)
-    best = known.group_by("grouped").agg(top=known.popularity.max())
-    return pair.inner_join(best, "grouped")
+    return pair.inner_join(known.group_by("grouped").agg(top=known.popularity.max()), "grouped")
 
 
 def gap_filter(leads: Table, rules: AmberRules) -> Table:
@@ -178,8 +178,7 @@ def bearer_facts(facts: Table, bearers: Table, collection: Collection) -> Table:
 
     facts = facts.filter(facts["property"].isin(collection.wanted))
     facts = facts.select("entity", "property", "kind", "value", "unit", "place")
-    who = bearers.select("grouped", "entity", "position", "kinds")
-    joined = who.inner_join(facts, "entity")
+    joined = bearers.select("grouped", "entity", "position", "kinds").inner_join(facts, "entity")
     listed = ibis.or_(
         *(
             of_kind(joined.kinds, n) & joined["property"].isin(t.properties)
@@ -203,8 +202,7 @@ def shared_properties(bearer_facts: Table) -> Table:
 
 def distinguishing_facts(bearer_facts: Table, shared: Table) -> Table:
     """Facts whose property is listed for the bearer's type and had by no other bearer of the set."""
-    listed = bearer_facts.filter(bearer_facts.listed)
-    return listed.anti_join(shared, ["grouped", "property"])
+    return bearer_facts.filter(bearer_facts.listed).anti_join(shared, ["grouped", "property"])
 
 
 def qualifiers(bearer_facts: Table, prop: str) -> Table:
@@ -299,15 +297,11 @@ class Pipeline:
         """The names of the entities that a column has, in their order."""
         naming = self.naming() if naming is None else naming
         borne = naming.semi_join(entities, naming.bearer == entities[column])
-        names: dict[str, list[str]] = {}
         listed = borne.select("bearer", "place", "name").order_by("bearer", "place", "name")
-        for entity, _, name in self.tuples(listed):
-            names.setdefault(entity, []).append(name)
-        return names
+        return grouped((entity, name) for entity, _, name in self.tuples(listed))
 
     def population(self) -> Table:
-        everyone = typed_entities(self.tables, self.collection)
-        return population(self.tables, everyone, self.popularity)
+        return population(self.tables, typed_entities(self.tables, self.collection), self.popularity)
 
     def count(self, name: str) -> int:
         return self.number(self.relations[name].count())

@@ -13,6 +13,7 @@ from whichone.papers.amber.collection import NAME_SLOT, OBJECT_SLOT, popularity_
 from whichone.papers.amber.distinguishing import USERS, Pipeline
 from whichone.papers.amber.instantiate import MADE_UP, TASKS, Instantiation
 from whichone.papers.amber.sets import amber_sets, bearer_pages, property_labels
+from whichone.records import grouped
 
 
 def check_before(pipeline: Pipeline, where: str) -> Account:
@@ -175,9 +176,10 @@ def draw(pipeline: Pipeline, name: str, where: str) -> NameFigure:
             more_popular = "a bearer of the same type is more popular"
             bearer.dropped = more_popular if bearer.entity in pages else "there is no page about it"
     # The queries of every fact that survives alignment, whether or not the set does.
-    kept: dict[tuple[str | None, str | None], list[str]] = {}
-    for query in Instantiation(pipeline, book, sets, nothing).queries(TASKS):
-        kept.setdefault((query.entity, query.relation), []).append(f"{query.task.upper()}  {query.input}")
+    kept = grouped(
+        ((query.entity, query.relation), f"{query.task.upper()}  {query.input}")
+        for query in Instantiation(pipeline, book, sets, nothing).queries(TASKS)
+    )
     facts = pipeline.relations["bearer_facts"]
     rows = sorted(pipeline.tuples(facts.select("entity", "place", "property", "kind", "value", "listed")))
     held: dict[str, set[str]] = {}

@@ -22,7 +22,7 @@ from whichone.papers.ambigdocs.ambigdocs_records import (
     shown_document,
 )
 from whichone.papers.ambigdocs.ambigdocs_records import question_of as ambigdocs_records_question_of
-from whichone.records import Passage, Query
+from whichone.records import Passage, Query, grouped
 from whichone.runs.predictions import BenchmarkNames, Predicted, UploadFormat, named_passages
 
 _QUESTION_FIELDS = ("qid", "ambiguous_entity", "question", "documents")
@@ -179,9 +179,7 @@ def export_ambigdocs(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     check_named(benchmark.queries, "AmbigDocs files hold questions about a name and its bearers")
     out = Path(out)
     passages = passages_by_id(benchmark, gold_passage_ids(benchmark.queries))
-    splits: dict[str, list[Query]] = {}
-    for query in benchmark.queries:
-        splits.setdefault(str(query.attributes.get("split", "test")), []).append(query)
+    splits = grouped((str(query.attributes.get("split", "test")), query) for query in benchmark.queries)
     if out.suffix == ".json":
         return {out.name: _write(out, (q for listed in splits.values() for q in listed), passages)}
     out.mkdir(parents=True, exist_ok=True)
@@ -244,8 +242,7 @@ class _Documents:
             self._by_text[passage.title, passage.text] = passage.id
         for row in benchmark.passages.select(["id", "source_id"]).to_pylist():
             known = self._passages[row["id"]]
-            own = row["source_id"] or known.pid
-            self._passages[row["id"]] = msgspec.structs.replace(known, pid=own)
+            self._passages[row["id"]] = msgspec.structs.replace(known, pid=row["source_id"] or known.pid)
 
     def passages(self, question: str, documents: tuple[BearerDocument, ...]) -> tuple[str, ...]:
         """Documents from elsewhere are about no bearer of the question and change no category."""

@@ -260,8 +260,7 @@ def build_ambigdocs(
         built = list(_questions(tables, bearers, names, about, options, funnel))
         funnel["questions"] += len(built)
         if not built:
-            hint = f"the funnel: {dict(funnel)}"
-            raise BadInput("no question could be made", file=kb, hint=hint)
+            raise BadInput("no question could be made", file=kb, hint=f"the funnel: {dict(funnel)}")
         header = {"builder": "ambigdocs", "options": msgspec.to_builtins(options)}
         tables.engine.release()
         benchmark = save_built(folder, out, built, about, options, funnel, header, engine=tables.engine)
@@ -326,8 +325,7 @@ def _questions(
     funnel: Counter[str],
 ) -> Iterator[BuiltQuestion]:
     facts = shared_facts(tables, bearers, options.properties)
-    groups = facts.group_by(["key", "property"]).aggregate([])
-    funnel["properties that two bearers have"] += groups.num_rows
+    funnel["properties that two bearers have"] += facts.group_by(["key", "property"]).aggregate([]).num_rows
     own_values = facts.filter(pc.equal(facts["kind"], "entity"))["value"].unique().to_pylist()
     common = common_values(tables, facts["property"].unique().to_pylist())
     entities = [*own_values, *itertools.chain.from_iterable(common.values())]

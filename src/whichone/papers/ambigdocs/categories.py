@@ -84,9 +84,7 @@ def category(mentions: Sequence[AnswerMention]) -> Category:
         return Category.COMPLETE
     if paired == 0 and unpaired == 1:
         return Category.AMBIGUOUS
-    if unpaired == 0:
-        return Category.PARTIAL
-    return Category.MERGED
+    return Category.PARTIAL if unpaired == 0 else Category.MERGED
 
 
 _NO_PARENTHESES = str.maketrans("", "", "()")

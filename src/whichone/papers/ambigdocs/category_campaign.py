@@ -84,8 +84,7 @@ def majority(done: Labels, without: frozenset[str] = frozenset()) -> Category | 
     Whoever looked again in the second queue has a vote like the others.
     """
     said = [*done.first.items(), *done.second.items()]
-    votes = Counter(a.category for person, a in said if person not in without)
-    best = votes.most_common(2)
+    best = Counter(a.category for person, a in said if person not in without).most_common(2)
     if not best or best[0][1] < MAJORITY or (len(best) > 1 and best[1][1] == best[0][1]):
         return None
     return Category(best[0][0])
@@ -104,8 +103,7 @@ def make_category_tasks(served: ServedBenchmark, *, seed: int, most: int, contro
     are not known. `controls` is their number as a share of the answers, at least one a category.
     """
     benchmark = served.open()
-    names = {q.id for q in benchmark.queries if q.task == TASK and q.name}
-    chosen = sorted(names)
+    chosen = sorted({q.id for q in benchmark.queries if q.task == TASK and q.name})
     if len(chosen) > most:
         chosen = sorted(random.Random(f"{seed}").sample(chosen, most))
     # versions that an earlier campaign made of answers that are here say the same

@@ -39,6 +39,7 @@ from whichone.papers.ambigdocs.shared_names import (
 )
 from whichone.progress import progress
 from whichone.protocols import ChatModel
+from whichone.records import grouped
 from whichone.text.normalisers import surface_name
 
 
@@ -74,8 +75,7 @@ def similar_words(first: Sequence[str], second: Sequence[str], most_jaccard: flo
 
 
 def longest_shared_ngram(first: Sequence[str], second: Sequence[str]) -> int:
-    blocks = SequenceMatcher(None, first, second, autojunk=False)
-    return blocks.find_longest_match().size
+    return SequenceMatcher(None, first, second, autojunk=False).find_longest_match().size
 
 
 def passages_by_title(
@@ -86,10 +86,7 @@ def passages_by_title(
     The released program forgets the last passage of every title, so that titles of one passage
     have none; `drop_last_passage` keeps that.
     """
-    documents: dict[str, list[BearerDocument]] = {}
-    for passage in passages:
-        if passage.title in titles:
-            documents.setdefault(passage.title, []).append(passage)
+    documents = grouped((passage.title, passage) for passage in passages if passage.title in titles)
     end = -1 if rules.drop_last_passage else None
     return {t: texts[:end] for t, texts in documents.items() if len(texts) <= rules.most_passages}
 
@@ -163,8 +160,7 @@ def write(model: ChatModel, pair: SeedPair) -> Draft | None:
     """A question that both passages answer, and both answers; None when the reply is something else."""
     first, second = pair.first, pair.second
     passages = {"title_1": first.title, "text_1": first.text, "title_2": second.title, "text_2": second.text}
-    asked = messages("question_writer", None, name=pair.name, **passages)
-    reply = model.complete(asked, max_tokens=150)
+    reply = model.complete(messages("question_writer", None, name=pair.name, **passages), max_tokens=150)
     if (draft := parse_draft(reply.text)) is None:
         return None
     answers = (draft["answer 1"], draft["answer 2"])

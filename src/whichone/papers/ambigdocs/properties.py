@@ -142,9 +142,7 @@ def failed_rule(draft: Draft, limits: FilterLimits | None = None, *, contained: 
     if not contained and (first in second or second in first):
         return "one answer inside the other"
     a, b = set(first.split(" ")), set(second.split(" "))
-    if len(a & b) / len(a | b) > limits.most_answer_jaccard:
-        return "answers too alike"
-    return None
+    return "answers too alike" if len(a & b) / len(a | b) > limits.most_answer_jaccard else None
 
 
 def short_answer(text: str, limits: FilterLimits | None = None) -> str | None:

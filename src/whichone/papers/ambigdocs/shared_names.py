@@ -15,7 +15,7 @@ from whichone.benchmarks.relations import frequent_values
 from whichone.knowledge.knowledge_tables import BULLET, SECTION
 from whichone.names import name_key
 from whichone.papers.ambigdocs.ambigdocs_records import TASK, set_id
-from whichone.records import Bearer, NameSet, Output, Provenance, Query, page_of
+from whichone.records import Bearer, NameSet, Output, Provenance, Query, grouped, page_of
 from whichone.text.normalisers import normalize
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ def listed_names(tables: Tables) -> Iterator[SurfaceName]:
     articles = _articles(tables)
     links = tables.links.select("page", "paragraph", "start", "target_page")
     links = links.semi_join(pages, "page").semi_join(articles.select(target_page="page"), "target_page")
-    places: dict[str, list[tuple[int, int, str]]] = {}
-    for row in tables.rows(links):
-        places.setdefault(row["page"], []).append((row["paragraph"], row["start"], row["target_page"]))
+    places = grouped(
+        (row["page"], (row["paragraph"], row["start"], row["target_page"])) for row in tables.rows(links)
+    )
     wanted = pages.filter(pages.title.endswith(_SUFFIX))
     plain_titles = wanted.select(title=wanted.title.replace(_SUFFIX, ""))
     plain = {
@@ -114,13 +114,10 @@ def shared_names(tables: Tables, language: str, most: int = MOST) -> Iterator[Su
     borne = names.inner_join(articles, "entity").select("key", "name", "kind", "entity", "page")
     counted = borne.group_by("key").agg(bearers=borne.entity.nunique())
     several = counted.filter(counted.bearers.between(LEAST, most)).select("key")
-    grouped: dict[str, list[dict[str, Any]]] = {}
-    for row in tables.rows(borne.semi_join(several, "key")):
-        grouped.setdefault(row["key"], []).append(row)
-    for key in sorted(grouped):
-        members = sorted(grouped[key], key=lambda r: (r["kind"] != "label", r["name"], r["entity"]))
-        pages = sorted({row["page"] for row in members})
-        yield SurfaceName(key, members[0]["name"], tuple(pages))
+    by_key = grouped((row["key"], row) for row in tables.rows(borne.semi_join(several, "key")))
+    for key in sorted(by_key):
+        members = sorted(by_key[key], key=lambda r: (r["kind"] != "label", r["name"], r["entity"]))
+        yield SurfaceName(key, members[0]["name"], tuple(sorted({row["page"] for row in members})))
 
 
 def joined(names: Iterable[SurfaceName]) -> list[SurfaceName]:
@@ -128,8 +125,7 @@ def joined(names: Iterable[SurfaceName]) -> list[SurfaceName]:
     surface_names: dict[str, SurfaceName] = {}
     for name in names:
         first = surface_names.get(name.key, name)
-        pages = tuple(dict.fromkeys((*first.pages, *name.pages)))
-        surface_names[name.key] = first._replace(pages=pages)
+        surface_names[name.key] = first._replace(pages=tuple(dict.fromkeys((*first.pages, *name.pages))))
     return [surface_names[key] for key in sorted(surface_names)]
 
 
@@ -194,8 +190,7 @@ def shared_facts(tables: Tables, bearers: Table, properties: Sequence[str] = ())
     prop = facts["property"]
     asked = prop.isin(list(properties)) if properties else prop.notin(NOT_ASKED)
     facts = facts.filter(facts["rank"] != "deprecated", facts.kind.isin(KINDS), asked)
-    pages = tables.pages.select("page", "entity")
-    borne = bearers.inner_join(pages, "page").inner_join(facts, "entity")
+    borne = bearers.inner_join(tables.pages.select("page", "entity"), "page").inner_join(facts, "entity")
     counted = borne.group_by(["key", "property"]).agg(having=borne.entity.nunique())
     several = counted.filter(counted.having >= 2).select("key", "property")
     kept = borne.semi_join(several, ["key", "property"])
@@ -226,10 +221,9 @@ def common_values(tables: Tables, properties: Sequence[str]) -> dict[str, list[s
         tables.facts["property"].isin(list(properties)), tables.facts.kind == "entity"
     )
     frequent = frequent_values(facts).order_by("property", "frequency_rank")
-    values: dict[str, list[str]] = {}
-    for row in tables.rows(frequent.select("property", "value")):
-        values.setdefault(row["property"], []).append(row["value"])
-    return values
+    return grouped(
+        (row["property"], row["value"]) for row in tables.rows(frequent.select("property", "value"))
+    )
 
 
 # Date, place and cause of death, killer, and end of an organisation.

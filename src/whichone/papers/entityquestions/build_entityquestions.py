@@ -43,7 +43,7 @@ from whichone.papers.entityquestions.draw import (
 from whichone.papers.entityquestions.entityquestions_files import QueryMaker, Resolvable, read_questions
 from whichone.papers.entityquestions.facts import EntityFact, Frequency, named_facts, read_triples, stated
 from whichone.progress import talk
-from whichone.records import Query
+from whichone.records import Query, grouped
 from whichone.text.normalisers import decomposed, is_sublist, tokens
 from whichone.training.training_data import TrainingCorpus
 
@@ -247,13 +247,13 @@ def build_entityquestions(
         articles = int(tables.engine.value(tables.pages.filter(tables.pages.kind == ARTICLE).count()))
         all_facts = entityquestions_facts.facts_of(tables, list(relations))
         asked = all_facts.semi_join(entityquestions_facts.with_article(tables), "entity")
-        values: dict[tuple[str, str], list[str]] = {}
-        for row in tables.rows(asked.order_by("property", "entity", "nth", "value")):
-            values.setdefault((row["property"], row["entity"]), []).append(row["value"])
+        values = grouped(
+            ((row["property"], row["entity"]), row["value"])
+            for row in tables.rows(asked.order_by("property", "entity", "nth", "value"))
+        )
         entities = asked.select("entity").distinct()
         subjects = entityquestions_facts.subjects(tables, entities, options.frequency)
-        objects = asked.select(entity="value").distinct()
-        names = entityquestions_facts.names_of(tables, objects, language)
+        names = entityquestions_facts.names_of(tables, asked.select(entity="value").distinct(), language)
         lost = entityquestions_facts.without_article(tables, all_facts)
         facts = named_facts(values, names, subjects, account, lost)
         if options.wording == "clean":

@@ -17,7 +17,7 @@ from whichone.measures.measure import Measure, Retrieved, needs_depth
 from whichone.names import name_key
 from whichone.papers.entityquestions.draw import Drawn
 from whichone.papers.entityquestions.facts import EntityFact, NameBearers
-from whichone.records import Bearer, NameSet, Output, Provenance, Query, passage_id
+from whichone.records import Bearer, NameSet, Output, Provenance, Query, grouped, passage_id
 
 TASK = "EntityQuestions"
 
@@ -230,9 +230,7 @@ class QueryMaker:
         self.bearers = bearers
         self.reworded = reworded
         self.sets = name_sets(bearers)
-        by_words: dict[str, list[str]] = {}
-        for key, relation in relations.items():
-            by_words.setdefault(relation.ask("", reworded=reworded), []).append(key)
+        by_words = grouped((relation.ask("", reworded=reworded), key) for key, relation in relations.items())
         same = {key: alike for alike in by_words.values() for key in alike}
         self._having, self._types = (
             {key: frozenset[str]().union(*(of.get(r, ()) for r in alike)) for key, alike in same.items()}
@@ -341,13 +339,10 @@ def export_entityquestions(benchmark: Benchmark, out: str | Path) -> dict[str, i
 
 def write_release(folder: str | Path, queries: Iterable[Query]) -> dict[str, int]:
     """Every question at its place under a folder, as released; how many went where."""
-    grouped: dict[str, list[Query]] = {}
-    for query in queries:
-        for place, placed in _places(query):
-            grouped.setdefault(place, []).append(placed)
-    for place in grouped:
+    of_place = grouped((place, placed) for query in queries for place, placed in _places(query))
+    for place in of_place:
         (Path(folder) / place).parent.mkdir(parents=True, exist_ok=True)
-    return {place: write_questions(Path(folder) / place, own) for place, own in sorted(grouped.items())}
+    return {place: write_questions(Path(folder) / place, own) for place, own in sorted(of_place.items())}
 
 
 def _places(query: Query) -> Iterator[tuple[str, Query]]:

@@ -26,7 +26,7 @@ from whichone.measures.ranking_measures import (
 from whichone.measures.scores import Scores, distinctly_named, estimate, score_run, slice_scores, subset
 from whichone.papers.entityquestions.draw import BUCKETS, buckets_of
 from whichone.papers.entityquestions.entityquestions_files import TASK, best_possible
-from whichone.records import Query, page_of
+from whichone.records import Query, grouped, page_of
 from whichone.report.page import PALETTE, Cell, Figure, Section, Table, drawing, finish
 from whichone.runs.run import Run
 
@@ -212,10 +212,11 @@ def bucket_places(queries: Sequence[Query]) -> dict[str, dict[str, int]]:
     Buckets are the benchmark's own where it has some, else made of the queries' own frequencies, if there
     are enough of them.
     """
-    by_relation: dict[str, list[Query]] = {}
-    for query in queries:
-        if query.relation and (_bucket(query) is not None or _frequency(query) is not None):
-            by_relation.setdefault(query.relation, []).append(query)
+    by_relation = grouped(
+        (query.relation, query)
+        for query in queries
+        if query.relation and (_bucket(query) is not None or _frequency(query) is not None)
+    )
     places = {}
     for relation, members in by_relation.items():
         own = {q.id: place for q in members if (place := _bucket(q)) is not None}

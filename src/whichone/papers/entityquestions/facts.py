@@ -54,8 +54,7 @@ def with_article(tables: Tables) -> Table:
 
 
 def without_article(tables: Tables, facts: Table) -> tuple[int, list[str]]:
-    asked = facts.select("property", "entity").distinct()
-    lost = asked.anti_join(with_article(tables), "entity")
+    lost = facts.select("property", "entity").distinct().anti_join(with_article(tables), "entity")
     first = tables.rows(lost.order_by("property", "entity").limit(EXAMPLES))
     examples = [f"{row['property']}:{row['entity']}" for row in first]
     return int(tables.engine.value(lost.count())), examples
@@ -89,8 +88,7 @@ def _frequencies(tables: Tables, frequency: Frequency) -> Table:
     """How often each page is met: links to it, or views of it."""
     if frequency == "views":
         viewed = tables.views.group_by("title").agg(met=tables.views.views.sum())
-        pages = tables.pages.select("page", "title").inner_join(viewed, "title")
-        return pages.select("page", "met")
+        return tables.pages.select("page", "title").inner_join(viewed, "title").select("page", "met")
     links = tables.links.filter(tables.links.target_page.notnull())
     return links.group_by(page="target_page").agg(met=links.count())
 

@@ -24,6 +24,7 @@ from whichone.measures.matchers import (
     any_found,
     find_matcher,
 )
+from whichone.records import grouped
 from whichone.text.normalisers import TOKEN
 
 # Looking for an answer in passages that are still raw, lower-cased JSON strings, one a line.
@@ -254,10 +255,9 @@ class Labels(msgspec.Struct, frozen=True):
 
 def by_relation(files: Mapping[str, Sequence[Labels]]) -> dict[str, list[Labels]]:
     """Questions under the relation that their record names, else under the name of their file."""
-    grouped: dict[str, list[Labels]] = {}
-    for name, labels in ((name, labels) for name, questions in files.items() for labels in questions):
-        grouped.setdefault(labels.relation or name, []).append(labels)
-    return grouped
+    return grouped(
+        (labels.relation or name, labels) for name, questions in files.items() for labels in questions
+    )
 
 
 def per_query_rows(files: Mapping[str, Sequence[Labels]]) -> list[dict[str, Any]]:
@@ -324,8 +324,7 @@ def label_files(
 def _whole(path: Path, pieces: list[_Labelled | None], matcher: str, empty_answers: bool) -> list[Labels]:
     """The labels of a file from those of its parts; a part that was cut wrongly is None."""
     if any(piece is None for piece in pieces):
-        results = decode_whole(path, list[StoredResult])
-        pieces = [_label(results, find_matcher(matcher), empty_answers)]
+        pieces = [_label(decode_whole(path, list[StoredResult]), find_matcher(matcher), empty_answers)]
     labels: list[Labels] = []
     for piece in pieces:
         assert piece is not None

@@ -93,8 +93,7 @@ def convert_trex(original: Original) -> Iterator[TaskRecord]:
     be set in `original.options`.
     """
     near, relations = folder_near(original.near), dict[str, dict[str, None]]()
-    batches = _batches(_triples(original, relations), _TRIPLES)
-    table = mapped_copy(batches, _TRIPLES.schema, near).table()
+    table = mapped_copy(_batches(_triples(original, relations), _TRIPLES), _TRIPLES.schema, near).table()
     objects = in_key_order(table.select(_SURFACES.schema.names), _SURFACES, near)
     written = (  # each object with its surface forms, in the order of their first places
         (value, list(dict.fromkeys(surface for _, _, surface in rows if surface)))

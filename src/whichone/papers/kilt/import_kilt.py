@@ -53,8 +53,7 @@ def page_lengths(
         for place, known in enumerate(wanted.numbers_of(pages))
         if known is not None
     )
-    kind = pa.list_(pa.int32())
-    return KeyedTable.of_pairs(pairs, kind, lambda table: table["value"].to_pylist(), near)
+    return KeyedTable.of_pairs(pairs, pa.list_(pa.int32()), lambda table: table["value"].to_pylist(), near)
 
 
 class KiltCorpus(msgspec.Struct):

@@ -27,7 +27,7 @@ from whichone.papers.kilt.kilt_record import (
     query_of,
     record_of,
 )
-from whichone.records import Query, without_collector
+from whichone.records import Query, grouped, without_collector
 from whichone.runs.run import Answers
 from whichone.runs.run_files import kilt_predictions
 
@@ -195,9 +195,7 @@ def unique_ids(files: Sequence[ReadFile]) -> Iterator[Query]:
 def export_kilt(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     """Write `out`: one .jsonl (or .jsonl.gz) file, or a folder with the published names."""
     out = Path(out)
-    files: dict[str, list[Query]] = {}
-    for query in benchmark.queries:
-        files.setdefault(_file(query, benchmark.name), []).append(query)
+    files = grouped((_file(query, benchmark.name), query) for query in benchmark.queries)
     if out.name.endswith((".jsonl", ".jsonl.gz")):
         if len(files) > 1:
             raise UsageError(

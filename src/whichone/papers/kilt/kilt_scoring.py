@@ -216,9 +216,7 @@ class RecordScorer:
             return "the gold record has an empty output"
         if self._retrieval and gold.input is UNSET:
             return "the gold record has no input" if self.settings.needs_input else None
-        if self._retrieval and type(gold.input) is not str:
-            return "input is not text"
-        return None
+        return "input is not text" if self._retrieval and type(gold.input) is not str else None
 
     def look_at(self, guess: Any) -> RecordScores:
         """A prediction whose gold is not known: its ranking, and what no program could score."""

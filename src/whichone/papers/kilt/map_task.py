@@ -30,6 +30,7 @@ from whichone.papers.kilt.spans import (
     words_and_marks,
 )
 from whichone.progress import progress
+from whichone.records import grouped
 
 
 class Mapped(msgspec.Struct, frozen=True):
@@ -195,10 +196,7 @@ class Mapper:
         """For each output of each record its evidence, mapped; None where it has none."""
         pieces = [e for r in records for o in r.outputs for e in o.evidence or ()]
         pages = self._pages(pieces)
-        by_page: dict[str, list[OriginalEvidence]] = {}
-        for piece in pieces:
-            if page := pages.get(_reference(piece)):
-                by_page.setdefault(page, []).append(piece)
+        by_page = grouped((page, piece) for piece in pieces if (page := pages.get(_reference(piece))))
         placed: dict[tuple[str, str | None], Mapped] = {}
         with progress("mapping", len(by_page), "pages") as advance:
             for held in self._snapshot.pages(by_page):

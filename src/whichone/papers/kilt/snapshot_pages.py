@@ -23,7 +23,7 @@ from whichone.knowledge.formats.wiki_site import clean_title, site_for
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.knowledge.lookup import read_address
 from whichone.names import name_key, title_key
-from whichone.records import Bearer, NameSet, Query
+from whichone.records import Bearer, NameSet, Query, grouped
 
 NAME_KINDS = ("label", "alias", "title")
 
@@ -262,10 +262,7 @@ class Snapshot:
         labels = {row["entity"]: row["name"] for row in rows if row["kind"] == "label"}
         properties = self._rows("properties", ["property", "label"], "property", ids)
         labels |= {row["property"]: row["label"] for row in properties if row["label"]}
-        aliases: dict[str, list[str]] = {}
-        for row in rows:
-            if row["kind"] == "alias":
-                aliases.setdefault(row["entity"], []).append(row["name"])
+        aliases = grouped((row["entity"], row["name"]) for row in rows if row["kind"] == "alias")
         return labels, aliases
 
     def _rows(

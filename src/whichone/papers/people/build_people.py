@@ -24,16 +24,9 @@ from whichone.names import name_key
 from whichone.options import Option, Seed
 from whichone.papers.people import inventors
 from whichone.papers.people.people import counted, kept_mentions, name_set, people_by_name, questions
-from whichone.papers.people.recipe import (
-    DocumentMention,
-    Gathered,
-    OwnedDocument,
-    Recipe,
-    read_recipe,
-    read_table,
-)
+from whichone.papers.people.recipe import Gathered, OwnedDocument, Recipe, read_recipe, read_table
 from whichone.progress import talk
-from whichone.records import Passage, Query, passage_id
+from whichone.records import Passage, Query, grouped, passage_id
 
 
 class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,10 +128,8 @@ def _counted(queries: Sequence[Query], attribute: str) -> str:
 
 def catalogue_rows(gathered: Gathered, recipe: Recipe) -> Iterator[dict[str, Any]]:
     """The people as an operator knows them, as rows of a catalogue; of names and values the most usual first."""
-    grouped: dict[str, list[DocumentMention]] = {}
-    for mention in gathered.mentions:
-        grouped.setdefault(mention.catalogued or mention.person, []).append(mention)
-    for identity, own in sorted(grouped.items()):
+    of_person = grouped((mention.catalogued or mention.person, mention) for mention in gathered.mentions)
+    for identity, own in sorted(of_person.items()):
         name, *others = _usual(Counter(m.name for m in own))
         values = counted(own, own, recipe)
         yield {
@@ -152,9 +143,7 @@ def catalogue_rows(gathered: Gathered, recipe: Recipe) -> Iterator[dict[str, Any
 
 def catalogue_documents(gathered: Gathered) -> Iterator[dict[str, Any]]:
     """The documents of the corpus; each belongs to one person, the first on it."""
-    on_page: dict[str, list[DocumentMention]] = {}
-    for mention in gathered.mentions:
-        on_page.setdefault(mention.page, []).append(mention)
+    on_page = grouped((mention.page, mention) for mention in gathered.mentions)
     for document in _inside(gathered):
         keys = [*map(name_key, document.names)]
         own = sorted(on_page.get(document.page, ()), key=lambda m: m.id)

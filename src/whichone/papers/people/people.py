@@ -213,5 +213,4 @@ def _query(
 
 def _number(*what: object) -> int:
     """A number that depends on nothing but these."""
-    text = "\x1f".join(map(str, what))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+    return int.from_bytes(hashlib.sha256("\x1f".join(map(str, what)).encode()).digest()[:8], "big")

@@ -18,7 +18,7 @@ from whichone.errors import BadInput, sample
 from whichone.files.lines import read_json, write_atomic
 from whichone.measures.answer_measures import of_text
 from whichone.measures.intervals import interval
-from whichone.records import Output, Provenance, Query, page_id
+from whichone.records import Output, Provenance, Query, grouped, page_id
 
 TASK = "PopQA"
 COLUMNS = (
@@ -209,9 +209,7 @@ def adaptive_retrieval(
 
     `low` and `high` are the 2.5th and 97.5th percentile over the splits.
     """
-    by_relation: dict[str, list[AdaptiveOutcome]] = {}
-    for outcome in outcomes:
-        by_relation.setdefault(outcome.relation, []).append(outcome)
+    by_relation = grouped((outcome.relation, outcome) for outcome in outcomes)
     if not any(len(members) > 1 for members in by_relation.values()):
         raise BadInput("no relation has two questions with a popularity: there is nothing to fit and test on")
     rng = random.Random(seed)
@@ -341,10 +339,7 @@ class PopqaVerdict(msgspec.Struct, frozen=True):
 def judge(queries: Sequence[Query], predictions: Mapping[str, str]) -> list[PopqaVerdict]:
     """Every question of the file; bins are made over each relation's own questions."""
     logs = {query.id: log_popularity(query.attributes.get("s_pop")) for query in queries}
-    known: dict[str | None, list[float]] = {}
-    for query in queries:
-        if (log := logs[query.id]) is not None:
-            known.setdefault(query.relation, []).append(log)
+    known = grouped((query.relation, log) for query in queries if (log := logs[query.id]) is not None)
     edges = {relation: bin_edges(values) for relation, values in known.items()}
     return [
         PopqaVerdict(
@@ -381,9 +376,7 @@ def _both(judged: Sequence[PopqaVerdict]) -> dict[str, Any]:
 
 
 def _grouped(judged: Sequence[PopqaVerdict], key: Callable[[PopqaVerdict], str]) -> dict[str, dict[str, Any]]:
-    groups: dict[str, list[PopqaVerdict]] = {}
-    for judgement in judged:
-        groups.setdefault(key(judgement), []).append(judgement)
+    groups = grouped((key(judgement), judgement) for judgement in judged)
     return {name: _both(members) for name, members in sorted(groups.items())}
 
 

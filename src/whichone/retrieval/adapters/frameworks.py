@@ -144,8 +144,7 @@ class Haystack(Adapted):
         return cls(corpus, user_object(make, corpus, "haystack"), ids=ids)
 
     def describe(self) -> dict[str, Any]:
-        kind = type(self._asked).__name__
-        return {**super().describe(), "retriever": "haystack", "class": kind}
+        return {**super().describe(), "retriever": "haystack", "class": type(self._asked).__name__}
 
     def hits(self, texts: list[str], k: int) -> list[list[SystemHit]]:
         return [[_hit(d) for d in self._documents(text, k)] for text in texts]

@@ -40,9 +40,7 @@ def stop_words(name: str) -> frozenset[str]:
     """ "lucene" (English), another language's name such as "german", "none", or words between commas."""
     if name in ("none", "lucene"):
         return LUCENE_STOP_WORDS if name == "lucene" else frozenset()
-    if name in SNOWBALL.values():
-        return listed_stop_words(name)
-    return frozenset(name.lower().split(","))
+    return listed_stop_words(name) if name in SNOWBALL.values() else frozenset(name.lower().split(","))
 
 
 def by_language(parameters: Mapping[str, Any], corpus: object) -> dict[str, Any]:

@@ -134,8 +134,7 @@ class BlockMaker:
     def __call__(self, job: Job) -> None:
         texts: list[str] = job.texts.to_pylist()
         numbers, counts = self._numbering.number(texts)
-        block = _block(numbers, counts, self._numbering.keys(), job.first)
-        block.write(self._folder, job.number)
+        _block(numbers, counts, self._numbering.keys(), job.first).write(self._folder, job.number)
 
 
 def _block(
@@ -231,9 +230,7 @@ class Merger:
 
     @functools.cached_property
     def _norms(self) -> Floats | None:
-        if self._norms_file is None:
-            return None
-        return mapped_array(self._norms_file)
+        return None if self._norms_file is None else mapped_array(self._norms_file)
 
     def __call__(self, wanted: Range) -> None:
         bounds = [_bounds(block, wanted) for block in self._blocks]

@@ -181,9 +181,7 @@ add_wide, add_bytes, add_shorts = adder(0), adder(1), adder(2)
 def add_up(shape, *given):  # type: ignore[no-untyped-def]
     if shape == 1:
         return add_bytes(*given)
-    if shape == 2:
-        return add_shorts(*given)
-    return add_wide(*given)
+    return add_shorts(*given) if shape == 2 else add_wide(*given)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -262,8 +262,7 @@ class Bm25:
         **parameters: Any,
     ) -> Bm25:
         """Index a corpus, or any passages, by all cores, or so many; an interrupted build goes on."""
-        chosen = by_language(parameters, corpus)
-        wanted = msgspec.convert(chosen, Bm25Parameters, strict=False)
+        wanted = msgspec.convert(by_language(parameters, corpus), Bm25Parameters, strict=False)
         options = msgspec.to_builtins(wanted)
         numbering = TermNumbers(wanted.stemmer, wanted.stop_words)
         with created(Path(folder), cls.name, corpus, options, resume=True) as (place, held):

@@ -140,8 +140,7 @@ class Dense:
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         if not questions:
             return
-        vectors = self.encoder.questions([question.text for question in questions])
-        ordinals, scores = self.best(vectors, k)
+        ordinals, scores = self.best(self.encoder.questions([question.text for question in questions]), k)
         for question, ordinals_found, values in zip(questions, ordinals, scores, strict=True):
             kept = [(i, s) for i, s in zip(ordinals_found.tolist(), values.tolist(), strict=True) if i >= 0]
             yield Ranking(

@@ -23,6 +23,7 @@ from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_json, write_atomic
 from whichone.names import name_key
+from whichone.records import grouped
 from whichone.retrieval.dense.encoder import (
     Vectors,
     batches_by_length,
@@ -107,8 +108,7 @@ class DprSide:
 
     def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
         if self.packed is not None:
-            vectors = self.packed.passages(titles, texts)
-            return checked(vectors, len(texts), self.size, self.name)
+            return checked(self.packed.passages(titles, texts), len(texts), self.size, self.name)
         return self.encode(titles, texts)
 
 
@@ -418,9 +418,7 @@ class PairEncoder:
 
     def questions(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.size), np.float32)
-        places: dict[str, list[int]] = {}
-        for place, text in enumerate(texts):
-            places.setdefault(self.relation(text), []).append(place)
+        places = grouped((self.relation(text), place) for place, text in enumerate(texts))
         for relation, here in places.items():
             vectors[here] = self._question_encoder(relation).questions([texts[n] for n in here])
         return vectors

@@ -185,9 +185,7 @@ def folder_kind(folder: Path) -> str | None:
         return "static"
     if any((folder / name).exists() for name in _WEIGHTS[:2]) and config.exists():
         return "torch"
-    if list(folder.glob("*.onnx")) and (folder / "tokenizer.json").exists():
-        return "onnx"
-    return None
+    return "onnx" if list(folder.glob("*.onnx")) and (folder / "tokenizer.json").exists() else None
 
 
 def _tensor_names(folder: Path) -> set[str]:

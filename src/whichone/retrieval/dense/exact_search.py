@@ -50,8 +50,7 @@ def exact_top_k(
     use = _method(method, questions, passages, group)
     results = [_search(part, passages, k, group, use) for part in questions.split(block)]
     scores = torch.cat([s for s, _ in results])
-    ordinals = torch.cat([o for _, o in results])
-    return scores, ordinals
+    return scores, torch.cat([o for _, o in results])
 
 
 def _check(questions: torch.Tensor, passages: torch.Tensor, k: int) -> None:
@@ -130,8 +129,7 @@ def _best_groups(maxima: torch.Tensor, k: int) -> torch.Tensor:
     outer = nested.amax(2).topk(k, sorted=False).indices
     inner = nested.gather(1, outer[:, :, None].expand(-1, -1, wide)).flatten(1)
     best = inner.topk(k, sorted=False).indices
-    groups = outer.gather(1, best // wide) * wide + best % wide
-    return groups.sort().values
+    return (outer.gather(1, best // wide) * wide + best % wide).sort().values
 
 
 def _inside(
@@ -144,9 +142,10 @@ def _inside(
         passages = torch.nn.functional.pad(passages, (0, 0, 0, short))
     held = passages.view(-1, group, passages.shape[1])
     size = max(1, (1 << 25) // (groups.shape[1] * group * passages.shape[1]))
-    parts = []
-    for some, chosen in zip(questions.split(size), groups.split(size), strict=True):
-        parts.append(torch.einsum("qd,qgpd->qgp", some.float(), held[chosen].float()))
+    parts = [
+        torch.einsum("qd,qgpd->qgp", some.float(), held[chosen].float())
+        for some, chosen in zip(questions.split(size), groups.split(size), strict=True)
+    ]
     return torch.cat(parts)
 
 
@@ -225,8 +224,7 @@ class TorchSearch:
         held = torch.empty((rows, self._stored.size), dtype=self._kind, device=self._device)
         for shard in shards:
             at = shard.first - shards[0].first
-            vectors = torch.from_numpy(shard.read())
-            held[at : at + len(shard)] = vectors.to(self._device, self._kind)
+            held[at : at + len(shard)] = torch.from_numpy(shard.read()).to(self._device, self._kind)
         return held
 
     def best(self, questions: Vectors, k: int) -> Found:

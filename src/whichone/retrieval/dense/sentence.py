@@ -133,8 +133,7 @@ def first_normalised(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> to
     import torch
 
     mask = torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
-    hidden = model(input_ids=ids, attention_mask=mask)[0]
-    return torch.nn.functional.normalize(hidden[:, 0], dim=1)
+    return torch.nn.functional.normalize(model(input_ids=ids, attention_mask=mask)[0][:, 0], dim=1)
 
 
 def first_states(model: Any, ids: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
@@ -232,8 +231,7 @@ class Tokeniser(msgspec.Struct, frozen=True):
             rows = [encoding.ids for encoding in encode(given)]
             starts = np.zeros(len(rows) + 1, np.int64)
             np.cumsum([len(row) for row in rows], out=starts[1:])
-            tokens = np.concatenate([np.asarray(row, np.int32) for row in rows])
-            yield Tokenised(tokens, starts)
+            yield Tokenised(np.concatenate([np.asarray(row, np.int32) for row in rows]), starts)
 
 
 @functools.lru_cache(2)
@@ -354,8 +352,7 @@ class _Making:
 
     def _run(self) -> None:
         try:
-            workers = min(available_cores(), len(self._jobs))
-            for number, rows in run_jobs(self._maker, self._jobs, workers):
+            for number, rows in run_jobs(self._maker, self._jobs, min(available_cores(), len(self._jobs))):
                 self._folder.adopt(_name(number))
                 self._advance(rows)
                 self._ready.put(number)
@@ -411,8 +408,7 @@ class SentenceEncoder:
 
     def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
         if self.packed is not None:
-            vectors = self.packed.passages(titles, texts)
-            return checked(vectors, len(texts), self.size, self.name)
+            return checked(self.packed.passages(titles, texts), len(texts), self.size, self.name)
         return self._encode(self._model.encode_document, joined(titles, texts))
 
     def _encode(self, encode: Any, texts: list[str]) -> Vectors:

@@ -61,8 +61,7 @@ class StoredVectors:
 
     def _open(self) -> Iterator[Shard]:
         first = 0
-        names = sorted(n for n in self.folder.manifest.files if n.startswith("vectors-"))
-        for name in names:
+        for name in sorted(n for n in self.folder.manifest.files if n.startswith("vectors-")):
             vectors = np.load(self.folder.path(name), mmap_mode="r")
             if vectors.ndim != 2 or vectors.shape[1] != self.size:
                 raise BadInput(

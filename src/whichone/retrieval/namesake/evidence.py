@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whichone.names import token_key, without_parentheses
+from whichone.records import grouped
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.namesake.denials import Denials
 from whichone.retrieval.namesake.knowledge_evidence import Knowledge, Language, RelationWords, Stems, contains
@@ -297,10 +298,11 @@ class Weigher:
             return _best(owners, self._index.lexical.of(text, rows)) if text else {}
 
         texts = {"words": scores(asked.plain), "proper": scores(around.proper)}
-        together: dict[str, list[int]] = {}
         kept = [page for page in pages if page in pool.level]
-        for page in sorted(kept, key=lambda p: (-pool.level[p], p)):
-            together.setdefault(self._owner(page) or self._pages.id(page), []).append(page)
+        together = grouped(
+            (self._owner(page) or self._pages.id(page), page)
+            for page in sorted(kept, key=lambda p: (-pool.level[p], p))
+        )
         made = []
         for key, own in together.items():
             evidence = Evidence(key, own)
@@ -531,8 +533,7 @@ class Weigher:
         whole = sum(around.clues.values())
         if not whole:
             return
-        best = max((_worth(around.clues, s) for s in sentences), default=0.0)
-        evidence.values["together"] = best / whole
+        evidence.values["together"] = max((_worth(around.clues, s) for s in sentences), default=0.0) / whole
         evidence.values["unplaced"] = 1 - _worth(around.clues, every) / whole
 
     def _add_missing(self, evidence: Evidence, asked: Asked, around: Around) -> None:

@@ -22,6 +22,7 @@ from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
+from whichone.records import grouped
 from whichone.retrieval.bm25.analysis import stemmer
 from whichone.text.language import base_code, stemmer_of
 
@@ -120,10 +121,7 @@ class RelationTable:
             )
             for name, row in raw["relations"].items()
         )
-        kinds: dict[Stems, list[str]] = {}
-        for kind, words in raw["kinds"].items():
-            for word in words:
-                kinds.setdefault(stems(word), []).append(kind)
+        kinds = grouped((stems(word), kind) for kind, words in raw["kinds"].items() for word in words)
         return cls(
             relations,
             {word: tuple(k) for word, k in kinds.items()},
@@ -134,11 +132,9 @@ class RelationTable:
     @functools.cached_property
     def _cues(self) -> dict[str, list[tuple[int, Stems]]]:
         """What asks for a relation, by its first stem, with the relation's number."""
-        cues: dict[str, list[tuple[int, Stems]]] = {}
-        for number, relation in enumerate(self.relations):
-            for cue in relation.asks:
-                cues.setdefault(cue[0], []).append((number, cue))
-        return cues
+        return grouped(
+            (cue[0], (number, cue)) for number, relation in enumerate(self.relations) for cue in relation.asks
+        )
 
     @functools.cached_property
     def words(self) -> frozenset[str]:
@@ -331,5 +327,4 @@ def _runs(entities: pa.ChunkedArray) -> dict[str, tuple[int, int]]:
         return {}
     runs = pc.run_end_encode(entities.combine_chunks())
     ends = runs.run_ends.to_pylist()
-    starts = [0, *ends[:-1]]
-    return dict(zip(runs.values.to_pylist(), zip(starts, ends, strict=True), strict=True))
+    return dict(zip(runs.values.to_pylist(), zip([0, *ends[:-1]], ends, strict=True), strict=True))

@@ -97,8 +97,7 @@ class MappedLexical:
         places, known = self._places(keys)
         if not known.any():
             return np.zeros(len(keys), np.int64)
-        result = self._postings.frequencies.take(places).astype(np.int64)
-        return np.where(known, result, 0)
+        return np.where(known, self._postings.frequencies.take(places).astype(np.int64), 0)
 
     def best(self, weights: Mapping[int, float], k: int) -> Best:
         return self._scorer.best_weighted(self._repeats(weights), k)
@@ -120,8 +119,7 @@ class MappedLexical:
         if not terms:
             return {}
         wanted = [weights[key] for key, there in zip(keys, known, strict=True) if there]
-        own = self._postings.idf(terms)
-        pairs = zip(terms, wanted, own.tolist(), strict=True)
+        pairs = zip(terms, wanted, self._postings.idf(terms).tolist(), strict=True)
         return {term: weight / idf for term, weight, idf in pairs if idf > 0 and weight > 0}
 
     def _places(self, keys: Sequence[int]) -> tuple[Rows, npt.NDArray[np.bool_]]:
@@ -185,8 +183,7 @@ class Lexical:
         self._parts = parts
         self.parameters = parameters
         self._analyser = Analyser(parameters.stemmer, parameters.stop_words)
-        sizes = [len(part) for part in parts]
-        self._starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self._starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
         self.weights = functools.lru_cache(64)(self._weights)
 
     def __len__(self) -> int:
@@ -200,8 +197,7 @@ class Lexical:
         """Each known term's idf over all parts, times how often the text has it."""
         counted = Counter(self.keys(text))
         keys = list(counted)
-        idf = self.idf(keys)
-        pairs = zip(keys, idf, strict=True)
+        pairs = zip(keys, self.idf(keys), strict=True)
         return {key: counted[key] * value for key, value in pairs if value > NEGLIGIBLE}
 
     def idf(self, keys: Sequence[int]) -> list[float]:
@@ -209,8 +205,7 @@ class Lexical:
         if not keys:
             return []
         frequencies = np.sum([part.frequencies(keys) for part in self._parts], axis=0)
-        values = lucene_idf(frequencies, len(self))
-        return np.where(frequencies > 0, values, 0.0).tolist()
+        return np.where(frequencies > 0, lucene_idf(frequencies, len(self)), 0.0).tolist()
 
     def worth(self, name: str) -> float:
         """About what a name scores on a page that has it once; a page may never say its alias."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from whichone.records import grouped
 from whichone.retrieval.dense.dense import Dense
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.namesake.lexical import RowSelection
@@ -164,8 +165,7 @@ class Pooler:
             return list(pages)
         rows = self._pages.rows(pages)
         best = rows[np.argsort(-self._index.lexical.of(text, rows), kind="stable")]
-        ranked = dict.fromkeys(self._pages.of_passages(best[: 4 * most]).tolist())
-        return list(ranked)[:most]
+        return list(dict.fromkeys(self._pages.of_passages(best[: 4 * most]).tolist()))[:most]
 
     def _level(self, text: str, groups: Sequence[Group], rows: Ints, plain: Floats) -> Floats:
         """BM25 of passages; what the name itself scores is made the same for all its bearers.
@@ -196,9 +196,7 @@ class Pooler:
 
 def by_name(mentions: Sequence[Mention]) -> list[list[Mention]]:
     """Mentions of the same pages together, those written as names first; the longest names only."""
-    same: dict[tuple[int, ...], list[Mention]] = {}
-    for mention in mentions:
-        same.setdefault(mention.pages, []).append(mention)
+    same = grouped((mention.pages, mention) for mention in mentions)
     groups = [sorted(group, key=lambda m: (m.start,)) for group in same.values()]
     groups.sort(key=lambda g: max((m.whole and m.proper, m.end - m.start) for m in g), reverse=True)
     return groups[:MOST_NAMES]

@@ -192,8 +192,7 @@ class Searcher:
         if self.parameters.encode != "all" or self.parameters.encoder == "none":
             return None
         base = self.index.parts[0].corpus
-        work = cache_folder() / "indexes" / base.hash[:16]
-        return Dense.over(base, work, encoder=self._need_encoder())
+        return Dense.over(base, cache_folder() / "indexes" / base.hash[:16], encoder=self._need_encoder())
 
     def describe(self) -> dict[str, Any]:
         """The models and the knowledge base that decide what is answered."""
@@ -423,8 +422,7 @@ class Searcher:
     def _passage_to_read(self, page: int, question: str) -> tuple[str, str]:
         """A page's title, and the passage that has most of the question's words."""
         rows = self._pages.passages(page)
-        scores = self.index.lexical.of(question, rows)
-        best = int(rows[int(scores.argmax())])
+        best = int(rows[int(self.index.lexical.of(question, rows).argmax())])
         return self._pages.title(page), self._pages.passage(best)[0].text
 
 

@@ -64,8 +64,7 @@ class NamesakeRetriever:
             model["encoder"] = encoder.describe()
         if parameters.names:
             model["names"] = file_hash(Path(parameters.names))
-        place = found_or_built(cls, corpus, work, built, model)
-        return cls.open(place, **options)
+        return cls.open(found_or_built(cls, corpus, work, built, model), **options)
 
     @classmethod
     def build(
@@ -91,8 +90,7 @@ class NamesakeRetriever:
         mine = {name: value for name, value in kept.items() if name in known}
         if options.get("encoder") == "auto" and "encoder" in mine:
             options = {name: value for name, value in options.items() if name != "encoder"}
-        parameters = NamesakeParameters.of({**mine, **options})
-        return cls(Path(folder), parameters)
+        return cls(Path(folder), NamesakeParameters.of({**mine, **options}))
 
     @property
     def sees(self) -> tuple[str, ...]:

@@ -288,8 +288,7 @@ class Index:
         self.pages = Pages(*(part.corpus for part in parts), language=language)
         self.lexical = Lexical([part.lexical for part in parts], parameters)
         gone = removed or [np.zeros(0, np.int64) for _ in parts]
-        starts = self.pages.row_starts
-        self.removed = np.concatenate([r + s for r, s in zip(gone, starts, strict=True)])
+        self.removed = np.concatenate([r + s for r, s in zip(gone, self.pages.row_starts, strict=True)])
         self.whole = RowSelection(self.removed)
 
     def __len__(self) -> int:
@@ -311,8 +310,7 @@ class Index:
         if selection.everything:
             return list(pages)
         rows = self.pages.rows(pages)
-        kept = self.pages.of_passages(rows[selection.keeps(rows)])
-        still = set(kept.tolist())
+        still = set(self.pages.of_passages(rows[selection.keeps(rows)]).tolist())
         return [page for page in pages if page in still]
 
     def look_up(self, keys: Sequence[str]) -> dict[str, list[Bearing]]:

@@ -209,8 +209,7 @@ def places_in(text: str) -> list[PlaceForms]:
 def has_form(text: str, forms: PlaceForms) -> bool:
     """Whether a text has a form of a place: a code in capitals, a name with one."""
     cased = text != text.lower()
-    found = _form_pattern(forms).finditer(text)
-    return any(not cased or match.group()[0].isupper() for match in found)
+    return any(not cased or match.group()[0].isupper() for match in _form_pattern(forms).finditer(text))
 
 
 @functools.lru_cache(1_000)
@@ -276,8 +275,7 @@ class NameVariants:
         plain = folded(word)
         near: dict[str, None] = {}
         for form in (plain, *deletions(plain)):
-            numbers = self._forms.rows(form)[:200].tolist()
-            near |= dict.fromkeys(self._words.strings(numbers, "word"))
+            near |= dict.fromkeys(self._words.strings(self._forms.rows(form)[:200].tolist(), "word"))
         same = [w for w in near if plain in set(foldings(w))]
         typos = [w for w in near if w not in same and any(within_one_edit(plain, f) for f in foldings(w))]
         return [*same, *(typos if len(plain) >= 4 else [])][:most]

@@ -112,8 +112,7 @@ async def create(request: Request, site: Here) -> Response:
 
 @router.get("/annotate/{key}", include_in_schema=False)
 def here(request: Request, key: Key, kept: bool = False) -> Response:
-    person = must_be(request, "annotator", _scope(key))
-    return _here(request, key, person.id, kept, None, 200)
+    return _here(request, key, must_be(request, "annotator", _scope(key)).id, kept, None, 200)
 
 
 def _here(
@@ -305,8 +304,7 @@ def export(site: Here, key: Key, format: Literal["json", "csv", "jsonl", "annota
         return PlainTextResponse(kind.labels(tasks), media_type="text/csv")
     if format == "annotations.csv":
         external = {k.person: k.external for k in site.links.listed(_scope(key))}
-        rows = annotation_rows(tasks, external)
-        return csv_response(rows, f"campaign-{key}-annotations.csv")
+        return csv_response(annotation_rows(tasks, external), f"campaign-{key}-annotations.csv")
     return Response(annotation_lines(tasks), media_type="application/x-ndjson")
 
 

@@ -45,8 +45,7 @@ def hidden_benchmarks(site: Site) -> frozenset[str]:
     state = (hidden, frozenset(served))
     if site.hidden is None or site.hidden[0] != state:
         questions = frozenset[str]().union(*(s.questions() for s in served.values() if s.id in hidden))
-        copies = {s.id for s in served.values() if shared_questions(s, questions)}
-        site.hidden = (state, hidden | copies)
+        site.hidden = (state, hidden | {s.id for s in served.values() if shared_questions(s, questions)})
     return site.hidden[1]
 
 

@@ -341,8 +341,7 @@ def list_boards(request: Request, site: Here) -> list[dict[str, Any]]:
     scope = person.scope if person is not None else ""
     what, _, key = scope.partition(":")
     may_read(request, "reader", scope if what == "board" else "")
-    rows = boards(site)
-    return [row for row in rows if not scope or row["board"] == key]
+    return [row for row in boards(site) if not scope or row["board"] == key]
 
 
 @router.get("/api/boards/{key}", responses=REFUSALS)

@@ -120,8 +120,7 @@ def _build(database: sqlite3.Connection, folder: Folder) -> None:
     database.execute("commit")
     database.executescript(_SETS)
     database.execute("begin")
-    places = _rows(folder.path("queries.parquet"), _QUERY_COLUMNS)
-    for number, row in enumerate(places, 1):
+    for number, row in enumerate(_rows(folder.path("queries.parquet"), _QUERY_COLUMNS), 1):
         _add_query(database, number, row, named)
     database.execute("commit")
     database.executescript(_FACETS)

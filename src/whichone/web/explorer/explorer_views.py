@@ -17,7 +17,7 @@ from whichone.measures.answer_measures import step_of
 from whichone.measures.outcomes import ACT, CLAIMS, SEVERAL, Outcome, text_outcome
 from whichone.measures.ranking_measures import kind_of_page
 from whichone.names import fold
-from whichone.records import Bearer, Call, page_of
+from whichone.records import Bearer, Call, grouped, page_of
 from whichone.runs.run import TRACE
 from whichone.text.normalisers import stop_words
 from whichone.web.explorer import listing
@@ -53,9 +53,7 @@ def _labels(root: Path, key: str, index: Path, n: int) -> SetLabels:
         said = database.execute(
             "select distinct entity, qualifier from queries where n = ? and qualifier <> '' order by q", (n,)
         ).fetchall()
-    attributes: dict[str, list[str]] = {}
-    for entity, qualifier in said:
-        attributes.setdefault(entity, []).append(qualifier)
+    attributes = grouped(said)
     labels = distinct_labels(bearers, corpus_of(root, key), attributes, words_of_ids({}))
     named = list(zip(bearers, labels, strict=True))
     return SetLabels(

@@ -316,8 +316,7 @@ def one_query(database: sqlite3.Connection, q: int) -> dict[str, Any] | None:
 
 
 def query_row(row: sqlite3.Row) -> dict[str, Any]:
-    lists = {name: json.loads(row[name]) for name in ("answers", "gold", "others")}
-    return {**dict(row), **lists}
+    return {**dict(row), **{name: json.loads(row[name]) for name in ("answers", "gold", "others")}}
 
 
 def outcome_counts(database: sqlite3.Connection, number: int = 0) -> dict[str, Any]:

@@ -49,8 +49,7 @@ def _study(site: Site, key: str) -> tuple[Row, room.StudyPlan]:
 
 def page_text(site: Site, benchmark: str, pages: list[str]) -> dict[str, tuple[str, list[str]]]:
     """Pages with all their text, from the benchmark that a study or campaign is over."""
-    served = benchmark_named(site.folder, benchmark)
-    texts = site.tables.pages(served.corpus, pages)
+    texts = site.tables.pages(benchmark_named(site.folder, benchmark).corpus, pages)
     return {page: (title, joined(passages)) for page, (title, passages) in texts.items()}
 
 
@@ -105,8 +104,7 @@ async def create(request: Request, site: Here) -> Response:
 
 @router.get("/study/{key}", include_in_schema=False)
 def here(request: Request, key: Key) -> Response:
-    person = must_be(request, "annotator", f"study:{key}")
-    return _here(request, key, person.id, None, 200)
+    return _here(request, key, must_be(request, "annotator", f"study:{key}").id, None, 200)
 
 
 def _here(
@@ -143,8 +141,7 @@ _STEPS = {
 async def change_state(request: Request, site: Here, key: Key) -> Response:
     form = await received(request, "admin")
     await run_in_threadpool(_study, site, key)
-    state = form.choice("state", get_args(room.States))
-    await run_in_threadpool(room.set_state, site.database, key, state)  # type: ignore[arg-type]
+    await run_in_threadpool(room.set_state, site.database, key, form.choice("state", get_args(room.States)))  # type: ignore[arg-type]
     return go(f"/study/{key}/results")
 
 
