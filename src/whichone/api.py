@@ -392,8 +392,7 @@ def compare(
         system if isinstance(system, str | Path) else getattr(system, "path", str(n))
         for n, system in enumerate(systems, 1)
     ]
-    named = distinctly_named(scores, places)
-    if not named:
+    if not (named := distinctly_named(scores, places)):
         raise UsageError("two or more systems are needed for a comparison")
     shared = {str(m): m for m in named[0].measures if all(str(m) in s.values for s in named)}
     if missing := sorted(set(measures) - shared.keys()):

@@ -57,8 +57,7 @@ def is_secret_name(name: str) -> bool:
     `api_key`, `PASSWORD` and `hf-token` do; `max_tokens` counts, and `token_variable` only names
     where the value is.
     """
-    words = [word.lower() for word in _WORDS.findall(name)]
-    if not words:
+    if not (words := [word.lower() for word in _WORDS.findall(name)]):
         return False
     return words[-1] in _SECRET or tuple(words[-2:]) in _SECRET_PAIRS
 
@@ -171,8 +170,7 @@ class BadInput(WhichoneError):
             where = f"{file}:{line}" if line is not None else str(file)
         elif where is None and line is not None:
             where = f"line {line}"
-        listed = [str(i) for i in ids]
-        if listed:
+        if listed := [str(i) for i in ids]:
             message = f"{message} ({sample(listed)})"
         super().__init__(message, where=where, hint=hint)
         self.file = str(file) if file is not None else None
@@ -216,8 +214,7 @@ def how_many(number: int, thing: str) -> str:
 def did_you_mean(word: str, choices: Iterable[str]) -> str | None:
     """A hint that names the nearest choices, or all of them when none is near."""
     known = sorted(choices)
-    near = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
-    if near:
+    if near := difflib.get_close_matches(word, known, n=3, cutoff=0.5):
         return f"did you mean {' or '.join(near)}?"
     return f"known: {sample(known, 20)}" if known else None
 

@@ -212,8 +212,7 @@ class _MeantOnly:
         return meant
 
     def act(self, action: str, **arguments: Any) -> str:
-        record = str(arguments.get("id", ""))
-        if record not in self._records:
+        if (record := str(arguments.get("id", ""))) not in self._records:
             return f"Not done: {self._meant.title} ({self._meant.id}) is meant, not {record or 'nobody'}."
         return self._tools.act(action, **arguments)
 
@@ -350,8 +349,7 @@ class ToolCallingAgent:
 
 def _lines(text: str) -> tuple[ToolCall, ...]:
     """The tool that the first such line asks for; an answer asks for none."""
-    match = _LINE.search(text)
-    if match is None or match[1].upper() == "ANSWER":
+    if (match := _LINE.search(text)) is None or match[1].upper() == "ANSWER":
         return ()
     word, rest = match[1].upper(), match[2].strip()
     if word == "ACT":

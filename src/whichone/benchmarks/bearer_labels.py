@@ -41,8 +41,7 @@ class BearerLabels:
 
     def of_page(self, page: str, name_set: str | None = None) -> str:
         """The label of the bearer whose page it is, in one name set or the first; else the page's title."""
-        place = self.place(page, name_set)
-        if place is None:
+        if (place := self.place(page, name_set)) is None:
             return self.title(page)
         return with_title(self.of_set(place[0])[place[1]], self.title(page))
 
@@ -255,8 +254,7 @@ def _items(
         rows = benchmark.corpus.page_rows(pages)
         known = frozenset(page for page, row in zip(pages, rows, strict=True) if row is not None)
         for query, own, pages_of_others in zip(asked, benchmark.sets_of(asked), others_of, strict=True):
-            gold = sorted(query.gold_pages() & known)
-            if not gold:
+            if not (gold := sorted(query.gold_pages() & known)):
                 skipped["no gold page"] += 1
                 continue
             others = [*_page_each(own.bearers if own else (), pages_of_others & known)]

@@ -433,8 +433,7 @@ class PageTitles(Mapping[str, str]):
         self._corpus = corpus
 
     def __getitem__(self, page: str) -> str:
-        row = self._corpus.page_row(page)
-        if row is None:
+        if (row := self._corpus.page_row(page)) is None:
             raise KeyError(page)
         return str(self._corpus.page_table.value(row, "title") or "")
 

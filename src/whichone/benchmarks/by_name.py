@@ -251,8 +251,7 @@ def _place(response: Any) -> tuple[int, int | None]:
     """Where the answer begins in the file, and how long the whole file is said to be."""
     length = response.headers.get("Content-Length")
     if response.status == 206:
-        match = _RANGE.fullmatch(response.headers.get("Content-Range") or "")
-        if match is None:
+        if (match := _RANGE.fullmatch(response.headers.get("Content-Range") or "")) is None:
             raise ValueError("a part without its place")
         return int(match[1]), int(match[2]) if match[2] != "*" else None
     return 0, int(length) if length is not None and length.isdigit() else None

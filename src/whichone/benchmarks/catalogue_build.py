@@ -225,8 +225,7 @@ class _Maker(msgspec.Struct):
                 self.left_out["questions whose answer a namesake shares"] += 1
                 continue
             drawn = self._random(bearer.entity, attribute, task)
-            qualified = self._who(names, bearer, attribute, drawn)
-            if qualified is None:
+            if (qualified := self._who(names, bearer, attribute, drawn)) is None:
                 self.left_out["questions for which no other attribute tells the bearer apart"] += 1
                 continue
             label = self.labels.get(attribute, attribute)
@@ -248,8 +247,7 @@ class _Maker(msgspec.Struct):
 
     def _actions(self, names: Namesakes, bearer: CatalogueEntry) -> Iterator[Query]:
         drawn = self._random(bearer.entity, "", "act")
-        qualified = self._who(names, bearer, "", drawn)
-        if qualified is None:
+        if (qualified := self._who(names, bearer, "", drawn)) is None:
             self.left_out["tasks for which no attribute tells the bearer apart"] += 1
             return
         action = drawn.choice(sorted(self.words.actions))

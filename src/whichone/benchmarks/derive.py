@@ -28,8 +28,7 @@ def _typo(words: list[str], strength: int, draw: random.Random) -> list[str] | N
     """So many edits, each in a word of four letters or more."""
     changed = list(words)
     for _ in range(strength):
-        long = [n for n, word in enumerate(changed) if len(word) >= 4]
-        if not long:
+        if not (long := [n for n, word in enumerate(changed) if len(word) >= 4]):
             return None
         n = draw.choice(long)
         changed[n] = _edited(changed[n], draw)
@@ -121,8 +120,7 @@ def noisy_benchmark(
         if kind not in KINDS:
             raise UsageError(f"there is no noise {kind!r}", hint=did_you_mean(kind, KINDS))
     queries = list(_noisy(benchmark, kinds, strongest, seed))
-    changed = sum(query.attributes["noise"] != "none" for query in queries)
-    if not changed:
+    if not (changed := sum(query.attributes["noise"] != "none" for query in queries)):
         raise BadInput(
             "no question contains the name that it is about",
             file=benchmark.folder.root,
@@ -152,8 +150,7 @@ def _noisy(benchmark: Benchmark, kinds: Sequence[str], strongest: int, seed: int
         for kind in kinds:
             for strength in range(1, strongest + 1):
                 draw = random.Random(f"{seed} {query.id} {kind} {strength}")
-                words = KINDS[kind](name.split(), strength, draw)
-                if words is None:
+                if (words := KINDS[kind](name.split(), strength, draw)) is None:
                     continue
                 yield msgspec.structs.replace(
                     query,
@@ -237,8 +234,7 @@ def absent_benchmark(
     left_out = frozenset(page for pages in gone.values() for page in pages)
     kept = [_without(query, left_out) for query in queries]
     asked = [query for query in kept if query is not None]
-    absent = sum(query.attributes["absent"] for query in asked)
-    if not absent:
+    if not (absent := sum(query.attributes["absent"] for query in asked)):
         raise BadInput(
             "no bearer can be left out: each shares its pages or has its name alone",
             file=benchmark.folder.root,
@@ -279,8 +275,7 @@ def _drawn_bearers(
     pages: dict[str, set[str]] = {}
     names: dict[str, set[str]] = {}
     for query in queries:
-        owned = query.gold_pages() & benchmark.pages
-        if owned:
+        if owned := query.gold_pages() & benchmark.pages:
             bearer = query.entity or min(owned)
             pages.setdefault(bearer, set()).update(owned)
             names.setdefault(bearer, set()).update([query.name_set] if query.name_set else [])
@@ -409,8 +404,7 @@ def split_benchmark(
     if len(shares) < 2 or any(share <= 0 for share in shares.values()):
         raise UsageError("a split needs two or more parts, each with a share above 0")
     parts = split_queries(benchmark.queries, benchmark.sets, shares, seed)
-    empty = [part for part, queries in parts.items() if not queries]
-    if empty:
+    if empty := [part for part, queries in parts.items() if not queries]:
         raise BadInput(
             f"nothing is left for {', '.join(empty)}: the names hang together by shared entities",
             file=benchmark.folder.root,
@@ -424,8 +418,7 @@ def own_parts(benchmark: Benchmark, out: str | Path, attribute: str) -> dict[str
     """A benchmark for each value that an attribute of the queries has, such as the `split` they were published in."""
     parts: dict[str, list[Query]] = {}
     for query in benchmark.queries:
-        value = query.attributes.get(attribute)
-        if value is None:
+        if (value := query.attributes.get(attribute)) is None:
             raise BadInput(
                 f"query {query.id!r} has no attribute {attribute!r}",
                 file=benchmark.folder.root,

@@ -91,8 +91,7 @@ class TitleSets:
             for row, page in zip(pages, self._corpus.page_ids(pages), strict=True)
         }
         own = {page: title for page, title in titles.items() if title_key(title) == name}
-        result = sets_from_titles(own).get(name)
-        if result is not None:
+        if (result := sets_from_titles(own).get(name)) is not None:
             self._used.add([result])
         return result
 
@@ -124,8 +123,7 @@ class GoldPages:
     def _place(self, key: str, entity: str | None) -> Place | None:
         if self._corpus.page_row(key) is not None:
             return Place(key)
-        row = self._corpus.row(key)
-        if row is None:
+        if (row := self._corpus.row(key)) is None:
             row = self._corpus.by_source_id([key])[0]
         if row is not None:
             (passage,) = self._corpus.take([row], ["id", "page"]).to_pylist()
@@ -134,10 +132,9 @@ class GoldPages:
 
     def _titled(self, title: str, entity: str | None) -> Place | None:
         """The page of a title: who is meant by one that several pages have is never guessed."""
-        if entity is not None and entity in self.entity_pages:
-            own = self.entity_pages.titled(entity, title)
-            if own:
-                return Place(own[0])
+        known = entity if entity in self.entity_pages else None
+        if known is not None and (own := self.entity_pages.titled(known, title)):
+            return Place(own[0])
         pages = self._corpus.pages_titled(title)
         if len(pages) > 1:
             raise BadInput(
@@ -150,8 +147,7 @@ class GoldPages:
     def entry(self, gold: str, relevance: int = 1, entity: str | None = None) -> Provenance:
         """A gold page that the corpus does not have gets an id that no system can return."""
         attributes: dict[str, Any] = {} if relevance == 1 else {RELEVANCE: relevance}
-        place = self.place(gold, entity)
-        if place is None:
+        if (place := self.place(gold, entity)) is None:
             title = plain_title(gold)
             return Provenance(page=page_id(self._source, title), title=title, attributes=attributes)
         title = self.titles[place.page]
@@ -359,8 +355,7 @@ def read_beir_qrels(file: Path) -> Iterator[Judgement]:
 def read_trec_qrels(file: Path) -> Iterator[Judgement]:
     """`query 0 document relevance` a line, between blanks."""
     for line, text in read_lines(file):
-        parts = text.decode("utf-8", "replace").split()
-        if parts and len(parts) != 4:
+        if (parts := text.decode("utf-8", "replace").split()) and len(parts) != 4:
             raise BadInput("four columns are expected: query 0 document relevance", file=file, line=line)
         if parts:
             yield _judgement(parts[0], parts[2], parts[3], file, line)

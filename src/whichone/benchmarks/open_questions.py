@@ -316,8 +316,7 @@ def _corpus(
     others: list[tuple[int, int, dict[str, Any]]] = []  # those with the lowest hashes, negated
     kept: list[tuple[int, dict[str, Any]]] = []
     for line, record in read_records(path):
-        own = str(field(record, "id", path, line))
-        if own in chosen:
+        if (own := str(field(record, "id", path, line))) in chosen:
             kept.append((line, record))
         elif distractors:
             drawn = (-_drawn(own, seed), line, record)

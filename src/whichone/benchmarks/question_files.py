@@ -80,8 +80,7 @@ def read_questions(
     bad: list[str] | None = None,
 ) -> Iterator[SourceRecord]:
     """Every question; of a folder those of one split, or of all with split "all"."""
-    kind = kind_of(path)
-    if kind == "file":
+    if (kind := kind_of(path)) == "file":
         yield from _of_file(path, qrels, id_field, bad)
     elif kind == "beir":
         name = "queries.jsonl" if (path / "queries.jsonl").exists() else "queries.jsonl.gz"

@@ -184,8 +184,7 @@ def _placed(
             yield query
             continue
         name_set = next((known[name] for name in ids[query.id] if name in known), None)
-        outputs = query.outputs
-        if outputs and query.attributes.get(GOLD_IS) == "entity":
+        if (outputs := query.outputs) and query.attributes.get(GOLD_IS) == "entity":
             gold = query.gold_pages()
             more = [
                 (Provenance(page=page, title=title),)

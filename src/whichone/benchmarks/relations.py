@@ -173,8 +173,7 @@ def template_questions(query: Query) -> tuple[str, ...]:
 
 def question_in_words(query: Query) -> str:
     """One of its templates at random, always the same one (KILT, appendix C); a slot without any by ours."""
-    templates = template_questions(query)
-    if not templates:
+    if not (templates := template_questions(query)):
         return as_question(query.question())
     number = int.from_bytes(hashlib.sha256(query.id.encode()).digest()[:8], "big")
     return templates[number % len(templates)]

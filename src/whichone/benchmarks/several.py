@@ -58,8 +58,7 @@ def together(benchmarks: Sequence[Benchmark]) -> Benchmark:
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.corpus.corpus import remember
 
-    parts = sorted({b.id: b for b in benchmarks}.values(), key=lambda b: (b.name, b.id))
-    if not parts:
+    if not (parts := sorted({b.id: b for b in benchmarks}.values(), key=lambda b: (b.name, b.id))):
         raise BadInput("no benchmark is named")
     if len(parts) == 1:
         return parts[0]

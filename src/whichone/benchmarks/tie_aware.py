@@ -27,8 +27,7 @@ def expected_confusion(
     """How probable it is that a namesake's page is among the first `k` and before every gold page."""
     before = 0
     for group in groups:
-        places = min(k - before, len(group))
-        if places <= 0:
+        if (places := min(k - before, len(group))) <= 0:
             break
         right, wrong = len(group.intersection(gold)), len(group.intersection(others))
         if marked := right + wrong:

@@ -136,8 +136,7 @@ def _plain(text: str, question: str, passages: Sequence[Passage]) -> str:
 
 
 def parse_prompt(text: str, name: str, file: str) -> Prompt:
-    sections = _sections(text)
-    if not sections:
+    if not (sections := _sections(text)):
         before, _, asked = text.rpartition("\n---\n")
         if "{question}" not in asked or "{text}" not in asked:
             raise BadInput(
@@ -263,8 +262,7 @@ _DIGITS = 9  # A longer number numbers no passage
 
 def parse_model_text(text: str, task: str) -> ModelAnswer:
     """The answer in a model's text, however well it kept to the form it was asked for."""
-    document = _object(text)
-    if document is not None:
+    if (document := _object(text)) is not None:
         return _said(document.get("answer"), _numbers(document.get("passages")), task, "json")
     if half := _HALF.search(text):
         value = None if half[1] == "null" else _unquoted(half[1])

@@ -76,8 +76,7 @@ def _completion(document: dict[str, Any]) -> ChatReply:
     usage = document.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     finish = choice.get("finish_reason")
-    refused = message.get("refusal")
-    if refused or finish == "content_filter":
+    if (refused := message.get("refusal")) or finish == "content_filter":
         finish = REFUSAL
     return ChatReply(
         text=_text(message.get("content")) or (_text(str(refused)) if refused else ""),

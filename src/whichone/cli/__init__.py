@@ -109,8 +109,7 @@ class Verbs(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         commands = _commands()
-        place = commands.get(self.prefix + cmd_name)
-        if place is not None:
+        if (place := commands.get(self.prefix + cmd_name)) is not None:
             module, _, attribute = place.partition(":")
             if module.partition(".")[0] != "whichone":
                 return registry.find("commands", self.prefix + cmd_name)

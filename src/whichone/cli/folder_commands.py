@@ -79,8 +79,7 @@ def listed(kind: str) -> list[dict[str, Any]]:
 def first_sentence(target: str) -> str:
     """The first line of the docstring at `module:attribute`, read from the source, not imported."""
     module, _, attribute = target.partition(":")
-    spec = importlib.util.find_spec(module)
-    if spec is None or not spec.origin:
+    if (spec := importlib.util.find_spec(module)) is None or not spec.origin:
         return ""
     tree = ast.parse(Path(spec.origin).read_text("utf-8"))
     for n, node in enumerate(tree.body):
@@ -117,8 +116,7 @@ def doctor_command(*, as_json: Json = False) -> None:
         for f in findings
     ]
     emit(findings, as_json, rows)
-    lost = [f.what for f in findings if f.kind == "core" and f.version is None]
-    if lost:
+    if lost := [f.what for f in findings if f.kind == "core" and f.version is None]:
         raise Missing(f"the core lacks {', '.join(lost)}", hint="pip install --force-reinstall whichone")
 
 

@@ -179,14 +179,12 @@ def experiment_command(
         emit_json(results)
     else:
         for kind in ("run", "answers"):
-            rows = [_shown(r) for r in results if r.kind == kind]
-            if rows:
+            if rows := [_shown(r) for r in results if r.kind == kind]:
                 emit_table(rows, columns=list(dict.fromkeys(c for r in rows for c in r)))
     if report:
         for page in experiment.report_experiment(results, report):
             talk(f"the page: {page}")
-    failed = [r for r in results if r.status == "failed"]
-    if failed:
+    if failed := [r for r in results if r.status == "failed"]:
         raise BadInput(
             f"{len(failed)} of {len(results)} cells failed",
             hint="fix it and start again: cells that are done are not done again",

@@ -35,8 +35,7 @@ def read_command(benchmark: AllAsked, answers: Place, *, plan: ReadOptions, as_j
     from whichone.runs.read import read_repeatedly
 
     if plan.reader != "llm":
-        stray = [key for key in FLAGS if key != "model" and _typed(key)]
-        if stray:
+        if stray := [key for key in FLAGS if key != "model" and _typed(key)]:
             raise UsageError(f"--{stray[0]} is for the reader llm, not for {plan.reader}")
         plan = replace(plan, **{key: None for key in FLAGS if not _typed(key)})
     if plan.limit is not None and plan.limit < 1:

@@ -286,8 +286,7 @@ class Corpus:
         """Names of some pages that are not in their own titles and texts: redirects, anchors."""
         for batch in self.names.table.batches():
             for row in batch.filter(pc.is_in(batch["kind"], pa.array(FURTHER))).to_pylist():
-                page = self.page_ids([row["page"]])[0]
-                if page in pages:
+                if (page := self.page_ids([row["page"]])[0]) in pages:
                     yield page, Named(row["name"], row["kind"], row["count"])
 
     # where things are

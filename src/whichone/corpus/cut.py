@@ -192,8 +192,7 @@ def cut_page(paragraphs: Sequence[str], cut: Cut) -> Iterator[str]:
             paragraphs, size=cut.length, tokenizer=load_tokenizer(cut.tokenizer), keep_lists=cut.keep_lists
         )
     elif cut.way == "pages":
-        text = "\n".join(text_paragraphs(paragraphs, keep_lists=True, keep_headings=True))
-        if text:
+        if text := "\n".join(text_paragraphs(paragraphs, keep_lists=True, keep_headings=True)):
             yield text
     else:
         chunks = kilt_chunks(paragraphs, size=cut.length, sentences=_splitter(cut.sentences, cut.language))

@@ -167,8 +167,7 @@ class GivenNames:
     def things(self) -> Iterator[Thing]:
         """All that was given, as many times as it has pages."""
         for page in self._pages.tolist():
-            thing = self.thing(page)
-            if thing is not None:
+            if (thing := self.thing(page)) is not None:
                 yield thing
 
 
@@ -274,8 +273,7 @@ def _of_passage(passage: Passage) -> Row:
 def save_passages(place: Path, rows: Iterable[Row], *, name: str = "corpus", language: str = "") -> Corpus:
     """A corpus of rows, sorted on disk where they are many."""
     iterator = iter(rows)
-    first = list(islice(iterator, _PART))
-    if not first:
+    if not (first := list(islice(iterator, _PART))):
         raise BadInput("there are no passages")
     if len(first) < _PART:
         return save_corpus(place, _checked(_table(first)), name=name, language=language)

@@ -112,8 +112,7 @@ def _subject(opening: str, title: str) -> Iterator[str]:
 
 
 def _is_name(text: str) -> bool:
-    words = text.split()
-    if not words or len(words) > LONGEST or len(text) < 2:
+    if not (words := text.split()) or len(words) > LONGEST or len(text) < 2:
         return False
     first = words[1] if words[0].lower() == "the" and len(words) > 1 else words[0]
     return (first[0].isupper() or first[0].isdigit()) and words[0].lower() not in _MONTHS
@@ -150,8 +149,7 @@ class Bearing(msgspec.Struct, frozen=True):
 
 def names_of_page(title: str, text: str, language: str = "en") -> Iterator[Named]:
     plain = html.unescape(title).replace("_", " ").strip()
-    bare = without_parentheses(plain)
-    if bare:
+    if bare := without_parentheses(plain):
         yield Named(bare)
     if plain and name_key(plain) != name_key(bare):
         yield Named(plain)
@@ -186,8 +184,7 @@ class CorpusNames:
 
     def look_up(self, keys: Sequence[str]) -> dict[str, list[Bearing]]:
         """The same for many `token_key`s at once; those that name nothing are left out."""
-        wanted = list(dict.fromkeys(keys))
-        if not wanted or not len(self.table):
+        if not (wanted := list(dict.fromkeys(keys))) or not len(self.table):
             return {}
         first, last = self._index.bounds(wanted)
         bearers = {}
@@ -431,8 +428,7 @@ class TitlesOfEntities:
 
     def of_pages(self, first: str, last: str) -> dict[str, EntityTitles]:
         """Those of the pages from one to another, in the order of their ids."""
-        table = self._table
-        if table is None:
+        if (table := self._table) is None:
             return {}
         start = bisect.bisect_left(range(len(table)), first, key=lambda r: table.string(r, "page"))
         end = bisect.bisect_right(range(len(table)), last, key=lambda r: table.string(r, "page"))

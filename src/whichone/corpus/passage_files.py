@@ -73,8 +73,7 @@ def read_records(path: str | Path, bad: list[str] | None = None) -> Iterator[tup
     What is wrong with lines that are no record goes into `bad` where it is given, else it is raised.
     """
     path = Path(path)
-    kind = _kind(path)
-    if kind in (".tsv", ".csv"):
+    if (kind := _kind(path)) in (".tsv", ".csv"):
         yield from read_table_rows(path, "\t" if kind == ".tsv" else ",", bad)
     elif kind == ".json":
         with open_binary(path) as file:

@@ -167,8 +167,7 @@ def save_corpus(
 
 def continue_or_start(folder: Folder, origin: Mapping[str, Any]) -> None:
     """Keep what a killed writer of the very same corpus left; remove what another left."""
-    begun = {"origin": dict(origin)}
-    if begun not in folder.journal.read():
+    if (begun := {"origin": dict(origin)}) not in folder.journal.read():
         shutil.rmtree(folder.partial)
         folder.partial.mkdir()
         folder.journal.append(begun)

@@ -85,8 +85,7 @@ class Estimator:
         total = len(benchmark.queries)
         if cell.kind == "answers" and self._limit is not None:
             total = min(total, self._limit)
-        status = cell.status
-        if status == "done":
+        if (status := cell.status) == "done":
             return 0
         journal = cell.path / ".partial" / "journal.jsonl"
         if cell.kind == "answers" and status == "begun" and journal.exists():

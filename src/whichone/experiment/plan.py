@@ -172,8 +172,7 @@ def _check_code(plan: Plan, file: Path, allow: Sequence[str]) -> None:
     named += [measure.rpartition("@")[0] or measure for measure in plan.measures + plan.retrieval_measures]
     named = [name for name in named if ":" in name]
     named += [str(each.options["jar"]) for each in plan.retriever if "jar" in each.options]
-    unknown = [name for name in dict.fromkeys(named) if name not in allow]
-    if unknown:
+    if unknown := [name for name in dict.fromkeys(named) if name not in allow]:
         raise UsageError(
             f"it names code that would run with your rights: {sample(unknown)}",
             where=str(file),
@@ -188,8 +187,7 @@ def _check(plan: Plan, file: Path) -> None:
         raise BadInput("it names neither a [[retriever]] nor a [[reader]]", file=file)
     if plan.reader and not plan.setting:
         raise BadInput("it has readers but no [[setting]]", file=file, hint='[[setting]] passages = "gold"')
-    unknown = [s.passages for s in plan.setting if s.passages not in KINDS]
-    if unknown:
+    if unknown := [s.passages for s in plan.setting if s.passages not in KINDS]:
         raise UsageError(f"passages = {unknown[0]!r}", where=str(file), hint=f"one of {', '.join(KINDS)}")
     if any("retrieved" in s.passages for s in plan.setting) and not plan.retriever:
         raise BadInput("a setting shows retrieved passages, but there is no [[retriever]]", file=file)
@@ -197,8 +195,7 @@ def _check(plan: Plan, file: Path) -> None:
         ("retriever", [r.label for r in plan.retriever]),
         ("reader", [r.label for r in plan.reader]),
     ):
-        twice = sorted({label for label in labels if labels.count(label) > 1})
-        if twice:
+        if twice := sorted({label for label in labels if labels.count(label) > 1}):
             raise BadInput(f"two [[{kind}]] are called {twice[0]!r}", file=file, hint="give each a name")
     _check_of(plan, file)
     if plan.limit is not None and plan.limit < 1:

@@ -160,8 +160,7 @@ class Stored(OnDisk[T], Generic[T]):
         return self._lines[number]
 
     def _part(self, number: int) -> list[T]:
-        records = self._parts.get(number)
-        if records is None:
+        if (records := self._parts.get(number)) is None:
             if len(self._parts) >= self._kept:
                 self._parts.pop(next(iter(self._parts)), None)
             with without_collector():

@@ -249,21 +249,21 @@ def _decode(descriptor: int, opening: int, ends: list[int], size: int) -> tuple[
     for end in ends or [size * 8]:
         if end - opening > 8 * _LONGEST_BLOCK:
             break
-        data = _decompress(_as_stream(descriptor, opening, end))
-        if data is not None:
+        if (data := _decompress(_as_stream(descriptor, opening, end))) is not None:
             return data, end if ends else None
-    if 0 < len(ends) < _TRIES:  # the last block of the file may contain a chance match
-        data = _decompress(_as_stream(descriptor, opening, size * 8))
-        if data is not None:
-            return data, None
+    # the last block of the file may contain a chance match
+    if (
+        0 < len(ends) < _TRIES
+        and (data := _decompress(_as_stream(descriptor, opening, size * 8))) is not None
+    ):
+        return data, None
     return None, ends[0] if ends else None
 
 
 def _as_stream(descriptor: int, opening: int, end: int) -> bytes:
     first, last = opening // 8, (end + 7) // 8
     raw = os.pread(descriptor, last - first, first)
-    count = _without_footer(raw, end - first * 8) - (opening - first * 8)
-    if count < 80:
+    if (count := _without_footer(raw, end - first * 8) - (opening - first * 8)) < 80:
         return b""
     block = _bits(raw, opening - first * 8, count)
     checksum = (block >> (count - 80)) & 0xFFFFFFFF  # of one block: also that of its stream

@@ -32,8 +32,7 @@ def document_files(folder: Path) -> list[Path]:
     shown = (
         p for p in folder.rglob("*") if not any(part.startswith(".") for part in p.relative_to(folder).parts)
     )
-    result = sorted(p for p in shown if p.is_file() and p.suffix.lower() in READERS)
-    if not result:
+    if not (result := sorted(p for p in shown if p.is_file() and p.suffix.lower() in READERS)):
         raise BadInput(
             f"there are no documents in it ({', '.join(sorted(READERS))})",
             file=folder,

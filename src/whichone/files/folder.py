@@ -184,8 +184,7 @@ class Folder:
         """Every file that differs from what was written, all bytes read anew."""
         for name, entry in self.manifest.files.items():
             path = self.root / name
-            blocks = list(files_manifest.damaged_blocks(path, entry.crc32))
-            if blocks:
+            if blocks := list(files_manifest.damaged_blocks(path, entry.crc32)):
                 yield files_manifest.damaged(path, blocks)
             elif file_hash(path) != entry.sha256:
                 yield BrokenFolder(f"{name} is not the file its manifest names", file=self.root)
@@ -454,8 +453,7 @@ def read_updates(root: Path) -> UpdateState:
                 hint="copy the folder again",
             ) from None
         return UpdateState()
-    record = unsealed(content)
-    if record is None:
+    if (record := unsealed(content)) is None:
         raise BrokenFolder(
             f"{UPDATES} is damaged: its checksum differs from what was written",
             file=root,

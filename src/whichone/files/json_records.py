@@ -44,8 +44,7 @@ class FilePart(msgspec.Struct, frozen=True):
                 file.seek(self.start)
                 file.readinto(memoryview(buffer)[1:-1])
             return buffer
-        data = self.data
-        if data is None:
+        if (data := self.data) is None:
             with Path(self.path).open("rb") as file:
                 file.seek(self.start)
                 data = file.read(self.end - self.start)
@@ -89,8 +88,7 @@ def _ranges(path: str | Path, cuts: _Cuts, size: int) -> Iterator[FilePart]:
     start, total = cuts.opening, Path(path).stat().st_size
     with Path(path).open("rb") as file:
         while start + size < total:
-            cut = _next_cut(file, cuts.pattern, start + size)
-            if cut is None:
+            if (cut := _next_cut(file, cuts.pattern, start + size)) is None:
                 break
             yield FilePart(str(path), cuts.layout, start=start, end=cut[0])
             start = cut[1]
@@ -114,8 +112,7 @@ def _next_cut(file: IO[bytes], pattern: re.Pattern[bytes], at: int) -> tuple[int
 def _learn_cuts(head: bytes, path: str | Path) -> _Cuts:
     """How the records of this file are divided, seen on its first one."""
     skipped = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
-    opening = _OPENING.match(head, skipped)
-    if opening is None:
+    if (opening := _OPENING.match(head, skipped)) is None:
         if not head[skipped:].lstrip().startswith(b"{"):
             raise BadInput(
                 "neither a JSON array nor JSON lines" if head.strip() else "the file is empty", file=path
@@ -126,8 +123,7 @@ def _learn_cuts(head: bytes, path: str | Path) -> _Cuts:
 
 def _record_end(head: bytes, start: int) -> re.Pattern[bytes]:
     """The first key of a record marks the next one; what comes before tells it from inner objects."""
-    key = _FIRST_KEY.match(head, start)
-    if key is None:
+    if (key := _FIRST_KEY.match(head, start)) is None:
         return re.compile(rb"(,)(?!)")
     following = rb"(\s*,\s*)\{\s*" + re.escape(key.group(1)) + rb"\s*:"
     loose = re.compile(rb"\}" + following)
@@ -205,8 +201,7 @@ class _Scanner:
                 self._escaped = False
                 place += 1
                 continue
-            result = (_IN_TEXT if self._text else _MARKS).search(data, place)
-            if result is None:
+            if (result := (_IN_TEXT if self._text else _MARKS).search(data, place)) is None:
                 return
             place = result.end()
             mark = data[result.start()]
@@ -237,8 +232,7 @@ def entries(file: IO[bytes], key: bytes, part: int = PART) -> Iterator[bytes]:
     opening = re.compile(rb'"' + re.escape(key) + rb'"\s*:\s*\[')
     head = b""
     while (start := opening.search(head)) is None:
-        more = file.read(part)
-        if not more:
+        if not (more := file.read(part)):
             yield b"" if not head.strip() else head[:80] + b" has no " + key
             return
         head += more
@@ -260,8 +254,7 @@ def _parts(file: IO[bytes], rest: bytes, part: int) -> Iterator[bytes]:
             rest = rest[cut + 1 :]
             scanned -= cut + 1
             cut = 0
-        more = file.read(part)
-        if not more:
+        if not (more := file.read(part)):
             yield b"[" + rest
             return
         rest += more

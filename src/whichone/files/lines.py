@@ -225,8 +225,7 @@ def sealed_records(path: Path, start: int = 0) -> tuple[list[bytes], int]:
     records = []
     end = start
     for line in lines:
-        record = unsealed(line)
-        if record is None:
+        if (record := unsealed(line)) is None:
             number = path.read_bytes()[:end].count(b"\n") + 1
             raise BrokenFolder(
                 "the line is damaged: its checksum differs from what was written",
@@ -292,8 +291,7 @@ def table_record(
 
 
 def check_names(names: list[str], path: str | Path, line: int) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise BadInput("columns of the same name", file=path, line=line, ids=twice)
 
 

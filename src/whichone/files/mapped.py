@@ -186,8 +186,7 @@ class MappedTable:
     def number(self, row: int, column: str) -> int:
         """One integer of a column without missing values, faster than by `value`."""
         batch, place = divmod(row, BATCH)
-        view = self._numbers.get((column, batch))
-        if view is None:
+        if (view := self._numbers.get((column, batch))) is None:
             view = self._numbers[column, batch] = self._lookups[batch].column(column).to_numpy()
         return int(view[place])
 

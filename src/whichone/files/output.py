@@ -65,8 +65,7 @@ def request_for(root: Path) -> Mapping[str, Any]:
 
 
 def refuse_to_replace(root: Path, kind: str, changes: str = "") -> None:
-    own = _output_at(root)
-    if own is not None and not own.overwrite:
+    if (own := _output_at(root)) is not None and not own.overwrite:
         raise already_there(root, kind, changes or own.changes)
 
 
@@ -88,8 +87,7 @@ def is_unchanged(path: Path, beside: Path) -> bool:
     for own in _making:
         if not own.plain or not path.is_file():
             continue
-        place = path.resolve()
-        if place != own.path and own.path not in place.parents:
+        if (place := path.resolve()) != own.path and own.path not in place.parents:
             continue
         if filecmp.cmp(path, beside, shallow=False):
             return True
@@ -102,8 +100,7 @@ def check_places(out: Path, inputs: Iterable[Path]) -> None:
     """Raise where a command would write over its own input, or over a file of a finished folder."""
     place = out.resolve()
     for given in inputs:
-        source = given.resolve()
-        if source == place:
+        if (source := given.resolve()) == place:
             raise UsageError("this is both input and output", where=str(out))
         if place in source.parents and (place / MANIFEST).exists():
             raise UsageError(f"the input {given} is inside the output", where=str(out))
@@ -170,8 +167,7 @@ def written_beside(path: Path) -> Iterator[Path]:
     lock tells a killed writer from one at work, beside which another name is used.
     """
     beside = path.with_name(f".{path.name}.unfinished")
-    handle = _take(beside)
-    if handle is None:
+    if (handle := _take(beside)) is None:
         beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}.unfinished")
         handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
     try:
@@ -225,8 +221,7 @@ def is_at(path: Path, handle: int) -> bool:
 
 def cache_folder() -> Path:
     """`WHICHONE_CACHE`, else the user's cache folder by the XDG rule."""
-    folder = os.environ.get("WHICHONE_CACHE")
-    if folder:
+    if folder := os.environ.get("WHICHONE_CACHE"):
         return Path(folder)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "whichone"

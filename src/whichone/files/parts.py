@@ -93,8 +93,7 @@ def _plain_blocks(path: Path, part: ByteRange) -> Iterator[RecordChunk]:
         position = part.start
         while True:
             left = part.end - position
-            data = file.read(min(_PIECE, left) if left > 0 else _PIECE)
-            if not data:
+            if not (data := file.read(min(_PIECE, left) if left > 0 else _PIECE)):
                 return
             yield RecordChunk(position, data)
             position += len(data)

@@ -73,12 +73,10 @@ def _take_in(
 ) -> Manifest:
     targets = [repacked_name(source.path) for source in sources] if options.repack else []
     described = [_described(source, session) for source in sources]
-    known = _known(path, described)
-    if known is not None:
+    if (known := _known(path, described)) is not None:
         talk(f"{path}: everything is in it already; nothing to do")
         return known
-    anew = may_overwrite(path)
-    if not anew:
+    if not (anew := may_overwrite(path)):
         _refuse_changed(path, described)
     with Folder.create(path, KIND, resume=not options.restart, extend=not anew) as folder:
         _check_new(folder, described)
@@ -88,8 +86,7 @@ def _take_in(
         ]
         # Refuse to throw away unfinished work of another command.
         mine = {w.key for w in work}
-        others = [e for e in folder.journal.read() if e["key"] not in mine]
-        if others:
+        if others := [e for e in folder.journal.read() if e["key"] not in mine]:
             names = sorted({e["file"] for e in others})
             raise UsageError(
                 f"it contains unfinished work on {', '.join(names)}, with other options or another file",
@@ -107,8 +104,7 @@ def _take_in(
             taken[owner.source.kind] += owner.counted("positions")
         with _queries(folder, options, session) as queries:
             rows = merge_tables(folder, work, queries)
-        refused = [record for w in work for record in w.refused()]
-        if refused:
+        if refused := [record for w in work for record in w.refused()]:
             held = folder.manifest.files.get(BAD_RECORDS)
             before = folder.path(BAD_RECORDS).read_bytes() if held else b""
             folder.write_bytes(BAD_RECORDS, before + _lines(refused))
@@ -291,8 +287,7 @@ def _open_jobs(work: Sequence[Work], *, listed: bool) -> Iterator[PartJob]:
 
 
 def _check_share(folder: Folder, work: Sequence[Work], options: IngestOptions) -> None:
-    refused = [record for w in work for record in w.refused()]
-    if not refused:
+    if not (refused := [record for w in work for record in w.refused()]):
         return
     count, records = (sum(w.counted(what) for w in work) for what in ("refused", "records"))
     if count > options.bad_share * records:

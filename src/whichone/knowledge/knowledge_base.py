@@ -116,8 +116,7 @@ def _facts(folder: Folder, entities: list[str]) -> dict[str, list[tuple[Any, ...
 
 
 def describe_name(document: dict[str, Any]) -> str:
-    bearers = document["bearers"]
-    if not bearers:
+    if not (bearers := document["bearers"]):
         near = document["near"]
         lines = [f"nobody is called {document['name']!r} here"]
         return "\n".join([*lines, f"near: {', '.join(near)}"] if near else lines)

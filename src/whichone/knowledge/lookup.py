@@ -156,8 +156,7 @@ class Lookup(contextlib.AbstractContextManager["Lookup"]):
         """A page by its title, or by a title that redirects to it."""
         cleaned = clean_title(title, site_for(wiki or "enwiki", "en"))
         for form in dict.fromkeys((title, cleaned)):
-            page = self._page("title = ?", form, wiki)
-            if page:
+            if page := self._page("title = ?", form, wiki):
                 return page
         for form in dict.fromkeys((title, cleaned)):
             moved = self.rows("select page from redirects where title = ?", form)
@@ -212,8 +211,7 @@ class Lookup(contextlib.AbstractContextManager["Lookup"]):
 
     def search(self, text: str, limit: int = 10) -> Suggestions:
         """Names that begin with a text, then names that contain it (from three letters on)."""
-        key = name_key(text)
-        if not key:
+        if not (key := name_key(text)):
             return Suggestions()
         begun = self.search_prefix(key, limit)
         if len(begun.names) >= limit or len(key) < 3:
@@ -240,8 +238,7 @@ class Lookup(contextlib.AbstractContextManager["Lookup"]):
         key = name_key(text)
         if len(key) < 3:
             return self.search_prefix(text, limit)
-        rare = self._rarest_trigrams(key)
-        if rare is None:
+        if (rare := self._rarest_trigrams(key)) is None:
             return Suggestions()
         query = """select t.rowid from names_trigrams t join names n on n.id = t.rowid
             where names_trigrams match ? and t.rowid > ? and t.rowid <= ? and instr(n.key, ?)

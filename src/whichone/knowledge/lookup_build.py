@@ -192,8 +192,7 @@ def _fill(folder: Folder, database: sqlite3.Connection, memory: str) -> None:
     )
     database.execute("begin")
     with connect(memory, folder.root) as engine, progress("indexing names", 6, "steps") as step:
-        measure = popularity_measure(folder)
-        if measure == "views":
+        if (measure := popularity_measure(folder)) == "views":
             amount = f"""select coalesce(p.entity, p.page) as entity, sum(v.views) as popularity
                 from {_table(folder, "views")} v join {_table(folder, "pages")} p using (title)
                 where p.kind = 'article' group by all

@@ -198,8 +198,7 @@ def write_page_index(queries: MergeQueries, file: Path, query: str | None, entit
     """
     queries.keep(indexed, file)
     repeated = f"select page from {tables_sql([file])} group by page having count(*) > 1 order by page"
-    twice = [page for (page,) in queries.fetch(f"{repeated} limit 100")]
-    if twice:
+    if twice := [page for (page,) in queries.fetch(f"{repeated} limit 100")]:
         raise BadInput(
             "these pages appear in more than one of the dumps",
             ids=twice,

@@ -109,8 +109,7 @@ def _wave(session: Any, task: PartWork, jobs: list[PartJob]) -> list[Finished]:
 
 def on_workers(session: Any, work: Callable[[_Item], _Result], items: list[_Item]) -> list[_Result]:
     """What the machines of the cluster make of each item, in the order of the items."""
-    rows = [(number, pickle.dumps(item)) for number, item in enumerate(items)]
-    if not rows:
+    if not (rows := [(number, pickle.dumps(item)) for number, item in enumerate(items)]):
         return []
     with quiet():
         spread = session.sparkContext.parallelize(rows, len(rows))
@@ -201,8 +200,7 @@ class SparkEngine:
         """Rows through files, in the order of their names, which is that of a sorted frame."""
         folder = self.scratch / f"rows-{next(self._numbers)}"
         frame.write.parquet(str(folder))
-        files = sorted(folder.glob("*.parquet"))
-        if not files:
+        if not (files := sorted(folder.glob("*.parquet"))):
             raise not_visible(folder)
         for name in files:
             with pq.ParquetFile(name) as file:
@@ -279,8 +277,7 @@ class SparkQueries:
         place = folder / f"{schema.name}.sorted"
         with quiet():
             self._keep(self.frame(f"select {columns} from ({query}) order by {order}"), place)
-        files = sorted(place.glob("*.parquet"))
-        if not files:
+        if not (files := sorted(place.glob("*.parquet"))):
             raise not_visible(place)
         tasks = list(part_tasks(files, schema, folder))
         entries = on_workers(self._session, write_part, tasks)
@@ -367,8 +364,7 @@ def _rows(task: PartTask) -> Iterator[pa.RecordBatch]:
                 if first < task.rows.stop and end > task.rows.start:
                     for batch in file.iter_batches(_BATCH, row_groups=[group]):
                         start = max(task.rows.start - first, 0)
-                        length = min(task.rows.stop - first, batch.num_rows) - start
-                        if length > 0:
+                        if (length := min(task.rows.stop - first, batch.num_rows) - start) > 0:
                             table = pa.Table.from_batches([batch.slice(start, length)])
                             yield from table.cast(task.schema.schema).to_batches()
                         first += batch.num_rows

@@ -35,8 +35,7 @@ def answer_scores(answer: str, golds: set[str]) -> AnswerScores:
 
 def token_f1(prediction: Sequence[str], gold: Sequence[str]) -> float:
     """Harmonic mean of precision and recall over tokens; 0 without overlap, also for two empty bags."""
-    common = (Counter(prediction) & Counter(gold)).total()
-    if not common:
+    if not (common := (Counter(prediction) & Counter(gold)).total()):
         return 0.0
     precision, recall = common / len(prediction), common / len(gold)
     return (2 * precision * recall) / (precision + recall)
@@ -52,8 +51,7 @@ def of_text(name: str, value: Value, label: str) -> Maker:
 
 def text_value(answered: Answered, value: Value) -> float | None:
     """The value of what was said; None without a gold answer, 0 where nothing was said."""
-    golds = {text for answer in answered.query.answers() if (text := answer.strip())}
-    if not golds:
+    if not (golds := {text for answer in answered.query.answers() if (text := answer.strip())}):
         return None
     text = (answered.text or "").strip()
     return value(text, golds) if text else 0.0

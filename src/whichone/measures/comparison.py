@@ -306,8 +306,7 @@ Ratings = Mapping[str, Mapping[Hashable, Hashable]]  # For each person what they
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
     """Two people on the same things; None where there are none, or chance alone agrees fully."""
-    n = len(first)
-    if not n:
+    if not (n := len(first)):
         return None
     observed = sum(a == b for a, b in zip(first, second, strict=True)) / n
     ones, others = Counter(first), Counter(second)
@@ -342,8 +341,7 @@ def fleiss_kappa(ratings: Ratings) -> float | None:
     for said in ratings.values():
         for thing, category in said.items():
             counts.setdefault(thing, Counter())[category] += 1
-    tables = [c for c in counts.values() if c.total() >= 2]
-    if not tables:
+    if not (tables := [c for c in counts.values() if c.total() >= 2]):
         return None
     observed = fmean(sum(k * (k - 1) for k in c.values()) / (c.total() * (c.total() - 1)) for c in tables)
     every = sum(tables, Counter[Hashable]())
@@ -397,8 +395,7 @@ def names_needed(
     for a, b in combinations(systems, 2):
         values_a, values_b, clusters = _paired_values(a, b, measure, systems[0])
         mean, left_out = left_out_means(_sums(values_b, clusters), _sums(values_a, clusters))
-        size = len(left_out)
-        if size < FEWEST or not np.isfinite(left_out).all():
+        if (size := len(left_out)) < FEWEST or not np.isfinite(left_out).all():
             raise UsageError(
                 f"{size} {'names' if measure.population == 'query' else 'name sets'} say too little about {measure}",
                 hint=f"a pilot takes {FEWEST} names or more",

@@ -113,8 +113,7 @@ def jackknife(
     bounds (two systems that are equal on most names): they carry all there is to know. Where no cluster changes the
     value, up to 1 - 0.025 ** (1 / clusters) of all clusters may still differ, and by as much as can be.
     """
-    size = len(counts)
-    if size < FEWEST:
+    if (size := len(counts)) < FEWEST:
         return Estimate(value, None, None, n, size, f"none, fewer than {FEWEST} clusters")
     least, greatest = bounds
     bounded = math.isfinite(greatest - least)
@@ -328,8 +327,7 @@ def number_parts(
         labels = [f"tail ({ranges[0]})", f"head ({ranges[-1]})"] if starts else [ranges[0]]
 
     def part(query: Query) -> str | None:
-        value = read(query)
-        if value is None or value == "":
+        if (value := read(query)) is None or value == "":
             return None
         number = _number(value)
         return _NO_NUMBER if number is None else labels[bisect.bisect_right(starts, number)]

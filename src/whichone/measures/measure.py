@@ -148,8 +148,7 @@ def as_measure(
 def parse_measure(text: str) -> Measure:
     """A measure by its name, with its depth: "acc@5"; or one's own: "my_measures:early@5"."""
 
-    match = _NAME.fullmatch(text.strip())
-    if match is None:
+    if (match := _NAME.fullmatch(text.strip())) is None:
         raise UsageError(f"{text!r} is not a measure", hint="write it as acc@5")
     name, depth = match[1], int(match[2]) if match[2] else None
     if depth == 0:
@@ -251,8 +250,7 @@ def every_measure(depth: int = 20) -> list[Measure]:
 
 def check_of(measures: Sequence[Measure], wanted: Literal["rankings", "answers"]) -> None:
     """Refuse measures of the other kind: a ranking has no exact match, an answer no acc@5."""
-    strangers = [str(m) for m in measures if m.of not in (wanted, "both")]
-    if strangers:
+    if strangers := [str(m) for m in measures if m.of not in (wanted, "both")]:
         other = "em,f1,answered_for_namesake" if wanted == "answers" else "acc@1,confused@20"
         raise UsageError(
             f"{', '.join(strangers)}: no measure of {wanted}", hint=f"such as --measures {other}"

@@ -76,8 +76,7 @@ def text_outcome(
 ) -> Outcome:
     """What a text says, given the accepted answers and what would be right for the namesakes."""
     words = words or words_of("en")
-    text = _POSSESSIVE.sub("", text.replace("’", "'").strip())
-    if not text:
+    if not (text := _POSSESSIVE.sub("", text.replace("’", "'").strip())):
         return "wrong"
     if normalisers.normalize(text) in {normalisers.normalize(a) for a in accepted}:
         return "right"
@@ -123,8 +122,7 @@ def _spans(
     for owner, values in (("own", accepted), ("other", others)):
         for value in values:
             wanted = normalisers.squad_tokens(value)
-            n = len(wanted)
-            if n:
+            if n := len(wanted):
                 starts = range(len(tokens) - n + 1)
                 spans += [(i, i + n, owner) for i in starts if tokens[i : i + n] == wanted]
     spans.sort(key=lambda s: (s[0] - s[1], s[2] == "other", s[0]))

@@ -71,12 +71,10 @@ class _About:
 
     def described(self, pages: Iterable[str], name_set: str | None = None) -> str:
         """The bearer by name, with what tells it from its namesakes, and its id; a page of nobody by its title."""
-        page = next((p for p in pages if self.titled_text(p)), None)
-        if page is None:
+        if (page := next((p for p in pages if self.titled_text(p)), None)) is None:
             return "a page that is not in the corpus"
         title, text = self.titled_text(page) or ("", "")
-        known = self._labels.place(page, name_set)
-        if known is None:
+        if (known := self._labels.place(page, name_set)) is None:
             return f"{title}: {first_words(text, title)} ({page})"
         named, number = known
         bearer, label = named.bearers[number], self._labels.of_set(named)[number]
@@ -245,8 +243,7 @@ def worst_mistakes(run: Run, benchmark: Benchmark, *, most: int = 10) -> list[Mi
             continue
         who = query.entity or query.id
         asked[who] = asked.get(who, 0) + 1
-        mistake = mistake_of(query, pages or (), benchmark)
-        if mistake is not None:
+        if (mistake := mistake_of(query, pages or (), benchmark)) is not None:
             wrong.setdefault((who, mistake[1], mistake[0]), []).append(query)
     order = {"confused": 0, "not found": 1, "found late": 2}
     chosen = sorted(
@@ -264,8 +261,7 @@ def mistake_of(query: Query, pages: Iterable[str], benchmark: Benchmark) -> tupl
     """What went wrong and the page given in place of gold; None where gold is first."""
     ranked, gold, others = list(pages)[:20], query.gold_pages(), benchmark.other_pages(query)
     for page in ranked:
-        kind = kind_of_page(page, gold, others)
-        if kind == "gold":
+        if (kind := kind_of_page(page, gold, others)) == "gold":
             return None if page == ranked[0] else ("found late", ranked[0])
         if kind == "namesake":
             return "confused", page

@@ -190,8 +190,7 @@ def size(parameters: int) -> str:
 
 def initialisation_of(place: str | Path, model: Any, weights: str = "") -> Initialisation:
     """What a model to be trained began as; what was trained before keeps its first name."""
-    taught = read_taught(place)
-    if taught is not None:
+    if (taught := read_taught(place)) is not None:
         return taught.initialisation
     return Initialisation(
         Path(place).name or str(place),

@@ -123,8 +123,7 @@ def _by_amber(question: str, ids: Sequence[str], shares: Sequence[dict[str, floa
 
 def _by_kilt(question: str, ids: Sequence[str], shares: Sequence[dict[str, float]]) -> Answer:
     labels = [max(s, key=lambda k: s[k]) for s in shares]
-    votes = Counter(label for label in labels if label != NEUTRAL)
-    if not votes:
+    if not (votes := Counter(label for label in labels if label != NEUTRAL)):
         return Answer(question=question, text=None)
     winner = max(sorted(votes), key=lambda label: votes[label])
     order = sorted(range(len(ids)), key=lambda n: (-shares[n][winner], n))

@@ -183,8 +183,7 @@ def end_to_end_table(answers: Sequence[Answers], benchmark: Benchmark) -> Table:
 def confusion_cost_table(gold: Answers, other: Answers, benchmark: Benchmark) -> Table:
     """What confusion costs: gold minus other-bearer, over the queries that have both."""
     for answer_run, wanted in ((gold, "gold"), (other, "other-bearer")):
-        shown = answer_run.description["setting"]["passages"]
-        if shown != wanted:
+        if (shown := answer_run.description["setting"]["passages"]) != wanted:
             raise UsageError(f"{answer_run.path} was shown {shown} passages, {wanted} is wanted")
     comparisons: list[tuple[str, str, Comparison]] = []
     for task in sorted({q.task for q in benchmark.queries}):
@@ -265,8 +264,7 @@ def answer_sections(
 ) -> list[Section]:
     if not answers:
         return []
-    strangers = [a for a in answers if a.benchmark_id != benchmark.id]
-    if strangers:
+    if strangers := [a for a in answers if a.benchmark_id != benchmark.id]:
         raise BadInput(
             f"the answers are over {strangers[0].benchmark_id}, the rest is over {benchmark.id}",
             file=strangers[0].path,

@@ -94,8 +94,7 @@ def _ranked_bearers(
     wanted = {b.popularity for s in benchmark.sets if s.name == name for b in s.bearers if b.popularity}
     for name_set in benchmark.sets:
         for bearer in name_set.bearers:
-            popularity = bearer.popularity
-            if popularity is None or popularity not in wanted:
+            if (popularity := bearer.popularity) is None or popularity not in wanted:
                 continue
             place = before.setdefault(popularity, int(np.searchsorted(-own, -popularity)))
             before[popularity] += 1
@@ -376,8 +375,7 @@ def _pair(tops: Mapping[str, Mapping[str, str]], first: Query, second: Query) ->
 
 def example_figure(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Figure | None:
     """Figure 1: a row for each system, its ranking for both questions side by side."""
-    pair = clearest_pair(ranked, benchmark)
-    if pair is None:
+    if (pair := clearest_pair(ranked, benchmark)) is None:
         return None
     systems = {system: ranked[system] for system in pair.shown(list(ranked))}
     labels = BearerLabels(benchmark)

@@ -195,8 +195,7 @@ def _found_html(systems: Sequence[Scores], results: FirstResults) -> str:
 def nobody_section(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) -> Section | None:
     """What becomes of questions about bearers that the corpus does not have, and the curve of being careful."""
     drawn = {s.system: Curve.of(run, benchmark) for run, s in zip(runs, systems, strict=True)}
-    curves = {system: curve for system, curve in drawn.items() if curve is not None}
-    if not curves:
+    if not (curves := {system: curve for system, curve in drawn.items() if curve is not None}):
         return None
     own = [score_run(run, benchmark, parse_measures(ABSENT_MEASURES)) for run in runs]
     rows: list[Sequence[Cell]] = [

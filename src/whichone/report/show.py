@@ -119,8 +119,7 @@ Shown = tuple[Any, str]
 
 
 def show(place: str, name: str | None = None, *, explain: bool = False) -> Shown:
-    kind = folder_kind(place)
-    if kind == "knowledge base" and name:
+    if (kind := folder_kind(place)) == "knowledge base" and name:
         from whichone.knowledge.knowledge_base import describe_name, show_name
 
         document = show_name(place, name)
@@ -200,16 +199,14 @@ def show_manifest(folder: Folder) -> Shown:
 
 
 def command_of(manifest: Manifest, root: Path) -> str | None:
-    command = manifest.made.get("command")
-    if command:
+    if command := manifest.made.get("command"):
         return str(command)
     if manifest.kind != "run":
         return None
     parameters = dict(manifest.parameters)
     place = manifest.made.get("benchmark") or "BENCH"
     benchmarks = list(map(str, place)) if isinstance(place, list) else [str(place)]
-    retriever = parameters.pop("retriever", "bm25")
-    if retriever == "imported":
+    if (retriever := parameters.pop("retriever", "bm25")) == "imported":
         words = ["whichone", "import", "run", str(parameters.get("file", "FILE")), str(root)]
         return shlex.join([*words, "--benchmark", benchmarks[0], "--format", str(parameters["format"])])
     words = ["whichone", "retrieve", *benchmarks, str(root)]
@@ -270,8 +267,7 @@ def export(
     folder: str, out: str | Path, form: str, benchmark: str | None = None, *, unit: Unit | None = None
 ) -> dict[str, int]:
     """Write the folder to `out`; how many records each file contains. TREC files are of one unit."""
-    kind = folder_kind(folder)
-    if kind not in GROUPS:
+    if (kind := folder_kind(folder)) not in GROUPS:
         raise UsageError(f"a {kind} has no other format", where=folder)
     known = registry.names(GROUPS[kind])
     if form not in known:

@@ -200,8 +200,7 @@ def _answers(file: Path) -> list[dict[str, str]]:
     try:
         with file.open(encoding="utf-8-sig", newline="") as text:
             reader = csv.DictReader(text)
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-            if missing:
+            if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
                 raise BadInput(
                     f"these are not the answers of a study: no column {', '.join(missing)}",
                     file=file,

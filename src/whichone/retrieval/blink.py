@@ -229,8 +229,7 @@ class PublishedEntities:
             for n, row in enumerate(corpus.page_rows(pages[start : start + SHARD]), start):
                 if row is not None:
                     self._lines[row] = n
-        known = int((self._lines >= 0).sum())
-        if not known:
+        if not (known := int((self._lines >= 0).sum())):
             raise BadInput("none of its entities is a page of this corpus", file=self._file)
         talk(f"{known:,} of {corpus.page_count:,} pages have a published vector")
 

@@ -252,8 +252,7 @@ def new_blink(checkpoint: str, device: str, context: int = CONTEXT, entity: int 
     if BlinkText.with_marks(tokenizer):
         bert.resize_token_embeddings(len(tokenizer))
     room = int(bert.config.max_position_embeddings)
-    entity = min(entity, room - context + 1)
-    if entity < LEAST_ENTITY:
+    if (entity := min(entity, room - context + 1)) < LEAST_ENTITY:
         raise UsageError(
             f"it reads {room} tokens at most; a mention with {context} and an entity with {LEAST_ENTITY} need "
             f"{context + LEAST_ENTITY - 1}",

@@ -81,8 +81,7 @@ def adopt_folder(folder: Folder, name: str) -> None:
 def opened(path: str | Path, retriever: str) -> tuple[Folder, Corpus, dict[str, Any]]:
     """A finished index: its folder, its corpus, and the options it was built with."""
     folder = Folder.open(path, KIND)
-    made_by = folder.manifest.parameters.get("retriever")
-    if made_by != retriever:
+    if (made_by := folder.manifest.parameters.get("retriever")) != retriever:
         raise BadInput(f"it is an index of {made_by}, not of {retriever}", file=folder.root)
     for name in folder.manifest.files:
         if name.endswith(f"/{MANIFEST}"):  # of the folders inside, which are opened by themselves
@@ -127,8 +126,7 @@ def _one_at_a_time(place: Path) -> Iterator[None]:
 
 def check_corpus(folder: Folder, corpus: str) -> None:
     """An index answers for the corpus it was made of, and for no other."""
-    made_of = folder.manifest.parameters.get("corpus", "")
-    if made_of != corpus:
+    if (made_of := folder.manifest.parameters.get("corpus", "")) != corpus:
         raise BadInput(
             f"it is an index of another corpus ({made_of[:12] or 'unknown'}, not {corpus[:12]})",
             file=folder.root,
@@ -148,8 +146,7 @@ def open_index_folder(folder: str | Path, **options: Any) -> Any:
 
 def index_over(folder: str | Path, corpus: Corpus, **options: Any) -> Any:
     opened = Folder.open(folder, KIND)
-    made_of = opened.manifest.parents.get("corpus", "")
-    if made_of != corpus.hash:
+    if (made_of := opened.manifest.parents.get("corpus", "")) != corpus.hash:
         raise BadInput(
             f"it is an index of another corpus ({made_of[:12] or 'unknown'}, not {corpus.hash[:12]})",
             file=opened.root,
@@ -159,7 +156,6 @@ def index_over(folder: str | Path, corpus: Corpus, **options: Any) -> Any:
 
 
 def open_indexes(places: str, corpus: Corpus) -> list[tuple[str, Any]]:
-    listed = [place for place in places.split(",") if place]
-    if not listed:
+    if not (listed := [place for place in places.split(",") if place]):
         raise UsageError("no index is named", hint="-o first=INDEX")
     return [(place, index_over(place, corpus)) for place in listed]

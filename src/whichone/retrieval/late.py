@@ -176,8 +176,7 @@ class EncodedWhenAsked:
         return self.read_all([row])[0]
 
     def read_all(self, rows: Sequence[int]) -> list[Vectors]:
-        new = [row for row in dict.fromkeys(rows) if row not in self._kept]
-        if new:
+        if new := [row for row in dict.fromkeys(rows) if row not in self._kept]:
             passages = self._corpus.take(new, ["title", "text"])
             encoded = self._encoder.passages(passages["title"].to_pylist(), passages["text"].to_pylist())
             self._kept.update(zip(new, encoded, strict=True))

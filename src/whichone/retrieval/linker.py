@@ -165,8 +165,7 @@ def make_finder(kind: str, names: Names, *, model: str | None = None) -> tuple[F
 
 def given(question: Question) -> list[Span]:
     """Between [START_ENT] and [END_ENT], else where the question's own mention stands."""
-    marked = _marked(question.text)
-    if marked or not question.mention:
+    if (marked := _marked(question.text)) or not question.mention:
         return marked
     at = question.text.find(question.mention)
     start, end = (at, at + len(question.mention)) if at >= 0 else (0, 0)

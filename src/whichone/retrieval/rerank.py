@@ -279,8 +279,7 @@ class Rerank:
         known = self._corpus.get(ids)
         for identity in ids:
             if identity not in known:
-                inside = self._corpus.passages_of(identity)[:1]
-                if not inside:
+                if not (inside := self._corpus.passages_of(identity)[:1]):
                     raise BadInput("passages of the ranking are not in the corpus", ids=[identity])
                 known[identity] = self._corpus.passage(inside[0])
         return [known[identity] for identity in ids]

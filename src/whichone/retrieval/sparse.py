@@ -331,8 +331,7 @@ def _index(corpus: Corpus, encoder: SparseEncoder, folder: Folder, parameters: S
     described = msgspec.to_builtins(
         {**msgspec.structs.asdict(parameters), "encoder": encoder.describe(), "corpus": corpus.hash}
     )
-    entries = folder.journal.read()
-    if not entries or entries[0] != described:
+    if not (entries := folder.journal.read()) or entries[0] != described:
         for file in folder.partial.glob("block-*"):
             file.unlink()
         folder.journal.path.unlink(missing_ok=True)

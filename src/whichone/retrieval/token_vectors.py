@@ -221,8 +221,7 @@ def token_model(checkpoint: str, *, device: str | None = None, new_size: int | N
 
 def _model_folder(checkpoint: str) -> str:
     """The folder of a model: itself, in an installed package, or in the hub's cache."""
-    found = model_folder(checkpoint)
-    if found is not None or Path(checkpoint).exists():
+    if (found := model_folder(checkpoint)) is not None or Path(checkpoint).exists():
         return str(found or checkpoint)
     try:
         from huggingface_hub import snapshot_download
@@ -396,8 +395,7 @@ Precision = Literal["float16", "int8", "int4"]
 
 def compress(vectors: Vectors, precision: Precision) -> tuple[npt.NDArray[Any], Vectors]:
     """Vectors as they are stored, and a scale for each: int8 and int4 keep the largest number exact."""
-    largest = {"int8": 127, "int4": 7}.get(precision)
-    if largest is None:
+    if (largest := {"int8": 127, "int4": 7}.get(precision)) is None:
         return vectors.astype(np.float16), np.ones(len(vectors), np.float32)
     scales = np.abs(vectors).max(1, initial=0) / largest
     scales = np.where(scales > 0, scales, 1).astype(np.float32)

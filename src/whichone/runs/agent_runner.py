@@ -42,8 +42,7 @@ class SimulatedUser:
             return f"I mean the one with the {label} {qualifier}."
         corpus = self._benchmark.corpus
         page = min(query.gold_pages(), default="")
-        first = next(iter(corpus.get(corpus.passages_of(page)[:1]).values()), None)
-        if first is None:
+        if (first := next(iter(corpus.get(corpus.passages_of(page)[:1]).values()), None)) is None:
             return f"I mean {query.name}."
         words = _SENTENCE_END.split(first.text, maxsplit=1)[0].split()[:_WORDS]
         return f"I mean {first.title}: {' '.join(words)}"
@@ -173,8 +172,7 @@ class AgentReader:
     def _first(self, identity: str) -> str:
         if identity in self._corpus:
             return identity
-        first = self._corpus.passages_of(identity)[:1]
-        if not first:
+        if not (first := self._corpus.passages_of(identity)[:1]):
             raise BadInput(
                 f"the search tool returned {identity!r}, which is not in the corpus",
                 hint=self._check.called(identity),

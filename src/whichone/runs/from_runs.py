@@ -206,8 +206,7 @@ class KbLookup:
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         for task in tasks:
             query = self._queries[task.question.id]
-            shown = [(p.page, p.id) for p in task.passages]
-            if not shown:
+            if not (shown := [(p.page, p.id) for p in task.passages]):
                 shown = [(page, "") for page in sorted(query.gold_pages())]
             facts = {
                 (page, identity): answers

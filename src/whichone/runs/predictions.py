@@ -167,8 +167,7 @@ class BenchmarkNames:
 
     def of_entity(self, entity: str) -> str | None:
         """The page of a Wikidata id."""
-        page = self._entities.get(entity)
-        if page is None and self._lookup is not None:
+        if (page := self._entities.get(entity)) is None and self._lookup is not None:
             here = self.benchmark.pages
             known = (p.page for p in self._lookup.pages_of(entity))
             page = next((p for p in known if p in here or not here), None)
@@ -422,8 +421,7 @@ def _linked_question(
 ) -> str:
     if not isinstance(record, dict):
         raise BadInput("a JSON object is expected", file=file, line=line)
-    question = str(record.get("id", record.get("sent_idx_unq", place)))
-    if question in names.queries:
+    if (question := str(record.get("id", record.get("sent_idx_unq", place)))) in names.queries:
         return question
     number = int(question) if question.isdecimal() else -1
     if not 0 <= number < len(ids):

@@ -78,8 +78,7 @@ class RankingCheck:
             )
         enough = ids if strict else passages | pages
         if not enough or (passages != enough and pages != enough):
-            strangers = sorted(ids - passages - pages)
-            if not strangers:
+            if not (strangers := sorted(ids - passages - pages)):
                 raise BadInput(
                     f"some ids are pages ({sample(sorted(pages))}), some are passages"
                     f" ({sample(sorted(passages - pages))})",
@@ -248,11 +247,9 @@ def plugin_of(system: object) -> dict[str, str]:
     """Package, version and commit of a system that is not whichone's own; empty for whichone's and for loose code."""
     own = getattr(system, "own_code", system)
     module = str(getattr(own, "__module__", "") or type(own).__module__)
-    top = module.partition(".")[0]
-    if top in ("whichone", "builtins", "__main__"):
+    if (top := module.partition(".")[0]) in ("whichone", "builtins", "__main__"):
         return {}
-    distribution = _distribution_with(top, tuple(map(str, sys.path)))
-    if distribution is None:
+    if (distribution := _distribution_with(top, tuple(map(str, sys.path)))) is None:
         return {}
     return {"package": distribution.name, "version": distribution.version, **_commit(distribution)}
 
@@ -275,8 +272,7 @@ def _distribution_with(package: str, path: tuple[str, ...]) -> metadata.Distribu
 
 def _commit(distribution: metadata.Distribution) -> dict[str, str]:
     """From what pip wrote at installation; of an editable installation from its git checkout."""
-    text = distribution.read_text("direct_url.json")
-    if not text:
+    if not (text := distribution.read_text("direct_url.json")):
         return {}
     origin = msgspec.json.decode(text)
     if commit := origin.get("vcs_info", {}).get("commit_id"):
@@ -357,8 +353,7 @@ def what_leaves(name: str, options: Mapping[str, Any], benchmark: Benchmark) -> 
     address = options.get(_ADDRESSES.get(name, ""))
     if not urlsplit(str(address or "")).netloc:
         return None
-    host = remote_host(str(address))
-    if host is None:
+    if (host := remote_host(str(address))) is None:
         return f"asking {name} on this machine: nothing leaves it"
     texts = f"{len(benchmark.queries):,} questions"
     if name == "rerank":

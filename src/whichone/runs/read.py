@@ -170,8 +170,7 @@ class ReadingRunner:
         if not left and not kept:
             reason = next(s.left_out for s in shown.values() if s.left_out)
             raise BadInput(f"no question of {self.benchmark.id} can be asked: {reason}")
-        prepare = getattr(self.reader, "prepare", None)
-        if prepare and left:
+        if (prepare := getattr(self.reader, "prepare", None)) and left:
             prepare(len(left), self.setting)
         in_a_row, synced = 0, 0.0
         with progress("reading", len(left), "questions") as advance:

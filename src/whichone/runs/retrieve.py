@@ -297,8 +297,7 @@ def recorded_call(run: Run) -> dict[str, Any]:
             **{name: typed[name] for name in _TYPED if typed.get(name)},
         }
     described: Mapping[str, Any] = manifest.parameters
-    name = str(described.get("retriever", ""))
-    if name not in registry.names("retrievers"):
+    if (name := str(described.get("retriever", ""))) not in registry.names("retrievers"):
         raise BadInput(
             f"it does not say how it was made: {name or 'an unknown system'} is no retriever of whichone",
             file=run.path,

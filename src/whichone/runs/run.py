@@ -334,8 +334,7 @@ def _answer(row: Mapping[str, Any]) -> Answer:
 def begun(folder: Folder, identity: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What the journal of a folder has of this very work; what was begun of other work is removed."""
     folder.journal.mend()
-    entries = folder.journal.read()
-    if entries and entries[0] == identity:
+    if (entries := folder.journal.read()) and entries[0] == identity:
         return entries[1:]
     if entries:
         talk(f"{folder.root}: what was begun there was other work; starting over")

@@ -149,8 +149,7 @@ def _files(given: Path, format: str) -> list[Path]:
         raise UsageError(
             "a folder has DPR's results, one file a relation", where=str(given), hint="--format dpr"
         )
-    files = sorted(given.glob("*.json*"))
-    if not files:
+    if not (files := sorted(given.glob("*.json*"))):
         raise BadInput("there are no .json files in it", file=given)
     return files
 
@@ -194,8 +193,7 @@ def write_answers(
     entries: dict[str, Entry] = {}
     strangers = 0
     for said in given:
-        query = known.get(said.question)
-        if query is None:
+        if (query := known.get(said.question)) is None:
             strangers += 1
             if on_error == "fail":
                 raise BadInput(

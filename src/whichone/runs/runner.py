@@ -97,8 +97,7 @@ class Runner:
         maker = Maker.of(self.retriever, description)
         if maker.inputs:
             identity["inputs"] = maker.inputs
-        done = _finished(path, identity, maker, name)
-        if done is not None:
+        if (done := _finished(path, identity, maker, name)) is not None:
             at = done.folder.manifest.made.get("at")
             talk(f"{path}: was made this way at {at}; nothing is asked again")
             return done
@@ -319,8 +318,7 @@ def _spread(seconds: dict[str, float]) -> None:
     """
     questions, values = list(seconds), list(seconds.values())
     for alone in (0, 1):
-        size = _batch_size(values[alone:])
-        if size > 1:
+        if (size := _batch_size(values[alone:])) > 1:
             for start in range(alone, len(values), size):
                 batch = values[start : start + size]
                 for question in questions[start : start + size]:

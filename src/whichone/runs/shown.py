@@ -97,8 +97,7 @@ class Shows:
         self._ranked = run.ranked_passages() if run is not None and setting.needs_run else {}
 
     def choose(self, query: Query) -> Shown:
-        kind = self.setting.passages
-        if kind == "none":
+        if (kind := self.setting.passages) == "none":
             return Shown()
         if kind == "other-bearer":
             return self._other_bearer(query)
@@ -176,8 +175,7 @@ class Shows:
         for bearer in names.bearers if names else ():
             if bearer.entity == query.entity or own.intersection(bearer.pages):
                 continue
-            passages = [p for page in bearer.pages for p in self.corpus.passages_of(page)]
-            if passages:
+            if passages := [p for page in bearer.pages for p in self.corpus.passages_of(page)]:
                 depth = self.setting.depth
                 return Shown(self._ordered(query, passages[:depth]), cut=max(0, len(passages) - depth))
         return Shown(left_out="no other bearer of the name has a page")

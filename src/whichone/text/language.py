@@ -36,8 +36,7 @@ def stemmer_of(language: str) -> str:
 
 def stop_words_of(language: str) -> str:
     """The name of a language's stop words, as `stop_words` of BM25 takes it."""
-    code = base_code(language)
-    if code == ENGLISH:
+    if (code := base_code(language)) == ENGLISH:
         return "lucene"
     name = SNOWBALL.get(code, {"zh": "chinese", "ko": "korean"}.get(code, ""))
     return name if listed_stop_words(name) else "none"

@@ -184,8 +184,7 @@ def stop_words(language: str = ENGLISH) -> frozenset[str]:
     A token has lost its punctuation before it is looked up, so the entries with an apostrophe
     can never match and are not kept.
     """
-    code = base_code(language)
-    if code != ENGLISH:
+    if (code := base_code(language)) != ENGLISH:
         return listed_stop_words(SNOWBALL.get(code, ""))
     text = files("whichone.text").joinpath("ambigdocs_stop_words.txt").read_text(encoding="utf-8")
     return frozenset(text.split())

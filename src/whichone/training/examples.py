@@ -85,8 +85,7 @@ def each_dpr(path: str | Path) -> Iterator[Example]:
     """DPR's training json, a list or lines: first positive, hard negatives as given."""
     count = kept = 0
     for count, record in enumerate(_dpr_records(Path(path)), 1):
-        example = _from_dpr(record, count - 1, Path(path))
-        if example is not None:
+        if (example := _from_dpr(record, count - 1, Path(path))) is not None:
             kept += 1
             yield example
     if kept < count:
@@ -107,8 +106,7 @@ def _dpr_records(path: Path) -> Iterator[Any]:
 def _from_dpr(record: dict[str, Any], n: int, path: Path) -> Example | None:
     """One DPR record; None when it has no positive passage, as DPR's own reader leaves it out."""
     try:
-        positives = record["positive_ctxs"]
-        if not positives:
+        if not (positives := record["positive_ctxs"]):
             return None
         hard = [Negative("given", _text(c)) for c in record.get("hard_negative_ctxs") or ()]
         return Example(
@@ -193,8 +191,7 @@ class ExampleMaker:
         """One example a query, and the ids of those without a question or a passage to learn from."""
         each = list(self.stream(queries))
         without = [query.id for query, example in each if example is None]
-        examples = [example for _, example in each if example is not None]
-        if not examples:
+        if not (examples := [example for _, example in each if example is not None]):
             raise nothing_to_learn(without)
         return examples, without
 

@@ -64,8 +64,7 @@ class ReadingExample(msgspec.Struct, frozen=True, omit_defaults=True):
 def chosen_tasks(kind: Kind, wanted: Sequence[str], *, context: bool = False) -> tuple[str, ...]:
     """The tasks that a reader of this kind learns: those asked for, else all it can do."""
     known = GENERATED if context else TASKS[kind]
-    beyond = [task for task in wanted if task not in known]
-    if beyond:
+    if beyond := [task for task in wanted if task not in known]:
         raise UsageError(f"a reader that is {kind} learns {', '.join(known)}, not {sample(beyond)}")
     return tuple(dict.fromkeys(wanted)) or known
 
@@ -88,8 +87,7 @@ def reading_examples(
     """
     tasks = tasks or TASKS[kind]
     chosen = (q for q in queries if {q.task, kind_of(q.task)} & set(tasks))
-    first = next(chosen, None)
-    if first is None:
+    if (first := next(chosen, None)) is None:
         raise BadInput(f"there is no query for a reader that is {kind} (tasks {', '.join(tasks)})")
     searched = "run" if run is not None else "bm25" if negatives == "kilt" else negatives
     maker = ExampleMaker(benchmark, work, kinds=(searched,), most=1, seed=seed, run=run)
@@ -203,8 +201,7 @@ class ContextExamples:
         if self.context == "gold":
             return [self._gold.choose(q).passages for q in queries]
         results = {q.id: self._ranked[q.id] for q in queries if q.id in self._ranked}
-        missing = [q for q in queries if q.id not in results]
-        if missing:
+        if missing := [q for q in queries if q.id not in results]:
             for ranking in self._bm25.search([q.question() for q in missing], self.depth):
                 results[ranking.question] = list(ranking.passages)
         corpus = self.benchmark.corpus

@@ -129,8 +129,7 @@ def train_per_relation(
     by_relation = grouped((example.relation, example) for example in learn)
     by_relation.pop("", None)
     chosen = {r: held for r, held in by_relation.items() if len(held) >= settings.batch}
-    few = sorted(set(by_relation) - set(chosen))
-    if few:
+    if few := sorted(set(by_relation) - set(chosen)):
         talk(f"too few examples for an encoder of their own, left to the joint one: {', '.join(few)}")
     if not chosen:
         raise BadInput(

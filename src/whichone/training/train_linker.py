@@ -125,8 +125,7 @@ def _mentions(
     prefix = corpus.page_ids([0])[0].partition(":")[0] if corpus.page_count else ""
     mark = split_mark(source.name)
     for line, record in read_json_lines(source, _Record):
-        mention = marked(record.input)
-        if mention is None:
+        if (mention := marked(record.input)) is None:
             raise BadInput(
                 "the input marks no mention between [START_ENT] and [END_ENT]", file=source, line=line
             )

@@ -230,8 +230,7 @@ def place_of(checkpoint: str) -> str:
     """The folder or file that is meant; a name that is neither is left to the hub's own cache."""
     if Path(checkpoint).exists():
         return checkpoint
-    packaged = model_folder(checkpoint)
-    if packaged is not None:
+    if (packaged := model_folder(checkpoint)) is not None:
         return str(packaged)
     if checkpoint.startswith(("/", "./", "../", "~")):
         raise Missing("there is no such folder or file", where=checkpoint)
@@ -395,8 +394,7 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"settings of a training: {error}") from None
         if self.per_source and self.per_source < self.batch:
             raise UsageError(f"{self.per_source} examples of a source do not fill one batch of {self.batch}")
-        unknown = [kind for kind in self.kinds if kind not in KINDS]
-        if unknown:
+        if unknown := [kind for kind in self.kinds if kind not in KINDS]:
             raise UsageError(
                 f"there are no negatives called {sample(unknown)}",
                 hint=f"{', '.join(KINDS)}, or none for in-batch ones only",
@@ -550,8 +548,7 @@ class Training(ABC, Generic[E]):
         return (order[n * size : (n + 1) * size] for n in range(self.steps))
 
     def run(self) -> Trained:
-        done = begun_in(self.folder, self.identity)
-        if done is not None:
+        if (done := begun_in(self.folder, self.identity)) is not None:
             talk(f"{self.folder}: this training is done, nothing is left to learn")
             return done
         from whichone.training.loop import losses_of, train

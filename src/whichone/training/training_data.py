@@ -119,8 +119,7 @@ def kind_of(source: str | Path) -> str:
     if not place.exists():
         raise Missing("there is no such file or folder", where=str(source))
     if place.is_dir():
-        held = dict(folder_kinds(place)).get(place)
-        if held in (BENCHMARK, KNOWLEDGE_BASE):
+        if (held := dict(folder_kinds(place)).get(place)) in (BENCHMARK, KNOWLEDGE_BASE):
             return held
         if held is None and not (place / ".partial").exists():
             for title, offered in _offered().items():
@@ -148,8 +147,7 @@ def kind_of(source: str | Path) -> str:
 
 def source_benchmark(source: str | Path, corpus: TrainingCorpus, work: Path) -> Benchmark:
     """The benchmark that a source is or becomes; what was made once is in `work`."""
-    kind = kind_of(source)
-    if kind == BENCHMARK:
+    if (kind := kind_of(source)) == BENCHMARK:
         return Benchmark.open(source)
     if kind == KNOWLEDGE_BASE:
         place = _place(work, kind, [Path(source) / "manifest.json"])

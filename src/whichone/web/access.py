@@ -41,8 +41,7 @@ def delete_person(site: Site, link: str) -> bool:
     """
 
     def work(t: Transaction) -> bool:
-        rows = t.read("select person from links where link = ?", (link,))
-        if not rows:
+        if not (rows := t.read("select person from links where link = ?", (link,))):
             return False
         person = str(rows[0]["person"])
         for task in t.read("select campaign, task from annotations where person = ?", (person,)):
@@ -238,8 +237,7 @@ async def make_links(request: Request, site: Here) -> Response:
 
 
 def _purpose(site: Site, form: Form) -> tuple[Role, str]:
-    purpose = form.text("for", "reader")
-    if purpose in ("reader", "admin"):
+    if (purpose := form.text("for", "reader")) in ("reader", "admin"):
         return cast("Role", purpose), ""
     roles = {scope: role for scope, _, role in _places(site)}
     if purpose not in roles:

@@ -174,8 +174,7 @@ def _against(hits: Sequence[Mapping[str, Any]], places: Mapping[str, int]) -> di
     """Whether a system hands over the one who is thought to be meant, another bearer, or neither."""
     if not hits or not places:
         return {"kind": "other", "words": "" if hits else "∅ nothing"}
-    place = places.get(hits[0]["about"])
-    if place is None:
+    if (place := places.get(hits[0]["about"])) is None:
         return {"kind": "other", "words": "– something else"}
     kind, words = ("namesake", "✗ another of the name") if place else ("gold", "✓ the likeliest one")
     return {"kind": kind, "words": words}
@@ -221,8 +220,7 @@ class Askers:
         ]
 
     def _open(self, site: Site, served: ServedBenchmark, indexes: Mapping[str, Path]) -> Asker:
-        ours = [p for p in indexes.values() if _made_by(p) == "namesake"]
-        if not ours:
+        if not (ours := [p for p in indexes.values() if _made_by(p) == "namesake"]):
             ours = [NamesakeRetriever.over(served.corpus, self._cache, encoder="none").folder]
         others = [n for n, place in indexes.items() if _made_by(place) not in ("namesake", "bm25")]
         corpus = served.corpus
@@ -268,8 +266,7 @@ def _made_by(index: Path) -> str:
 def asked_before(site: Site, served: ServedBenchmark, text: str) -> dict[str, Any] | None:
     """The benchmark's own question with these words, and what its runs handed over for it."""
     rows = explorer_views.search(site, served, listing.WantedRows(text=text), (), listing.find_queries).rows
-    same = next((row for row in rows if fold(row["input"]) == fold(text)), None)
-    if same is None:
+    if (same := next((row for row in rows if fold(row["input"]) == fold(text)), None)) is None:
         return None
     runs = explorer_views.chosen_runs(served, (), _MOST_OTHERS)
     return explorer_views.query_view(site, served, same["q"], runs)

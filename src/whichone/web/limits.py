@@ -184,8 +184,7 @@ def impatient_protocol(patience: float = PATIENCE) -> type[Any]:
 
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
-            cycle = self.cycle
-            if cycle is not None and not cycle.response_complete:
+            if (cycle := self.cycle) is not None and not cycle.response_complete:
                 self._stop_clock()
             elif self._clock is None:
                 self._start_clock()
@@ -204,8 +203,7 @@ def impatient_protocol(patience: float = PATIENCE) -> type[Any]:
 
         def _give_up(self) -> None:
             self._clock = None
-            cycle = self.cycle
-            if cycle is None or cycle.response_complete:
+            if (cycle := self.cycle) is None or cycle.response_complete:
                 self.transport.close()
 
     return ImpatientProtocol

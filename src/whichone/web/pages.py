@@ -65,8 +65,7 @@ def may_read(request: Request, role: Role = "reader", scope: str = "") -> Visito
 
 def must_be(request: Request, role: Role, scope: str = "") -> Visitor:
     """The same where the page is about the person who asks."""
-    person = may_read(request, role, scope)
-    if person is None:
+    if (person := may_read(request, role, scope)) is None:
         raise _refused(person, role)
     return person
 
@@ -277,8 +276,7 @@ class Form:
         }
 
     def choice(self, name: str, choices: Sequence[str], default: str = "") -> str:
-        value = self.text(name, default)
-        if value not in choices:
+        if (value := self.text(name, default)) not in choices:
             raise HTTPException(422, f"{name} must be one of {', '.join(choices)}")
         return value
 
@@ -290,8 +288,7 @@ class Form:
 
     def file(self, name: str) -> IO[bytes]:
         """The file; several as one zip archive of them."""
-        files = [f for f in self._fields.getlist(name) if isinstance(f, UploadFile)]
-        if not files:
+        if not (files := [f for f in self._fields.getlist(name) if isinstance(f, UploadFile)]):
             raise HTTPException(422, "choose a file")
         if len(files) == 1:
             return files[0].file
@@ -334,8 +331,7 @@ async def creation(request: Request, *, shows_gold: bool) -> Creation:
     """An admin's form for something new over a benchmark; people see no gold that is hidden."""
     form = await received(request, "admin")
     site = site_of(request)
-    served = site.folder.benchmark(form.text("benchmark"))
-    if served is None:
+    if (served := site.folder.benchmark(form.text("benchmark"))) is None:
         raise HTTPException(422, "choose a benchmark")
     if shows_gold and served.id in await run_in_threadpool(hidden_benchmarks, site):
         raise HTTPException(422, "a leaderboard hides the gold of this benchmark: choose another")

@@ -162,8 +162,7 @@ class ServedFolder:
         by_id = {served.id: served for served in benchmarks.values()}
         for folder in runs:
             asked = folder.manifest.parents.get("benchmark", "")
-            home = by_id.get(asked)
-            if home is None:
+            if (home := by_id.get(asked)) is None:
                 strays.append(
                     f"{folder.root.name} ({folder.manifest.name}): its benchmark {asked} is not here;"
                     " put it below the folder that is served"

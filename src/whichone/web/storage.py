@@ -89,8 +89,7 @@ class Database(ABC):
             together = [first]
             with contextlib.suppress(queue.Empty):
                 while len(together) < self._most_together:
-                    other = self._waiting.get_nowait()
-                    if other is None:
+                    if (other := self._waiting.get_nowait()) is None:
                         self._waiting.put(None)
                         break
                     together.append(other)
@@ -307,8 +306,7 @@ class PostgresDatabase(Database):
     def close(self) -> None:
         super().close()
         while not self._idle.empty():
-            connection = self._idle.get_nowait()
-            if connection is not None:
+            if (connection := self._idle.get_nowait()) is not None:
                 connection.close()
 
 

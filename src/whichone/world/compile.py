@@ -197,8 +197,7 @@ def compile_builtin(out: str | Path) -> dict[str, Path]:
 
 def compile_source(source_folder: Path, out: str | Path) -> dict[str, Path]:
     source = read_source(source_folder)
-    issues = problems(source)
-    if issues:
+    if issues := problems(source):
         raise BadInput(
             f"the world's source breaks {len(issues)} rules:\n  " + "\n  ".join(issues[:20]),
             file=source_folder,

@@ -118,8 +118,7 @@ def _facts(
             statement, mention = _fact(inventor, rng, prop)
             statements.append(statement)
             sentence = VALUES[prop].sentence.format(name=name, value=mention)
-            draw = rng.random()
-            if draw < _EARLY:
+            if (draw := rng.random()) < _EARLY:
                 early.append(sentence)
             elif draw < _EARLY + _LATE:
                 late.append(sentence)
@@ -162,8 +161,7 @@ def _blocks(
     filler = [inventor.vocabulary.sentence(rng) for _ in range(count)]
     cut = max(1, count // 3)
     blocks = [ArticleBlock("paragraph", " ".join((*lead, *filler[:cut])))]
-    rest = filler[cut:]
-    if rest:
+    if rest := filler[cut:]:
         blocks.append(ArticleBlock("heading", rng.choice(("History", "Life", "Details", "Reception")), 2))
         blocks += (ArticleBlock("paragraph", " ".join(rest[n : n + 6])) for n in range(0, len(rest), 6))
     if rng.random() < 0.3:
@@ -239,8 +237,7 @@ class Inventor:
         )
         for n, item in items:
             text = [self.vocabulary.sentence(rng) for _ in range(max(1, self.invention.words // 24))]
-            article = value_article(item, text, 20 + 20_000 // (n % 997 + 1))
-            if article is not None:
+            if (article := value_article(item, text, 20 + 20_000 // (n % 997 + 1))) is not None:
                 yield article
 
     def block(self, number: int) -> list[Article]:

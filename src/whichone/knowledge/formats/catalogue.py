@@ -214,8 +214,7 @@ def _several(value: Any, separator: str) -> list[str]:
 
 
 def _count(value: Any) -> int | None:
-    text = text_of(value)
-    if text is None:
+    if (text := text_of(value)) is None:
         return None
     try:
         count = int(float(text))

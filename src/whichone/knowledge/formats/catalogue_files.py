@@ -89,8 +89,7 @@ class DocumentReader:
         return pages.table(), Counter({"documents": len(rows), "positions": len(rows)}), refused
 
     def _owner(self, document: Document, place: str) -> str | None:
-        asked = self.documents.owner
-        if asked is not None and asked != PATH:
+        if (asked := self.documents.owner) is not None and asked != PATH:
             return document.fields.get(asked) or None
         first, slash, _ = place.partition("/")
         return first if slash else Path(place).stem

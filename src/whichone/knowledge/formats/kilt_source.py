@@ -53,8 +53,7 @@ def kilt_record(
         if anchor_ids and link["target_page"] and not anchor.get("wikipedia_id"):
             anchor = {**anchor, "wikipedia_id": link["target_page"].partition(":")[2]}
         result.append(anchor)
-    order = kept.get("order")
-    if order:
+    if order := kept.get("order"):
         result = [anchor for _, anchor in sorted(zip(order, result, strict=True), key=lambda p: p[0])]
     record: dict[str, Any] = {
         "_id": number,

@@ -248,8 +248,7 @@ def read_chunks(source: DumpFile, job: PartJob, read: Callable[[bytes, int], Par
 def finish_pages(parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
     """A page that appears in the dump several times is kept once, where it appears first."""
     rows = parts.rows("pages")
-    repeated = queries.fetch(f"select count(*) - count(distinct page) from ({rows})")[0][0]
-    if repeated:
+    if repeated := queries.fetch(f"select count(*) - count(distinct page) from ({rows})")[0][0]:
         parts.notes["duplicate pages"] = repeated
         talk(f"{repeated:,} pages appear more than once; of each, the first is kept")
     first = f"select page, min(position) as position from ({rows}) group by page"

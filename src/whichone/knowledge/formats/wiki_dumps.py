@@ -92,8 +92,7 @@ def format_of_line(line: bytes) -> str | None:
 
 def detect_format(head: bytes, *, file: str = "") -> ViewsFormat:
     lines = [line for line in head.split(b"\n")[:-1] if line.strip() and not line.startswith(b"#")]
-    results = [name for line in lines[:_SAMPLE] if (name := format_of_line(line))]
-    if not results:
+    if not (results := [name for line in lines[:_SAMPLE] if (name := format_of_line(line))]):
         raise BadInput(
             "none of the page-view formats fits its first lines",
             file=file or None,
@@ -214,8 +213,7 @@ class ViewsFile(DumpFile):
                 file=self.path,
                 hint="the file mixes formats or is damaged; fetch it again",
             )
-        others = parts.counted("lines of other projects")
-        if others and not lines:
+        if (others := parts.counted("lines of other projects")) and not lines:
             wanted = "en.z" if self.rules == "published" else f"the {self.language} Wikipedia"
             talk(
                 f"{self.path.name}: none of its {others:,} lines is of {wanted}; "
@@ -238,8 +236,7 @@ Value = bytes | int | None
 
 def sql_columns(head: bytes, *, file: str = "") -> tuple[str, tuple[str, ...]]:
     """The name of the dump's table, and its columns in their order, from its CREATE TABLE."""
-    result = _TABLE.search(head)
-    if result is None:
+    if (result := _TABLE.search(head)) is None:
         raise BadInput(
             "not an SQL dump of MediaWiki: it has no CREATE TABLE",
             file=file or None,

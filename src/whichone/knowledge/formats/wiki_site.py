@@ -110,8 +110,7 @@ def read_site(head: bytes, *, file: str = "", language: str | None = None) -> Wi
     are of the English Wikipedia.
     """
     head = as_utf8(head)
-    root = re.search(rb"<mediawiki\b[^>]*>", head)
-    if root is None:
+    if (root := re.search(rb"<mediawiki\b[^>]*>", head)) is None:
         raise BadInput(
             "not a MediaWiki XML dump: it does not begin with <mediawiki>",
             file=file or None,
@@ -146,8 +145,7 @@ def language_of_namespaces(declared: Mapping[str, int]) -> str | None:
 
 def _site_info(head: bytes, file: str) -> tuple[str, bool, dict[str, int]]:
     """The wiki's name, whether titles begin with a capital, and its namespaces."""
-    result = re.search(rb"<siteinfo>.*?</siteinfo>", head, re.DOTALL)
-    if result is None:
+    if (result := re.search(rb"<siteinfo>.*?</siteinfo>", head, re.DOTALL)) is None:
         return "", True, {}
     try:
         info = ET.fromstring(result.group())
@@ -187,14 +185,12 @@ class Target(msgspec.Struct, frozen=True):
 def link_target(written: str, site: WikiSite) -> Target:
     title = written.partition("#")[0].strip()
     shown = title.startswith(":")  # [[:Category:X]] is a plain link to a category
-    title = title.lstrip(":").strip()
-    if not title:
+    if not (title := title.lstrip(":").strip()):
         return Target("section", "")
     prefix, colon, rest = title.partition(":")
     if colon:
         key = name_key(prefix)
-        number = site.namespaces.get(key)
-        if number is not None and number != 0:
+        if (number := site.namespaces.get(key)) is not None and number != 0:
             kind = {FILE: "file", -2: "file", CATEGORY: "category"}.get(number, "other")
             return Target("other" if shown else kind, clean_title(rest, site))
         if key in site.interlanguage:

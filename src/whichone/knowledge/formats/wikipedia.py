@@ -93,8 +93,7 @@ def marking_templates(queries: MergeQueries, rows: str) -> list[int]:
             f"select template from ({rows}) where list_contains({listed}, redirect)"
             f" or list_has_any(calls, {listed})"
         )
-        more = {t for (t,) in results} - known
-        if not more:
+        if not (more := {t for (t,) in results} - known):
             break
         known |= more
     return sorted(known)
@@ -178,8 +177,7 @@ def read_part(data: bytes, site: WikiSite, *, position: int = 0) -> PartRows:
     part.counts["closing brackets"] = data.count(b"</mediawiki>")  # an undamaged dump ends in one
     first, start = position, data.find(_OPEN)
     while start >= 0:
-        stop = data.find(_CLOSE, start)
-        if stop < 0:
+        if (stop := data.find(_CLOSE, start)) < 0:
             part.refuse(start, "the stretch ends within a page")
             break
         stop += len(_CLOSE)
@@ -214,8 +212,7 @@ def _read_element(part: PartRows, element: bytes, offset: int, site: WikiSite, p
                 },
             )
         return
-    target = redirect_target(raw, site)
-    if target is not None:
+    if (target := redirect_target(raw, site)) is not None:
         part.counts["redirects"] += 1
         part.add("redirects", {"title": raw.title, "target": target, "target_page": None})
         return
@@ -323,8 +320,7 @@ class WikipediaDump(DumpFile):
                 hint="wanted is a dump of a Wikipedia; Wikidata comes in as JSON, by --wikidata",
             )
         tables = finish_pages(parts, queries)
-        listed = self._pages_that_list_namesakes(parts, queries)
-        if listed:
+        if listed := self._pages_that_list_namesakes(parts, queries):
             kind = "case when l.page is null then p.kind else 'disambiguation' end"
             tables["pages"] = f"""select {columns_sql(PAGES, "p", kind=kind)}
                 from ({tables["pages"]}) p left join ({listed}) l on l.page = p.page"""
@@ -334,14 +330,12 @@ class WikipediaDump(DumpFile):
         """A query of the pages whose templates have MediaWiki's mark; empty where there are none."""
         # a dump that is split has its templates in other files than most of its articles
         templates = " union all by name ".join(p.rows("templates") for p in parts.siblings)
-        marking = marking_templates(queries, templates)
-        if not marking:
+        if not (marking := marking_templates(queries, templates)):
             return ""
         listed = f"[{', '.join(map(str, marking))}]::bigint[]"
         pages = f"""select distinct page from ({parts.rows("uses")})
             where list_has_any(templates, {listed})"""
-        count = queries.fetch(f"select count(*) from ({pages})")[0][0]
-        if count:
+        if count := queries.fetch(f"select count(*) from ({pages})")[0][0]:
             parts.notes["article pages"] = -count
             parts.notes["disambiguation pages"] = count
         return pages if count else ""

@@ -98,11 +98,10 @@ def _without_raw(text: str, lost: Counter[str]) -> str:
             closing = text.find("-->", at) if name == "<!--" else at
             at = at if name != "<!--" else (closing + 3 if closing >= 0 else len(text))
             continue
-        end = None
-        if not match.group().endswith("/>") and name not in unclosed:
-            end = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, at)
-            if end is None:
-                unclosed.add(name)
+        closed = not match.group().endswith("/>") and name not in unclosed
+        end = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, at) if closed else None
+        if closed and end is None:
+            unclosed.add(name)
         inside = text[at : end.start()] if end else ""
         at = end.end() if end else at
         if match["kept"]:
@@ -178,8 +177,7 @@ def _template(content: str, site: WikiSite, templates: list[str], lost: Counter[
     name = name.strip().replace("_", " ").split("\n", 1)[0][:200].strip()
     templates.append(name)
     key = name_key(name)
-    fixed = site.character_templates.get(key)
-    if fixed is not None:
+    if (fixed := site.character_templates.get(key)) is not None:
         return fixed
     if key in site.date_templates:
         return _date(_positional(rest), site) or GAP
@@ -251,8 +249,7 @@ def without_quotes(line: str) -> str:
     MediaWiki's rule for a line with an odd number of both: one of its bold marks was an
     apostrophe and italics, the first after a single letter, else after a word, else after a blank.
     """
-    runs = list(_QUOTES.finditer(line))
-    if not runs:
+    if not (runs := list(_QUOTES.finditer(line))):
         return line
     bold = italics = 0
     spare = []  # how many apostrophes of each run are text
@@ -261,10 +258,12 @@ def without_quotes(line: str) -> str:
         spare.append(1 if length == 4 else max(0, length - 5))
         bold += length != 2
         italics += length in (2,) or length >= 5
-    if bold % 2 and italics % 2:
-        threes = [i for i, run in enumerate(runs) if len(run.group()) - spare[i] == 3]
-        if threes:
-            spare[min(threes, key=lambda i: _apostrophe_order(line, runs[i].start()))] += 1
+    if (
+        bold % 2
+        and italics % 2
+        and (threes := [i for i, r in enumerate(runs) if len(r.group()) - spare[i] == 3])
+    ):
+        spare[min(threes, key=lambda i: _apostrophe_order(line, runs[i].start()))] += 1
     kept = iter(spare)
     return _QUOTES.sub(lambda _: "'" * next(kept), line)
 
@@ -399,8 +398,7 @@ class _Page:
             self._text(str(node.title).strip().lstrip(":").replace("_", " "))
         if target.kind == "page" and start <= len(self._line):
             start += len(self._line) - start - len(self._line[start:].lstrip(" "))
-            end = start + len(self._line[start:].rstrip(" "))
-            if end > start:
+            if (end := start + len(self._line[start:].rstrip(" "))) > start:
                 self._links.append((start, end, target.title))
                 self._trail = end == len(self._line)
         elif target.kind == "other":
@@ -420,8 +418,7 @@ class _Page:
         if name == "br":
             self._add(" ")
             return
-        block = _BLOCK.fullmatch(name)
-        if block:
+        if block := _BLOCK.fullmatch(name):
             self.end_line()
         if node.contents is not None:
             self.write(node.contents.nodes)

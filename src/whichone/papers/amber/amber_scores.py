@@ -214,8 +214,7 @@ def evaluate_amber(
     """Score predictions for AmbER sets; with `on_error="skip"` a missing prediction is wrong."""
     given = read_predictions(predictions, on_error)
     asked = read_sets(sets, text_ids=given.text_ids)
-    queries = [query for members in asked for query in members]
-    if not queries:
+    if not (queries := [query for members in asked for query in members]):
         raise BadInput("none of the sets has a query", file=sets)
     ranked = {query.id: ranked_pages(given.pages.get(query.id, ())) for query in queries}
     if missing := [query for query in ranked if query not in given.pages]:

@@ -104,8 +104,7 @@ def amber_statistics(benchmark: Benchmark) -> PaperStatistics | None:
 
 def templates_section(runs: Sequence[Run], benchmark: Benchmark, *, redact: bool = False) -> Section | None:
     """None where no query is of a known collection of name sets."""
-    collections = sorted({s.collection for s in benchmark.sets} & set(builtin_names()))
-    if not collections:
+    if not (collections := sorted({s.collection for s in benchmark.sets} & set(builtin_names()))):
         return None
     first: dict[str, Query] = {}
     for query in benchmark.queries if not redact else ():

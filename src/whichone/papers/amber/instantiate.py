@@ -193,8 +193,7 @@ class Instantiation:
     def _template(self, kind: Literal[0, 1], shared: _SharedByQueries) -> str:
         """The question (0) or claim (1) that asks for a fact; one made of its label where there is none."""
         fact, known = shared.fact, self.collection.templates(shared.fact.property)
-        templates = (known.questions, known.claims)[kind].get(self.language, ())
-        if not templates:
+        if not (templates := (known.questions, known.claims)[kind].get(self.language, ())):
             made_up = MADE_UP[self.language][kind]
             templates = (made_up.format(label=fact.label, who=self._who, value=OBJECT_SLOT),)
         template = choose_template(shared.bearer.entity, fact.property, templates)

@@ -19,8 +19,7 @@ from whichone.records import grouped
 def check_before(pipeline: Pipeline, where: str) -> Account:
     """Raise on what makes a build senseless, remark on what it will have to do without."""
     account = Account(steps=[], remarks=[])
-    wrong = [*_missing(pipeline), *_types(pipeline, account), *_properties(pipeline, account)]
-    if wrong:
+    if wrong := [*_missing(pipeline), *_types(pipeline, account), *_properties(pipeline, account)]:
         raise BadInput("; ".join(wrong), file=where)
     names = pipeline.tables.names
     marked = names.filter(names.name.contains(NAME_SLOT) | names.name.contains(OBJECT_SLOT))
@@ -156,8 +155,7 @@ def draw(pipeline: Pipeline, name: str, where: str) -> NameFigure:
     account = check_before(pipeline, where)
     pipeline.every_set = True
     pipeline.run(only=name)
-    bearers = _bearers(pipeline)
-    if not bearers:
+    if not (bearers := _bearers(pipeline)):
         raise BadInput(f"no two entities of the collection's types are called {name!r}", file=where)
     rules = pipeline.rules
     if pipeline.ranked:
@@ -188,8 +186,7 @@ def draw(pipeline: Pipeline, name: str, where: str) -> NameFigure:
     for entity, _, prop, kind, value, listed in rows:
         having = len(held[prop])
         bearer = next(b for b in bearers if b.entity == entity)
-        drawn = next((f for f in bearer.facts if f.property == prop), None)
-        if drawn is None:
+        if (drawn := next((f for f in bearer.facts if f.property == prop), None)) is None:
             drawn = DrawnFact(prop, labels[prop], [], queries=kept.get((entity, prop), []))
             bearer.facts.append(drawn)
             if prop == pipeline.collection.qualifier:

@@ -187,8 +187,7 @@ def questions(
         wording = functools.partial(
             ask, prop, properties.get(prop), by_key[key].name, templates, language, people=people
         )
-        question = wording()
-        if question is None:
+        if (question := wording()) is None:
             funnel["    no grammatical question can be made"] += 1
             continue
         statements.sort(key=lambda s: (-(s.bearer.popularity or 0.0), s.bearer.page))

@@ -101,8 +101,7 @@ def overlap(gold: Sequence[str], predicted: Sequence[str]) -> Overlap:
     if not gold or not predicted:
         same = float(not gold and not predicted)
         return Overlap(same, same, same)
-    shared = (Counter(gold) & Counter(predicted)).total()
-    if shared == 0:
+    if (shared := (Counter(gold) & Counter(predicted)).total()) == 0:
         return Overlap(0.0, 0.0, 0.0)
     precision, recall = shared / len(predicted), shared / len(gold)
     return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
@@ -122,8 +121,7 @@ def entity_overlap(
     it counts as named when the text contains it letter by letter, case aside. The released scorer
     deletes the title's parentheses but not the text's, so that "KSGF (AM)" is never found.
     """
-    tokens = distinguishing_tokens(title, name, language)
-    if tokens:
+    if tokens := distinguishing_tokens(title, name, language):
         return overlap(tokens, content_tokens(predicted, language=language))
     text = predicted if published else predicted.translate(_NO_PARENTHESES)
     hit = float(title.translate(_NO_PARENTHESES).lower() in text.lower())

@@ -175,8 +175,7 @@ def make_controls(asked: dict[str, Prediction], wanted: int, seed: int) -> Itera
         if given >= wanted or not waiting:
             return
         for query in waiting.get(category, iter(())):
-            task = _control(query, asked[query], category)
-            if task is not None:
+            if (task := _control(query, asked[query], category)) is not None:
                 given += 1
                 yield task
                 break
@@ -406,8 +405,7 @@ class CategoryKind:
         campaign: str, results: dict[str, Any], without: frozenset[str],
     ) -> list[Path]:  # fmt: skip
         folders = {f"{f.manifest.name}-{f.content_hash[:12]}": f for f in served.answers}
-        lost = [name for name, identity in plan.systems.items() if identity not in folders]
-        if lost:
+        if lost := [name for name, identity in plan.systems.items() if identity not in folders]:
             raise BadInput(f"the answers of {', '.join(lost)} are not here any more")
         paths = []
         for number, (name, identity) in enumerate(plan.systems.items(), 1):

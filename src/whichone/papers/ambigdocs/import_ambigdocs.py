@@ -347,8 +347,7 @@ def _in_corpus(queries: Sequence[Query], corpus: Corpus) -> list[Query]:
     by_title = pages_by_title((page, plain_title(title)) for page, title in titles.items())
 
     def moved(entry: Provenance) -> Provenance:
-        page = by_title.get(plain_title(entry.title or ""))
-        if page is None:
+        if (page := by_title.get(plain_title(entry.title or ""))) is None:
             return msgspec.structs.replace(entry, passage=None)
         row = corpus.by_source_id([str(entry.attributes.get("pid", ""))])[0]
         results = corpus.take([row], ["id", "page"]).to_pylist()[0] if row is not None else {}

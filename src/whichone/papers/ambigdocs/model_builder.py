@@ -312,8 +312,7 @@ def build_with_models(
         return generate(pair, by_name[pair.name], usable, roles)
 
     finished = _run(pairs, work, journal_of(out), header, concurrency)
-    built = _built(finished, names, about, funnel)
-    if not built:
+    if not (built := _built(finished, names, about, funnel)):
         raise BadInput("no question was kept", file=journal_of(out).path, hint=f"the funnel: {dict(funnel)}")
     full_header = {"builder": "ambigdocs with models", **header}
     return save_built(folder, out, built, about, options, funnel, full_header), dict(funnel)

@@ -54,8 +54,7 @@ def says_more(
     form: str, own: Sequence[str], others: Iterable[str], text: str, language: str = ENGLISH
 ) -> bool:
     """Whether the text has a word of the form beyond the shorter answers of others that it contains."""
-    shorter = [o for o in others if o not in own and inside(o, form, language)]
-    if not shorter:
+    if not (shorter := [o for o in others if o not in own and inside(o, form, language)]):
         return True
     extra = set(ambigdocs_tokens(form, language)).difference(
         *(ambigdocs_tokens(o, language) for o in shorter)

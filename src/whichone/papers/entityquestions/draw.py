@@ -347,8 +347,7 @@ def facts_that_fit(
     step = account.step("the question fits the subject and the answer", "facts")
     kept = []
     for fact in facts:
-        fitting = _fitting(fact, narrow.get(fact.relation), types, allowed)
-        if fitting is None:
+        if (fitting := _fitting(fact, narrow.get(fact.relation), types, allowed)) is None:
             step.remove(f"{fact.key} {fact.name}")
         else:
             kept.append(fitting)

@@ -50,8 +50,7 @@ class FilePlace(msgspec.Struct, frozen=True):
 
 def place_of(path: Path) -> FilePlace:
     """`dev/P19.dev.json`, `one-off/nq-seen-buckets/P19/bucket3.test.json.gz` and their like."""
-    match = _FILE.fullmatch(path.name)
-    if match is None:
+    if (match := _FILE.fullmatch(path.name)) is None:
         return FilePlace(stem=path.name.partition(".")[0])
     folders = path.absolute().parts[:-1]
     one_off = next((name for name in folders if name in ONE_OFF), None)
@@ -174,8 +173,7 @@ def best_possible(k: int | None) -> Measure:
     depth = needs_depth("best_possible", k)
 
     def value(r: Retrieved) -> float | None:
-        verdict = r.query.attributes.get("resolvable")
-        if verdict is None:
+        if (verdict := r.query.attributes.get("resolvable")) is None:
             return None
         return best_expected(verdict, int(r.query.attributes["candidates"]), depth)
 

@@ -77,8 +77,7 @@ def _datasets(scores: Scores) -> list[tuple[str, Scores]]:
         named = (benchmark_of(query), str(query.attributes.get("dataset") or ""))
         return ": ".join(filter(None, named))
 
-    known = [*dict.fromkeys(map(dataset, scores.queries))]
-    if known in ([], [""]):
+    if (known := [*dict.fromkeys(map(dataset, scores.queries))]) in ([], [""]):
         return [("all questions", scores)]
     return [(name or "other questions", _where(scores, dataset, name)) for name in known]
 
@@ -107,8 +106,7 @@ def _related(scores: Scores) -> Scores:
 
 def _name_slices(scores: Scores) -> list[tuple[str, Scores]]:
     """All queries; those with unique and those with shared names, where there are both."""
-    shared = {q.attributes.get("shared_name") for q in scores.queries}
-    if not shared >= {True, False}:
+    if not {q.attributes.get("shared_name") for q in scores.queries} >= {True, False}:
         return [("", scores)]
     of_kind = {
         n: _where(scores, lambda q: bool(q.attributes.get("shared_name")), n == "shared")

@@ -425,8 +425,7 @@ def result_files(arguments: Iterable[str | Path]) -> list[Path]:
     files: list[Path] = []
     for argument in map(Path, arguments):
         if argument.is_dir():
-            inside = [p for p in argument.iterdir() if re.search(_FORMAT, p.name)]
-            if not inside:
+            if not (inside := [p for p in argument.iterdir() if re.search(_FORMAT, p.name)]):
                 raise BadInput("there is no .json or .jsonl file in the folder", file=argument)
             files.extend(inside)
         elif argument.exists():

@@ -104,8 +104,7 @@ def score_kilt_command(
             emit_json(summary)
         elif summary["warnings"]:
             emit_table([{"code": w["code"], "records": w["count"]} for w in summary["warnings"]])
-        odd = len(summary["warnings"]) + summary["skipped"]["count"]
-        if odd:
+        if odd := len(summary["warnings"]) + summary["skipped"]["count"]:
             raise GateFailed(f"{odd} kinds of things in the predictions need a look")
         click.echo("nothing odd in the predictions", err=True)
     elif as_json:
@@ -138,8 +137,7 @@ def _print_official(
     size = result.records["gold"]
     if more := odd.get("extra_prediction"):
         click.echo(f"WARNING: DIFFERENT SIZE gold: {size} guess: {size + more}")
-    scores = result.retrieval
-    if scores is None or (alone and "no_provenance" in odd):
+    if (scores := result.retrieval) is None or (alone and "no_provenance" in odd):
         raise GateFailed("a prediction has no provenance: the official program stops", where=guess)
     document: dict[str, Any] = scores
     if not alone:

@@ -66,8 +66,7 @@ def _claims(original: Original) -> Sequence[_Claim]:
             if label not in LABELS:
                 original.left_out["not enough information"] += 1
                 continue
-            first = seen.add_one(key, len(places))
-            if first is None:
+            if (first := seen.add_one(key, len(places))) is None:
                 places.append(len(claims))
             elif claims[places[first]].claim != claim.claim:
                 raise BadInput("two claims have one id", file=file, line=line, ids=[key])
@@ -172,8 +171,7 @@ def _outputs_of(record: Mapping[str, Any], original: Original) -> tuple[TaskOutp
             elif words:
                 text = " ".join(words)
                 short.setdefault(text, TaskOutput(text, (sentence(page, text),)))
-        text = " ".join(_words(tokens, annotation["long_answer"]))
-        if text:
+        if text := " ".join(_words(tokens, annotation["long_answer"])):
             document = {
                 "yes_no_answer": annotation.get("yes_no_answer", "NONE"),
                 "annotation_id": annotation.get("annotation_id"),
@@ -227,8 +225,7 @@ def convert_triviaqa(original: Original) -> Iterator[TaskRecord]:
     for file in original.files:
         try:
             for number, record in enumerate(records_under(file, "Data"), 1):
-                pages = [page["Title"] for page in record.get("EntityPages", ())]
-                if not pages:
+                if not (pages := [page["Title"] for page in record.get("EntityPages", ())]):
                     original.left_out["questions without a Wikipedia page"] += 1
                     continue
                 answer = record["Answer"]
@@ -311,8 +308,7 @@ def convert_wow(original: Original) -> Iterator[TaskRecord]:
 def _chosen(turn: Mapping[str, Any]) -> tuple[str, str] | None:
     """Title and sentence that the wizard says it used."""
     checked = turn.get("checked_sentence") or {}
-    text = next(iter(checked.values()), NOTHING)
-    if text == NOTHING or not text.strip():
+    if (text := next(iter(checked.values()), NOTHING)) == NOTHING or not text.strip():
         return None
     title = next(iter((turn.get("checked_passage") or {}).values()), None) or next(iter(checked), "")
     return str(title).replace("_", " "), text

@@ -219,8 +219,7 @@ def _record(page: Mapping[str, Any], link: Mapping[str, Any], number: int) -> di
     title, start, end = link["target_title"], link["start"], link["end"]
     known = 0 <= link["paragraph"] < len(page["paragraphs"])
     text = page["paragraphs"][link["paragraph"]] if known else ""
-    mention = text[start:end].strip()
-    if not mention:
+    if not (mention := text[start:end].strip()):
         return None
     before, after = cut_context(text[:start], mention, text[end:])
     entry = {"wikipedia_id": link["target_page"].partition(":")[2], "title": title}

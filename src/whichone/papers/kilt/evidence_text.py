@@ -86,8 +86,7 @@ def distinct_records(
         ids = {line: item.id for line, item in block if not isinstance(item, BadInput)}
         before = dict(zip(ids, seen.add(list(ids.values()), list(ids)), strict=True))
         for line, item in block:
-            first = before.get(line)
-            if first is not None:
+            if (first := before.get(line)) is not None:
                 text = f"the id occurs twice, first in line {first}"
                 yield line, BadInput(text, file=path, line=line, ids=[ids[line]])
             else:
@@ -148,8 +147,7 @@ def _evidence(piece: Any) -> OriginalEvidence:
     if not isinstance(piece, dict):
         raise TypeError("a piece of evidence is neither a text nor a JSON object")
     key = next((k for k in PAGE_FIELDS if piece.get(k) is not None), None)
-    text = piece.get("text")
-    if text is not None and not isinstance(text, str):
+    if (text := piece.get("text")) is not None and not isinstance(text, str):
         raise TypeError("the text of a piece of evidence is no text")
     if key is None and not text:
         raise ValueError("a piece of evidence names no page and has no text")

@@ -266,8 +266,7 @@ def _moved(query: Query, titles: Mapping[str, str], by_title: Mapping[str, str])
     def moved(entry: Any) -> Any:
         if entry.page in titles:
             return entry
-        page = by_title.get(plain_title(entry.title or ""))
-        if page is None:
+        if (page := by_title.get(plain_title(entry.title or ""))) is None:
             lost.append(entry.page)
             return entry
         kept = {"wikipedia_id": entry.page.partition(":")[2], **entry.attributes}

@@ -63,8 +63,7 @@ def open_system(folder: str | Path) -> System:
 
 def score_systems(gold: str | Path, systems: Sequence[System]) -> list[Scored]:
     """Every prediction file whose gold is there, by dataset and split."""
-    golds = _by_dataset(Path(gold))
-    if not golds:
+    if not (golds := _by_dataset(Path(gold))):
         raise UsageError("no gold file of KILT in it", where=str(gold), hint="such as nq-dev-kilt.jsonl")
     scores = []
     for system in systems:

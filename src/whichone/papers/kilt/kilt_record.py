@@ -52,8 +52,7 @@ def query_of(
         raise NotKilt("the line is no JSON object")
     if record.get("id") is None:
         raise NotKilt("the record has no id")
-    given = record.get("input")
-    if given is not None and not isinstance(given, str):
+    if (given := record.get("input")) is not None and not isinstance(given, str):
         raise NotKilt(f"the input is no text: {given!r}")
     asked = given if given is not None else text or ""
     outputs = record.get("output")
@@ -212,10 +211,9 @@ def check_task(query: Query) -> None:
         raise NotKilt("an entity-linking input marks its mention with [START_ENT] and [END_ENT]")
     if query.task == "sf" and query.input and SEPARATOR not in query.input:
         raise NotKilt("a slot-filling input reads: subject [SEP] relation")
-    if query.task == "fc":
-        odd = [o.answer for o in query.outputs if o.answer and o.answer not in CLAIM_ANSWERS]
-        if odd:
-            raise NotKilt(f"a claim is SUPPORTS or REFUTES, not {odd[0]!r}")
+    claims = query.outputs if query.task == "fc" else ()
+    if odd := [o.answer for o in claims if o.answer and o.answer not in CLAIM_ANSWERS]:
+        raise NotKilt(f"a claim is SUPPORTS or REFUTES, not {odd[0]!r}")
 
 
 def span_problem(entry: Provenance, lengths: Sequence[int]) -> str | None:
@@ -287,8 +285,7 @@ def datasets() -> dict[str, Dataset]:
 
 def dataset(name: str) -> Dataset:
     """A dataset by the name of its files, or by a name that people use for it."""
-    word = OTHER_NAMES.get(name.lower(), name.lower())
-    if word not in datasets():
+    if (word := OTHER_NAMES.get(name.lower(), name.lower())) not in datasets():
         raise UsageError(
             f"KILT has no dataset called {name!r}", hint=did_you_mean(word, [*datasets(), *OTHER_NAMES])
         )

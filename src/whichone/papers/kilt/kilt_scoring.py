@@ -232,8 +232,7 @@ class RecordScorer:
         if len(guess.output) != 1 or guess.output[0].answer is UNSET:
             flaws.append(_no_single_answer(guess.output))
             return WRONG
-        answer = str(guess.output[0].answer).strip()
-        if not answer:
+        if not (answer := str(guess.output[0].answer).strip()):
             return WRONG
         if not golds:
             flaws.append(Flaw("gold", ("downstream",), "the gold record has no answer"))

@@ -221,8 +221,7 @@ class Mapper:
 
     def _pages(self, pieces: Sequence[OriginalEvidence]) -> dict[str, str]:
         pages = self._snapshot.resolve({piece.page for piece in pieces if piece.page is not None})
-        nameless = [piece.text or "" for piece in pieces if piece.page is None]
-        if nameless:
+        if nameless := [piece.text or "" for piece in pieces if piece.page is None]:
             all_pages = find_pages(nameless, self._snapshot.pages(), self._tokenizer)
             pages |= {_reference(OriginalEvidence(None, text)): page for text, page in all_pages.items()}
         return pages
@@ -369,8 +368,7 @@ def map_task(task: str | Path, base: str | Path, out: str | Path, plan: MapPlan)
 def map_original(
     name: str, original: Original, base: str | Path, out: str | Path, plan: MapPlan
 ) -> MappingAccount:
-    key = OTHER_NAMES.get(name.lower(), name.lower())
-    if key not in CONVERTERS:
+    if (key := OTHER_NAMES.get(name.lower(), name.lower())) not in CONVERTERS:
         raise UsageError(f"no original format is called {name!r}", hint=did_you_mean(name, CONVERTERS))
     original.names = Snapshot(base).names
     original.near = Path(out)

@@ -91,8 +91,7 @@ class EvidenceGrams:
 
     def value(self, matches: Counts) -> float:
         """The score of match counts before the brevity penalty."""
-        value = self._values.get(matches)
-        if value is None:
+        if (value := self._values.get(matches)) is None:
             value = self._values[matches] = score(matches, 0, self.size)
         return value
 
@@ -127,8 +126,7 @@ class GrowingSpan:
         self._tail = (*self._tail[1 - MAX_ORDER :], word)
         for order in range(min(len(self._tail), self._wanted.orders)):
             gram = self._tail[-order - 1 :]
-            remaining = self._left[order].get(gram)
-            if remaining:
+            if remaining := self._left[order].get(gram):
                 self._left[order][gram] = remaining - 1
                 self._matches[order] += 1
             elif remaining is None and order == 0:
@@ -236,8 +234,7 @@ def best_span(
 
 def verbatim(evidence: str, paragraphs: Sequence[str]) -> EvidenceSpan | None:
     """The evidence itself, letter by letter, between characters that are no part of a word."""
-    text = evidence.strip()
-    if not text:
+    if not (text := evidence.strip()):
         return None
     for number, paragraph in enumerate(paragraphs):
         start = paragraph.find(text)
@@ -355,8 +352,7 @@ class _Matcher:
     def verbatim(self, number: int, text: str) -> PublishedMatch | None:
         """The normalised answer, else the answer itself; the end is counted on the latter."""
         for form in (self.wanted, self.answer):
-            start = text.find(form)
-            if start >= 0:
+            if (start := text.find(form)) >= 0:
                 return PublishedMatch(number, start, start + len(self.answer), 1.0)
         return None
 
@@ -368,8 +364,7 @@ class _Matcher:
         kept = [n for n, word in enumerate(paragraph.words) if word]
         text = " ".join(paragraph.words[n] for n in kept)
         answer = " ".join(word for word in self.tokens if word)
-        start = text.find(answer)
-        if start < 0 or not kept:
+        if (start := text.find(answer)) < 0 or not kept:
             return None
         first = text.count(" ", 0, start)
         end = kept[text.count(" ", 0, max(start, start + len(answer) - 1))]

@@ -95,8 +95,7 @@ class PredictionInspector:
         if len(guess.output) != 1:
             check.note("several_outputs" if guess.output else "no_output", record)
         for output in guess.output:
-            answer = output.answer
-            if answer is None:
+            if (answer := output.answer) is None:
                 check.note("none_answer", record)
             elif answer is not UNSET and not str(answer).strip():
                 check.note("empty_answer", record)

@@ -146,8 +146,7 @@ def bin_edges(logs: Sequence[float], bins: int = BINS) -> list[float]:
 
     A popularity of 0 has no finite logarithm: it moves no edge and falls into the lowest bin.
     """
-    finite = [value for value in logs if math.isfinite(value)]
-    if not finite:
+    if not (finite := [value for value in logs if math.isfinite(value)]):
         return [0.0] * (bins + 1)
     low, high = min(finite), max(finite)
     return [low + (high - low) * step / bins for step in range(bins)] + [high]
@@ -294,8 +293,7 @@ def read_predictions(path: str | Path, queries: Sequence[Query], field: str | No
     for line, record in read_records(path):
         if not isinstance(record, dict):
             raise BadInput("a record with named fields is expected", file=path, line=line)
-        key = next((str(record[name]) for name in _IDS if name in record), None)
-        if key is None:
+        if (key := next((str(record[name]) for name in _IDS if name in record), None)) is None:
             key = by_text.get(str(record.get("question", record.get("input"))))
         name = field or next((name for name in FIELDS if name in record), None)
         if key is None or name is None or name not in record:

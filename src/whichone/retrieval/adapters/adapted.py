@@ -57,8 +57,7 @@ class CorpusIds:
 
     def _own(self, text: str) -> str | None:
         """A passage by the corpus' own id; a page's id where the corpus has no own ids."""
-        row = self._corpus.by_source_id([text])[0]
-        if row is not None:
+        if (row := self._corpus.by_source_id([text])[0]) is not None:
             return self._corpus.ids([row])[0]
         if self._corpus.has_source_ids:
             return None
@@ -84,8 +83,7 @@ class IdRule:
         """Our ids in the hits' order; an id that comes again counts where it came first."""
         best: dict[str, float | None] = {}
         for hit in hits:
-            ours = self._one(hit)
-            if ours is None:
+            if (ours := self._one(hit)) is None:
                 raise self._wrong(question, hits, hit)
             best.setdefault(ours, hit.score)
         return list(best.items())
@@ -173,8 +171,7 @@ class Adapted:
         return {"retriever": type(self).__name__, **self.details(), "ids": self.rule.text}
 
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
-        rest = list(questions)
-        if rest and not self._tried:
+        if (rest := list(questions)) and not self._tried:
             yield from self._ask(rest[:1], k)
             self._tried, rest = True, rest[1:]
         if rest:
@@ -211,8 +208,7 @@ def yes(value: Any) -> bool:
     """An option that is yes or no, as the command line gives it."""
     if isinstance(value, bool):
         return value
-    text = str(value).strip().lower()
-    if text in ("yes", "true", "1", "no", "false", "0"):
+    if (text := str(value).strip().lower()) in ("yes", "true", "1", "no", "false", "0"):
         return text in ("yes", "true", "1")
     raise UsageError(f"{value!r} is neither yes nor no")
 
@@ -329,8 +325,7 @@ def ranking(question: str, result: Any) -> Ranking:
         raise BadInput("a set came back, which has no order", ids=[question], hint="give a list, best first")
     if isinstance(result, dict):
         result = sorted(result.items(), key=lambda pair: -pair[1])
-    items = list(result)
-    if items and isinstance(items[0], dict):
+    if (items := list(result)) and isinstance(items[0], dict):
         raise BadInput(
             f"records came back ({items[0]!r:.60}), where ids are expected",
             ids=[question],

@@ -103,8 +103,7 @@ class Http(Adapted):
                 f"the service's answer is not what is documented: {error} ({start!r})", where=self.url
             ) from error
         hits_of = {ranking.question: ranking.hits for ranking in reply.rankings}
-        without = [q.id for q in questions if q.id not in hits_of]
-        if without:
+        if without := [q.id for q in questions if q.id not in hits_of]:
             raise BadInput("the service left questions unanswered", where=self.url, ids=without)
         return hits_of
 

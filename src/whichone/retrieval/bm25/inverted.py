@@ -426,8 +426,7 @@ def build(
 
 def go_on_or_start(folder: Folder, description: dict[str, Any]) -> None:
     """Keep the blocks that an interrupted build of this very index left; remove others."""
-    begun = {"description": description, "block": BLOCK}
-    if begun not in folder.journal.read():
+    if (begun := {"description": description, "block": BLOCK}) not in folder.journal.read():
         for file in folder.partial.iterdir():
             if file.is_file():
                 file.unlink()

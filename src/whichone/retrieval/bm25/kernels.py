@@ -74,8 +74,7 @@ def largest(place, frequency, rise, ceilings, words, halves, octets):  # type: i
     entries, _, _, codes, large = parts(place, frequency, words)
     most = np.float32(0)
     for at in range(entries):
-        times = np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)
-        if times == 3:
+        if (times := np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)) == 3:
             times = np.int64(halves[large])
             large += 1
         most = max(most, ceilings[times])
@@ -150,8 +149,7 @@ def adder(shape: int) -> Any:
         last = number - 1
         end = base + len(buffer)
         while at < number and passage < end:
-            times = np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)
-            if times:
+            if times := np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3):
                 if times == 3:
                     times = np.int64(halves[above])
                     above += 1
@@ -262,8 +260,7 @@ def best(  # type: ignore[no-untyped-def]
                     score += weights[i] * impact
                 elif times:
                     score += weights[i] * logarithms[times]
-            size = keep(kept, marks, size, passage, score)
-            if size == k:
+            if (size := keep(kept, marks, size, passage, score)) == k:
                 threshold = max(threshold, marks[0])
     return kept[:size], marks[:size], tried
 
@@ -280,8 +277,7 @@ def summer(shape: int) -> Any:
         passage, large = np.int64(words[directory]), above
         last = number - 1
         for at in range(number):
-            times = np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)
-            if times:
+            if times := np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3):
                 if times == 3:
                     times = np.int64(halves[large])
                     large += 1
@@ -398,8 +394,7 @@ def of(  # type: ignore[no-untyped-def]
                     passage += octets[gaps + at] if shape == 1 else halves[(gaps >> 1) + at]
                 if at == end or passage != row:
                     continue
-            times = np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)
-            if times == 3:
+            if (times := np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)) == 3:
                 times = np.int64(halves[large])
             if len(norms):
                 impact = np.float32(times) / (np.float32(times) + norms[row])

@@ -79,8 +79,7 @@ class Scorer:
 
     def best_weighted(self, repeats: Mapping[int, float], k: int) -> Best:
         """The same where each term of the query counts so often, above 0."""
-        counted = self._weighted(repeats)
-        if not counted or not len(self.postings):
+        if not (counted := self._weighted(repeats)) or not len(self.postings):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         if self._kernels is None:
             return self._add_all(counted, k)
@@ -124,8 +123,7 @@ class Scorer:
 
     def _weighted(self, repeats: Mapping[int, float]) -> Weighted:
         """Terms in ascending order with what their impacts are multiplied by, those that weigh something."""
-        terms = sorted(repeats)
-        if not terms:
+        if not (terms := sorted(repeats)):
             return []
         if isinstance(self.postings, Postings):
             self.postings.compare(terms)

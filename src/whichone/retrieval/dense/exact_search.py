@@ -101,8 +101,7 @@ def _maxima(questions: torch.Tensor, passages: torch.Tensor, group: int) -> torc
     step = max(group, (1 << 26) // max(1, len(questions)) // group * group)
     for part in passages.split(step):
         scores = _product(questions, part)
-        short = -len(part) % group
-        if short:
+        if short := -len(part) % group:
             scores = torch.nn.functional.pad(scores, (0, short), value=float("-inf"))
         parts.append(scores.view(len(questions), -1, group).amax(2))
     return torch.cat(parts, 1)
@@ -137,8 +136,7 @@ def _inside(
 ) -> torch.Tensor:
     import torch
 
-    short = -len(passages) % group
-    if short:
+    if short := -len(passages) % group:
         passages = torch.nn.functional.pad(passages, (0, 0, 0, short))
     held = passages.view(-1, group, passages.shape[1])
     size = max(1, (1 << 25) // (groups.shape[1] * group * passages.shape[1]))

@@ -187,8 +187,7 @@ def fast_rules(tokenizer: Any) -> str | None:
 
     How the last call cut and padded is kept in the tokenizer, and is none of its rules.
     """
-    own = getattr(tokenizer, "backend_tokenizer", None)
-    if own is None:
+    if (own := getattr(tokenizer, "backend_tokenizer", None)) is None:
         return None
     rules = msgspec.json.decode(own.to_str())
     return msgspec.json.encode({**rules, "truncation": None, "padding": None}).decode()
@@ -303,8 +302,7 @@ def corpus_shards(corpus: Corpus, tokeniser: Tokeniser, work: Path | None = None
     described = {**tokeniser.describe(), "corpus": corpus.hash, "shard": SHARD}
     own = work or cache_folder() / "indexes" / corpus.hash[:16]
     place = index_folder(own, "tokens", described)
-    folder = open_index(place, KIND, described)
-    if folder is None:
+    if (folder := open_index(place, KIND, described)) is None:
         return _made(corpus, tokeniser, place, described)
     return (read_tokens(folder.path(n)) for n in sorted(folder.manifest.files) if n.startswith("tokens-"))
 

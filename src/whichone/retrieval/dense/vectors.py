@@ -90,8 +90,7 @@ def encode_corpus(
     described = getattr(encoder, "describe_passages", encoder.describe)()
     identity = {**described, "precision": precision, "corpus": corpus.hash, "shard": SHARD}
     place = index_folder(work, "vectors", identity)
-    folder = open_index(place, KIND, identity)
-    if folder is None:
+    if (folder := open_index(place, KIND, identity)) is None:
         _encode(corpus, encoder, place, identity, precision)
         folder = Folder.open(place, KIND)
     check_corpus(folder, corpus.hash)
@@ -268,8 +267,7 @@ def published_vectors(corpus: Corpus, given: str, work: Path) -> StoredVectors:
     }
     place = index_folder(work, "vectors", parameters)
     known = {**parameters, "size": _size(files[0])}
-    folder = open_index(place, KIND, known)
-    if folder is None:
+    if (folder := open_index(place, KIND, known)) is None:
         _write(corpus, files, place, known)
         folder = Folder.open(place, KIND)
     check_corpus(folder, corpus.hash)

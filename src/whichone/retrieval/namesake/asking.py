@@ -113,8 +113,7 @@ def resolution(
     if len(bearers) < 2:
         return known
     leads = lead_features([e.values for e in evidence], [e.score for e in evidence])
-    enough = logistic(fit.resolvable, leads)
-    if enough >= 0.5:
+    if (enough := logistic(fit.resolvable, leads)) >= 0.5:
         return msgspec.structs.replace(known, confidence=round(enough, 4))
     return asked_back(known, enough, asking, sought(asked, bearers, index))
 
@@ -168,16 +167,13 @@ def _candidate(evidence: Evidence, index: Index, never: Collection[str]) -> Poss
 def _described(title: str, opening: str) -> dict[str, str]:
     """What a page's own title and opening say that it is, where nothing else is known."""
     described = {}
-    inside = _PARENTHESES.search(title)
-    if inside is not None and inside[1].strip():
+    if (inside := _PARENTHESES.search(title)) is not None and inside[1].strip():
         described["title"] = inside[1].strip()
-    match = _IS.search(opening[:300])
-    if match is not None:
+    if (match := _IS.search(opening[:300])) is not None:
         phrase = _CLAUSE.split(opening[match.end() : match.end() + 200])[0].strip()
         if 0 < len(phrase) <= _LONGEST:
             described["is"] = phrase
-        born = _BORN.search(opening[: match.start()])
-        if born is not None:
+        if (born := _BORN.search(opening[: match.start()])) is not None:
             described["born"] = born[1] or born[2]
     return described
 

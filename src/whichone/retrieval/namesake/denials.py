@@ -138,8 +138,7 @@ class Denials:
             pronoun = self._pronoun.match(text, sentence.start())
             own = [end for end in name_ends if sentence.start() < end <= sentence.end()]
             for start in [*own, *([pronoun.end()] if pronoun is not None else [])]:
-                match = self._statement.match(text, start, sentence.end())
-                if match is not None:
+                if (match := self._statement.match(text, start, sentence.end())) is not None:
                     yield match.span(1)
 
     def _unclear(self, text: str, denials: Sequence[Denial]) -> Iterator[Denial]:
@@ -165,8 +164,7 @@ class Denials:
                 if words or not any(begins <= at < scope for at, _ in names):
                     break
             named = [w for w in words[:_MOST_WORDS] if not w[0].islower()]
-            said = tuple(named or words[:_PLAIN_WORDS])
-            if said:
+            if said := tuple(named or words[:_PLAIN_WORDS]):
                 reached = scope
                 yield Denial(start, scope, said)
 
@@ -258,11 +256,9 @@ class Denials:
         return ""
 
     def _kind(self, word: str, clue: Clue) -> str:
-        small = word.casefold()
-        if small in self._kinds:
+        if (small := word.casefold()) in self._kinds:
             return self._kinds[small]
-        told = clue(word)
-        if not told and self._stem(small) in self._neutral:
+        if not (told := clue(word)) and self._stem(small) in self._neutral:
             return "neutral"
         if told is not None:
             return "clue" if told else "known"

@@ -344,8 +344,7 @@ class Weigher:
             or (elsewhere and not any(group.pages[page] for page in evidence.pages))
         )
         values["bare"] = float(key == name)
-        how = min((group.pages[page] for page in evidence.pages), key=len)
-        if how:
+        if how := min((group.pages[page] for page in evidence.pages), key=len):
             values[how] = 1.0
             evidence.speaks_against.append("has only another form of the name")
         if asked.claim:
@@ -428,8 +427,7 @@ class Weigher:
 
     def kind(self, pages: Sequence[int], relations: Sequence[RelationWords]) -> float:
         """How well a kind of thing can be asked so, -1 where it cannot; 0 where it is not known."""
-        kinds = self.kinds(pages)
-        if not kinds or not relations:
+        if not (kinds := self.kinds(pages)) or not relations:
             return 0.0
         wanted: dict[str, float] = {}
         for relation in relations:
@@ -530,8 +528,7 @@ class Weigher:
         sentences = self._read_sentences(evidence)
         every: frozenset[str] = frozenset().union(*sentences)
         evidence.values["length"] = math.log10(1 + sum(map(len, sentences)))
-        whole = sum(around.clues.values())
-        if not whole:
+        if not (whole := sum(around.clues.values())):
             return
         evidence.values["together"] = max((_worth(around.clues, s) for s in sentences), default=0.0) / whole
         evidence.values["unplaced"] = 1 - _worth(around.clues, every) / whole
@@ -583,8 +580,7 @@ class Weigher:
         evident = any(evidence.values.get(name) for evidence in own for name in ("about", "period"))
 
         def clue(word: str) -> bool | None:
-            own_stem = stem(word.lower())
-            if own_stem in asked.cue:
+            if (own_stem := stem(word.lower())) in asked.cue:
                 return False
             if own_stem in vocabulary:
                 return vocabulary[own_stem] < len(own)
@@ -602,8 +598,7 @@ class Weigher:
 
     def _add_places(self, evidence: Evidence, places: Sequence[PlaceForms]) -> None:
         texts = " ".join(self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ])
-        had = [min(forms) for forms in places if has_form(texts, forms)]
-        if had:
+        if had := [min(forms) for forms in places if has_form(texts, forms)]:
             evidence.values["place"] = len(had) / len(places)
             evidence.speaks_for.append(f"has {', '.join(had)}")
 
@@ -620,8 +615,7 @@ class Weigher:
         """A year of the page's opening is of a decade or century that the question names."""
         opening = self._pages.opening(evidence.page)[:_OPENING]
         years = [int(year) for year in _YEAR.findall(opening)]
-        inside = [year for year in years if any(low <= year <= high for low, high in periods)]
-        if inside:
+        if inside := [year for year in years if any(low <= year <= high for low, high in periods)]:
             evidence.values["period"] = 1.0
             evidence.speaks_for.append(f"is of that time ({inside[0]})")
 

@@ -82,8 +82,7 @@ class Language:
 
     def opening_head(self, text: str) -> Stems:
         """The words between "is a" and the first "by", "in", "who" ... of a text's opening, as stems."""
-        match = self.be.search(text[:_OPENING])
-        if match is None:
+        if (match := self.be.search(text[:_OPENING])) is None:
             return ()
         words = []
         for word in _WORD.findall(text[match.end() : match.end() + _OPENING].lower())[:_HEAD_WORDS]:
@@ -108,8 +107,7 @@ class RelationTable:
     @functools.cache
     def load(cls, language: str = "en") -> RelationTable:
         """The table of a language; an empty one where there is none, so that no kind counts."""
-        code = base_code(language)
-        if code not in LANGUAGES:
+        if (code := base_code(language)) not in LANGUAGES:
             return cls((), {}, frozenset(), Language.of({"stemmer": stemmer_of(code)}))
         file = "relations.toml" if code == "en" else f"relations.{code}.toml"
         raw = tomllib.loads(files(__package__).joinpath(file).read_text("utf-8"))
@@ -188,8 +186,7 @@ def stems(text: str) -> Stems:
 
 def contains(words: Stems, phrase: Stems) -> bool:
     """Whether a phrase occurs among words, in order and together."""
-    size = len(phrase)
-    if size and phrase[0] not in words:
+    if (size := len(phrase)) and phrase[0] not in words:
         return False
     return size == 1 or any(words[at : at + size] == phrase for at in range(len(words) - size + 1))
 

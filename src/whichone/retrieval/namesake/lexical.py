@@ -209,16 +209,14 @@ class Lexical:
 
     def worth(self, name: str) -> float:
         """About what a name scores on a page that has it once; a page may never say its alias."""
-        keys = list(dict.fromkeys(self.keys(name)))
-        if not keys:
+        if not (keys := list(dict.fromkeys(self.keys(name)))):
             return 0.0
         frequencies = np.sum([part.frequencies(keys) for part in self._parts], axis=0)
         return float(lucene_idf(frequencies, len(self)).sum()) / (1 + self.parameters.k1)
 
     def best(self, text: str, k: int, selection: RowSelection) -> Best:
         """Rows and scores of the k best passages among those that are selected."""
-        weights = self.weights(text)
-        if not weights:
+        if not (weights := self.weights(text)):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         if selection.allowed is not None and len(selection.allowed) <= LOOKED_UP:
             rows = selection.allowed[selection.keeps(selection.allowed)]

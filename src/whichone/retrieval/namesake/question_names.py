@@ -134,8 +134,7 @@ class PageNames:
         if self._corpus is None:
             return bearers
         for key, bearings in self._corpus.look_up(keys).items():
-            kept = [bearing for bearing in bearings if names_page(bearing, self._is_place)]
-            if kept:
+            if kept := [bearing for bearing in bearings if names_page(bearing, self._is_place)]:
                 pages = {*bearers.get(key, ((),))[0], *(bearing.page for bearing in kept)}
                 small = frozenset(plain_signs(b.name) for b in kept if mostly_small(b.name))
                 bearers[key] = (tuple(sorted(pages)), small)
@@ -149,8 +148,7 @@ class PageNames:
         text = plain_signs(text)
         if SEPARATOR in text:
             text = subject(text)
-            bearers = self.bearers(text)
-            if bearers:
+            if bearers := self.bearers(text):
                 return [Mention(text, 0, len(text), bearers, True)]
         places = token_places(text)
         words = [text[start:end].casefold() for start, end in places]
@@ -381,8 +379,7 @@ def loose_names(
                 used[loose.start : loose.end] = [True] * (loose.end - loose.start)
     if not results and not any(taken) and cased:
         for start, end in runs:
-            loose = reader.partial(start, end)
-            if loose is not None:
+            if (loose := reader.partial(start, end)) is not None:
                 return [loose]
     return results
 
@@ -472,8 +469,7 @@ class _Reader:
     def _read(self, tokens: list[str], start: int, end: int) -> Loose | None:
         names = [token for token in tokens if token.isalnum()]
         for written, keys in self._ways(tokens, names):
-            pages = self._pages(keys)
-            if pages:
+            if pages := self._pages(keys):
                 return Loose(start, end, pages, written)
         return None
 
@@ -554,8 +550,7 @@ class _Reader:
             names = [names[0][:-1]]
         if len(names) != 1:
             return None
-        keys = self._short(names[0])
-        if not keys and _may_be_genitive(names[0]):
+        if not (keys := self._short(names[0])) and _may_be_genitive(names[0]):
             keys = self._short(names[0][:-1])
         pages = self._pages(keys)
         return Loose(start, end, pages, "in part") if pages else None
@@ -563,8 +558,7 @@ class _Reader:
     def _short(self, word: str) -> list[str]:
         """The names that begin or end with a word, where they are few."""
         for form in foldings(word):
-            keys = self._variants.by_short_key(form, MOST_PARTIAL + 1)
-            if keys:
+            if keys := self._variants.by_short_key(form, MOST_PARTIAL + 1):
                 return keys if len(keys) <= MOST_PARTIAL else []
         return []
 
@@ -596,8 +590,7 @@ def name_words(name: str) -> Words:
 
 def other_forms(name: str, variants: Variants) -> dict[str, list[str]]:
     """The keys of names that may mean the same as a name, by how they differ from it."""
-    words = name_words(name)
-    if not words or len(words) > MOST_WORDS:
+    if not (words := name_words(name)) or len(words) > MOST_WORDS:
         return {}
     core = core_words(words)
     forms = {"respelt": [" ".join(core), *variants.by_short_key(squeezed(core), MOST_KEYS)]}

@@ -183,8 +183,7 @@ class Searcher:
         )
 
     def _need_encoder(self) -> Encoder:
-        encoder = self._find_encoder()
-        if encoder is None:
+        if (encoder := self._find_encoder()) is None:
             return need_encoder(self.parameters.encoder, device=self.parameters.device)
         return encoder
 
@@ -324,8 +323,7 @@ class Searcher:
     def _answered(self, answer: str) -> tuple[str, tuple[str, ...]]:
         """What an answer says, and what it denies: "not Leeds"."""
         text = plain_signs(answer)
-        denials = Denials.of_text(text, self._pages.language).answered(text)
-        if not denials:
+        if not (denials := Denials.of_text(text, self._pages.language).answered(text)):
             return answer, ()
         return blanked(text, denials, ()), tuple(" ".join(d.words) for d in denials)
 

@@ -136,8 +136,7 @@ class NamesakeRetriever:
 
     def refresh(self) -> bool:
         """Take over what others have added or removed since; whether there was anything."""
-        changed = self.updates.refresh()
-        if changed:
+        if changed := self.updates.refresh():
             self._take_over()
         return changed
 

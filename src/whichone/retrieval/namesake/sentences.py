@@ -96,8 +96,7 @@ class SentenceCloseness:
 
     def closest(self, question: Vectors, page: int) -> tuple[float, str]:
         """The closeness of the closest sentence, and that sentence; 0 for a page without text."""
-        vectors = self._stored(page)
-        if vectors is None:
+        if (vectors := self._stored(page)) is None:
             vectors = self._fresh[page]
         if not len(vectors):
             return 0.0, ""

@@ -257,8 +257,7 @@ def build_part(
         if not (place.partial / VARIANTS[3]).exists():
             NameVariants.write(held.names, place.partial)
         written = [*namesake_lexical.FILES, *VARIANTS]
-        listed = list(names)
-        if listed:
+        if listed := list(names):
             GivenNames.of(held, listed, strict=strict).save(place.partial)
             written += given.FILES
         if encoder is not None:

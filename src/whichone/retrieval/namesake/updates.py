@@ -154,8 +154,7 @@ class Updates:
                 if identity in (own, row["id"], row["page"]):
                     del self._recent[own]
         for row in entry.add:
-            own = _own(row)
-            if own not in self._recent:
+            if (own := _own(row)) not in self._recent:
                 self._drop(self._committed_rows(own))
             self._recent[own] = row
         for thing in entry.names:
@@ -186,8 +185,7 @@ class Updates:
         if self._sealed is not None:
             parts.append(self._sealed.part)
             removed.append(_sorted(self._sealed.gone(self._recent)))
-        latest = self._latest()
-        if latest:
+        if latest := self._latest():
             parts.append(self._in_memory(latest))
             removed.append(np.zeros(0, np.int64))
         return Index(parts, self._bm25, removed, self._language)
@@ -206,8 +204,7 @@ class Updates:
         for row in rows:
             title = f"{row['title'] or ''} " * self._bm25.title_weight
             text = f"{title}{row['text']}"
-            known = self._terms.get(row["id"])
-            if known is None or known[0] != text:
+            if (known := self._terms.get(row["id"])) is None or known[0] != text:
                 known = self._terms[row["id"]] = (text, self._committed.lexical.keys(text))
             listed.append(known[1])
         return listed
@@ -216,10 +213,8 @@ class Updates:
         """Names given with these passages, and those given earlier for the same entities."""
         things = dict(self._things)
         for entity in dict.fromkeys(row["entity"] for row in rows if row["entity"]):
-            if entity not in things:
-                known = self._known_thing(entity)
-                if known is not None:
-                    things[entity] = known
+            if entity not in things and (known := self._known_thing(entity)) is not None:
+                things[entity] = known
         return list(things.values())
 
     def _known_thing(self, entity: str) -> Thing | None:

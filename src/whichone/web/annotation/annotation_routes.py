@@ -69,8 +69,7 @@ def _scope(key: str) -> str:
 
 def _campaign(site: Site, t: Readable, key: str) -> tuple[Row, task_queue.QueuePlan]:
     """A campaign; but for its state it never changes, and is read once."""
-    known = site.campaigns.get(key)
-    if known is None:
+    if (known := site.campaigns.get(key)) is None:
         known = or_not_found(task_queue.one_campaign(t, key), "campaign")
         site.campaigns[key] = known
     return known
@@ -82,8 +81,7 @@ def _agreed(t: Readable, key: str, plan: task_queue.QueuePlan, person: str) -> N
 
 
 def _open(t: Readable, key: str) -> None:
-    state = task_queue.state_of(t, key)
-    if state != "open":
+    if (state := task_queue.state_of(t, key)) != "open":
         raise HTTPException(409, f"the campaign is {state}: nothing was kept")
 
 
@@ -122,8 +120,7 @@ def _here(
     """The task in hand; where a form for it was refused, with all that was filled in."""
     site = site_of(request)
     row, plan = _campaign(site, site.database, key)
-    state = task_queue.state_of(site.database, key)
-    if state != "open":
+    if (state := task_queue.state_of(site.database, key)) != "open":
         return show(request, "not_open.html", title=row["title"], state=state)
     given = task_queue.in_hand(site.database, key, person)
     mine = task_queue.kept_by(site.database, key, person)
@@ -208,8 +205,7 @@ def _keep(
     row, plan = _campaign(site, t, key)
     kind = kind_named(plan.kind)
     said = kind.from_form(sent) if isinstance(sent, Form) else kind.from_api(sent)
-    kept = task_queue.keep(t, key, number, person, said)
-    if kept is None:
+    if (kept := task_queue.keep(t, key, number, person, said)) is None:
         _agreed(t, key, plan, person)  # people who have not agreed have no task
         return False
     _open(t, key)  # an error undoes the keeping
@@ -358,8 +354,7 @@ async def take_task(request: Request, site: Here, key: Key) -> dict[str, Any]:
         row, plan = _campaign(site, t, key)
         _agreed(t, key, plan, person.id)
         _open(t, key)
-        given = _next(t, site, key, person.id)
-        if given is None:
+        if (given := _next(t, site, key, person.id)) is None:
             return {"task": None}
         asked = kind_named(plan.kind).asked(site, row["benchmark"], given)
         return {"task": given.number, "queue": given.queue, **asked}

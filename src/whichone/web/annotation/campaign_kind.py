@@ -47,8 +47,7 @@ class Done(msgspec.Struct, Generic[T, A], frozen=True):
 def done_tasks(rows: Iterable[Row], task: type[T], annotation: type[A]) -> list[Done[T, A]]:
     tasks: dict[int, Done[T, A]] = {}
     for row in rows:
-        done = tasks.get(row["task"])
-        if done is None:
+        if (done := tasks.get(row["task"])) is None:
             content = msgspec.json.decode(row["task_content"], type=task)
             done = tasks[row["task"]] = Done(row["task"], content, row["task_queue"], {}, {}, {})
         if row["content"] is not None:

@@ -63,8 +63,7 @@ def accepted(done: Judgements, without: frozenset[str] = NOBODY) -> list[str]:
 
 def low_overlap(done: Judgements, texts: Mapping[str, str], limit: float) -> bool:
     """Whether no accepted passage reaches the limit of ROUGE-L with any gold answer."""
-    kept = accepted(done)
-    if not kept or not limit:
+    if not (kept := accepted(done)) or not limit:
         return False
     golds = [sentence_words(answer) for answer in done.task.answers]
     best = max(best_rouge_l(sentence_words(texts.get(p, "")), golds) for p in kept)
@@ -184,8 +183,7 @@ def new_benchmark(
     paragraphs = paragraphs_of(benchmark, pages)
     queries = []
     for query in benchmark.queries:
-        done = settled.get(query.id)
-        if done is None:
+        if (done := settled.get(query.id)) is None:
             queries.append(query)
         elif not dropped(done, resolved, query.gold_pages(), without):
             evidence = [_placed(entry, paragraphs, benchmark.corpus) for entry in added[query.id]]

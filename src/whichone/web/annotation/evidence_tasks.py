@@ -144,8 +144,7 @@ def check_annotation(task: Task, said: Annotation, texts: Mapping[str, str]) -> 
     for identity, judged in said.passages.items():
         if not judged.enough:
             continue
-        span = " ".join(judged.span.split())
-        if not span:
+        if not (span := " ".join(judged.span.split())):
             raise BadInput("mark the words that contain the evidence in each passage that has enough")
         if span not in " ".join(texts.get(identity, "").split()):
             raise BadInput(f"these words are not in the passage: {span[:80]}")
@@ -217,8 +216,7 @@ def left_over(
         merged = agreed(done, resolved, without) if done.settled else {}
         asked = {p.id for p in done.task.passages}
         for person, said in (*done.first.items(), *done.second.items()):
-            text = said.other.strip()
-            if not text:
+            if not (text := said.other.strip()):
                 continue
             place = resolved.get(text, ResolvedEvidence(problem="not looked for"))
             if place.passage in merged:

@@ -134,8 +134,7 @@ def _take(t: Transaction, campaign: str, person: str) -> TaskInHand | None:
     """A task of the first queue, else of the second, else one that was left lying."""
     for attempt in range(2):
         for queue, people in ((FIRST, PEOPLE), (SECOND, 1)):
-            row = _claim(t, campaign, person, queue, people)
-            if row is not None:
+            if (row := _claim(t, campaign, person, queue, people)) is not None:
                 return _given(row)
         if attempt or not _release_stale(t, campaign):
             return None

@@ -139,8 +139,7 @@ def withhold(
         value = sign_of(first) * (estimate.value or 0.0)
         gold = golds[part["benchmark"]] if "benchmark" in part else next(iter(golds.values()))
         name = f"ladder {gold} {person} {part['kind']}"
-        before = t.read("select value from settings where name = ?", (name,))
-        if before:
+        if before := t.read("select value from settings where name = ?", (name,)):
             keyed = tokens.keyed("ladder", gold, person, part["kind"], part["values"])
             moved = int.from_bytes(keyed[:6], "big") / 2**48 - 0.5
             part["withheld"] = value <= float(before[0]["value"]) + step_of(estimate) * (1 + moved)
@@ -313,8 +312,7 @@ def ranked(
     systems = rows_of(database, board)
     if kind in _FAMILY:
         systems = _family_rows(board, systems, kind)
-    systems = [r for r in systems if r["kind"] == kind]
-    if not systems:
+    if not (systems := [r for r in systems if r["kind"] == kind]):
         return [], []
     fullest = max(systems, key=lambda r: len(r["estimates"]))  # some have KILT's measures as well
     measures = list(dict.fromkeys(name for r in (fullest, *systems) for name in r["estimates"]))
@@ -378,8 +376,7 @@ def by_tests(board: Row, by: str, measures: Sequence[str]) -> bool:
 def _rank_by_tests(systems: Sequence[dict[str, Any]], kind: str, better: dict[str, list[str]]) -> None:
     whole = {f"{r['submission']} {kind}" for r in systems if r["complete"]}
     for row in systems:
-        name = f"{row['submission']} {kind}"
-        if name in better:
+        if (name := f"{row['submission']} {kind}") in better:
             behind = 0 if row["complete"] else len(whole)
             rivals = whole if row["complete"] else set(better) - whole
             row["rank"] = 1 + behind + len(rivals.intersection(better[name]))

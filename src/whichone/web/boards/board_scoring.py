@@ -201,11 +201,9 @@ def _read(job: ScoringJob, benchmark: Benchmark, file: Path, work: Path) -> tupl
         )  # fmt: skip
     except BadInput as error:
         raise BadInput(message_for_uploader(error, file)) from error
-    for part in read:
-        if isinstance(part, Run) and part.rankings.num_rows:
-            deepest = int(np.asarray(part.rankings["rank"]).max())
-            if deepest > DEEPEST:
-                raise BadInput(f"a query has {deepest:,} results; at most {DEEPEST:,} are taken")
+    ranks = (part.rankings["rank"] for part in read if isinstance(part, Run) and part.rankings.num_rows)
+    if (deepest := max((int(np.asarray(rank).max()) for rank in ranks), default=0)) > DEEPEST:
+        raise BadInput(f"a query has {deepest:,} results; at most {DEEPEST:,} are taken")
     _check_coverage(job, read, len(benchmark.queries))
     return format, read
 

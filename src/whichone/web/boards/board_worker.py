@@ -149,8 +149,7 @@ class ScoringThread:
         format, _, missing = row["format"].partition("+")
         job: dict[str, Any] = {"format": format, "missing_is_wrong": bool(missing)}
         if format == ON_DISK:
-            key = row["submission"].rpartition(":")[2]
-            if key not in served[0].runs:
+            if (key := row["submission"].rpartition(":")[2]) not in served[0].runs:
                 return Outcome(refused="the run is not in the served folder any more")
             job["run"] = str(served[0].runs[key].folder.root)
         else:
@@ -246,6 +245,5 @@ def put_runs_on_boards(site: Site) -> None:
     for board in boards(site):
         served = site.folder.named(board["benchmark"])
         for run in served.runs.values() if served else ():
-            key = f"{board['board']}:{run.key}"
-            if key not in known:
+            if (key := f"{board['board']}:{run.key}") not in known:
                 submit_run(site.database, submission=key, board=board["board"], name=run.name, sees=run.sees)

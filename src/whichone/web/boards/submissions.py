@@ -93,8 +93,7 @@ def submit_file(
 
     Limits and names are checked where the row is made: of many requests at once no more get in.
     """
-    block = file.read(_PART)
-    if not block:
+    if not (block := file.read(_PART)):
         raise HTTPException(422, "the file is empty")
     described = msgspec.json.encode(about).decode()
     row = (submission, board, name, person, format, "receiving", described, time.time())

@@ -191,8 +191,7 @@ def _add_query(
     answers = [text for output in outputs for text in _texts(output)]
     attributes = json.loads(row["attributes"])
     label = attributes.get("property_label")
-    relation = row["relation"]
-    if relation:
+    if relation := row["relation"]:
         relation = f"{label} ({relation})" if label else named(relation)
     if n is not None and row["entity"] is None:  # asked of all bearers, each with an own answer
         answers_of_bearers = [
@@ -337,8 +336,7 @@ class Indexes:
             if rows <= SMALL:
                 build()
                 return path
-            later = self._later.get(path)
-            if later is None:
+            if (later := self._later.get(path)) is None:
                 self._later[path] = self._worker.submit(build)
             elif later.done():
                 del self._later[path]

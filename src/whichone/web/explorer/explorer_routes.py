@@ -32,8 +32,7 @@ Runs = Annotated[tuple[str, ...], Query(max_length=explorer_views.MOST_SYSTEMS, 
 def benchmark_of(request: Request, site: Here, key: Key) -> ServedBenchmark:
     """The benchmark that a request names; a hidden one exists for admins only."""
     person = may_read(request)
-    served = site.folder.benchmark(key)
-    if served not in readable_benchmarks(site, person):
+    if (served := site.folder.benchmark(key)) not in readable_benchmarks(site, person):
         served = None
     return or_not_found(served, "benchmark here")
 
@@ -109,8 +108,7 @@ def _live(
         if len(systems) < 2 or served.id in hidden:
             continue
         (best, best_counts), (worst, worst_counts) = systems[0], systems[-1]
-        query = explorer_views.example(site, served, best, worst)
-        if query is not None:
+        if (query := explorer_views.example(site, served, best, worst)) is not None:
             return {
                 "served": served, "query": query, "best": best, "worst": worst,
                 "best_counts": best_counts, "worst_counts": worst_counts,
@@ -135,8 +133,7 @@ def _list(request: Request, site: Site, served: ServedBenchmark, asked: List, *,
     wanted = _wanted(request, asked.q, asked.outcome, asked.after, queries=queries)
     pair = _pair(site, served, asked.run, asked.other)
     if asked.form:
-        rows = explorer_views.everything(site, served, wanted, pair, find)
-        if rows is None:
+        if (rows := explorer_views.everything(site, served, wanted, pair, find)) is None:
             raise HTTPException(422, f"more than {explorer_views.MOST_EXPORTED:,} rows: narrow the list down")
         renamed = [{_column(column, pair): value for column, value in row.items()} for row in rows]
         if asked.form == "csv":

@@ -98,8 +98,7 @@ def readers_of(
     """What each folder of answers has for a query, with an agent's calls where one answered."""
     readers = []
     for folder in served.answers:
-        row = site.tables.answer(folder.path("answers.parquet"), query["id"])
-        if row is None:
+        if (row := site.tables.answer(folder.path("answers.parquet"), query["id"])) is None:
             continue
         notes = json.loads(row.pop("notes") or "{}")
         trace = notes.get(TRACE) if isinstance(notes, dict) else None
@@ -288,8 +287,7 @@ def set_view(
     indexes = [site.folder.run_index(served, run) for run in runs]
     matrix, became = [], []
     with listing.opened(index) as database:
-        name_set = listing.one_set(database, n)
-        if name_set is None:
+        if (name_set := listing.one_set(database, n)) is None:
             return None
         queries, count = listing.set_queries(database, n, offset)
     for run, own in zip(runs, indexes, strict=True):

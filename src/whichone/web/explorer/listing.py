@@ -86,8 +86,7 @@ def find_queries(database: sqlite3.Connection, wanted: WantedRows, systems: int 
 
 
 def _text(database: sqlite3.Connection, searched: Searched, wanted: WantedRows) -> list[Way]:
-    key = fold(wanted.text)
-    if not key:
+    if not (key := fold(wanted.text)):
         return []
     way = text_way(database, searched, key)
     return [way or Way("", "", f"instr({searched.table}.key, ?)", (key,), 1 << 62)]
@@ -248,8 +247,7 @@ def facet_values(database: sqlite3.Connection, *, queries: bool = False) -> dict
 
 
 def one_set(database: sqlite3.Connection, n: int) -> dict[str, Any] | None:
-    row = database.execute("select * from sets where n = ?", (n,)).fetchone()
-    if row is None:
+    if (row := database.execute("select * from sets where n = ?", (n,)).fetchone()) is None:
         return None
     bearers = [
         {**dict(b), "types": json.loads(b["types"]), "pages": json.loads(b["pages"])}

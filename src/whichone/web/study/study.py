@@ -143,8 +143,7 @@ def place_of(database: Readable, study: str, plan: StudyPlan, person: str) -> St
     answered = {row["item"]: row for row in rows if row["answered"] is not None}
     picked = {row["item"]: row["page"] for row in rows if row["page"] is not None}
     done = sum(item >= plan.pilot for item in answered)
-    item = next((i for i in order_for(plan, person) if i not in answered), None)
-    if item is None:
+    if (item := next((i for i in order_for(plan, person) if i not in answered), None)) is None:
         return StudyPlace("done", None, done, total, False)
     practice = item < plan.pilot
     if people[0]["paused"] is not None:
@@ -371,8 +370,7 @@ def _readers(served: ServedBenchmark, accepted: Mapping[str, Sequence[str]]) -> 
         answers = Answers(folder)
         said = {q: a.text for q, a in answers.answers.items()}
         asked = {q: a for q, a in accepted.items() if q not in answers.left_out}
-        values = [float(exact_match(said.get(q), a)) for q, a in asked.items()]
-        if values:
+        if values := [float(exact_match(said.get(q), a)) for q, a in asked.items()]:
             em = interval(values).brief()
             name = answers.name or folder.root.name
             scores.append({"system": name, "accuracy": None, "among_three": None, "em": em})
