@@ -21,8 +21,7 @@ class InspectAgent:
         self.name = name or getattr(make, "__qualname__", "inspect_ai")
 
     def describe(self) -> dict[str, Any]:
-        described = {"agent": "inspect_ai", "made by": self.name, "k": self._k}
-        return {**described, "model": str(self._model)}
+        return {"agent": "inspect_ai", "made by": self.name, "k": self._k, "model": str(self._model)}
 
     def work(self, question: Question, tools: Toolbox) -> Answer:
         try:

@@ -347,9 +347,8 @@ def read_beir_qrels(file: Path) -> Iterator[Judgement]:
         parts = text.decode("utf-8", "replace").split("\t")
         if len(parts) != 3:
             raise BadInput("three columns between tabs are expected", file=file, line=line)
-        if line == 1 and not parts[2].strip().lstrip("-").isdigit():
-            continue
-        yield _judgement(parts[0], parts[1], parts[2], file, line)
+        if line > 1 or parts[2].strip().lstrip("-").isdigit():
+            yield _judgement(parts[0], parts[1], parts[2], file, line)
 
 
 def read_trec_qrels(file: Path) -> Iterator[Judgement]:

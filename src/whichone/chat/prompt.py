@@ -270,8 +270,7 @@ def parse_model_text(text: str, task: str) -> ModelAnswer:
     if text.lstrip().startswith(("{", "```")):
         raise BrokenAnswer(f"the model's JSON is broken: {text.strip()[:80]!r}")
     marks = [n.strip() for mark in _MARK.findall(text) for n in mark.split(",")]
-    cited = tuple(int(n) for n in marks if len(n) < _DIGITS)
-    return _said(_MARK.sub("", text), cited, task, "plain")
+    return _said(_MARK.sub("", text), tuple(int(n) for n in marks if len(n) < _DIGITS), task, "plain")
 
 
 def is_refusal(text: str) -> bool:

@@ -189,10 +189,6 @@ def is_documents(path: str | Path) -> bool:
     return Path(path).is_dir() and not _is_exchanged(Path(path))
 
 
-def occurs_twice(own: str, path: Path, line: int | None) -> BadInput:
-    return BadInput(f"passage id {own!r} occurs twice", file=path, line=line)
-
-
 def _title_and_text(record: dict[str, Any], fields: PassageFields, path: Path, line: int) -> tuple[str, str]:
     """FlashRAG's `contents` has both: the title, mostly in quotation marks, is its first line."""
     if (fields.title, fields.text) == ("title", "text") and "contents" in record and "text" not in record:
@@ -442,7 +438,8 @@ class FilePassages:
     def named_twice(self, own: str) -> BadInput:
         records = read_records(self._layout.file)
         lines = (line for line, record in records if self._layout.passage(record, line).own == own)
-        return occurs_twice(own, self._layout.file, next(itertools.islice(lines, 1, None), None))
+        line = next(itertools.islice(lines, 1, None), None)
+        return BadInput(f"passage id {own!r} occurs twice", file=self._layout.file, line=line)
 
 
 _LOOKED_AT = 200_000

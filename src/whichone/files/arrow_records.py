@@ -141,8 +141,7 @@ class Stored(OnDisk[T], Generic[T]):
         if len(places) < 2 or bool((np.diff(places) < 0).any()):
             yield from map(self._at, places.tolist())
             return
-        bounds = np.searchsorted(places, self._starts)
-        for part, (first, end) in enumerate(pairwise(bounds.tolist())):
+        for part, (first, end) in enumerate(pairwise(np.searchsorted(places, self._starts).tolist())):
             if end > first:
                 records, start = self._part(part), self._starts[part]
                 yield from (records[place - start] for place in places[first:end].tolist())
@@ -300,8 +299,7 @@ class KeyedTable(Mapping[str, T]):
         """From keys and values as they come, which are the columns "key" and "value"."""
         schema = pa.schema([("key", pa.string()), ("value", kind)])
         columns = (zip(*block, strict=True) for block in blocks(pairs, BATCH))
-        batches = (pa.record_batch([[*k], [*v]], schema=schema) for k, v in columns)
-        return cls(batches, schema, decode, near)
+        return cls((pa.record_batch([[*k], [*v]], schema=schema) for k, v in columns), schema, decode, near)
 
     def decoded(self, decode: Callable[[pa.Table], Iterable[V]]) -> KeyedTable[V]:
         other: KeyedTable[Any] = copy.copy(self)

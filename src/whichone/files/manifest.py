@@ -47,9 +47,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """One hash of all files but measured times: equal content, equal hash."""
         digest = hashlib.sha256()
         for name, entry in sorted(self.files.items()):
-            if name == TIMES:
-                continue
-            digest.update(f"{name}\0{entry.sha256}\n".encode())
+            if name != TIMES:
+                digest.update(f"{name}\0{entry.sha256}\n".encode())
         return digest.hexdigest()
 
 

@@ -6,7 +6,6 @@ an empty result, by an answer that refuses or asks back, or by a note on its ran
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +95,12 @@ class Curve:
         if not away.any():
             return None
         noted = noted_nobody(run)
-        sure = _sure_by_notes(asked, noted) if noted else _sure_by_scores(asked, run.ranked_scores())
+        scores = {} if noted else run.ranked_scores()
+        sure = np.array(
+            [1 - (noted.get(q.id, _SAYS_NOTHING).nobody or 0.0) for q in asked]
+            if noted
+            else [own[0] if (own := scores.get(q.id)) else -np.inf for q in asked]
+        )
         numbers = clusters_of([query for query in asked if is_absent(query)]).numbers
         return cls(sure[~away], sure[away], numbers, "says so" if noted else "score of its first result")
 
@@ -117,11 +121,3 @@ class Curve:
             for own in (self.present, self.absent)
         ]
         return shares[0], shares[1]
-
-
-def _sure_by_notes(asked: list[Query], noted: Mapping[str, Noted]) -> npt.NDArray[np.float64]:
-    return np.array([1 - (noted.get(q.id, _SAYS_NOTHING).nobody or 0.0) for q in asked])
-
-
-def _sure_by_scores(asked: list[Query], scores: Mapping[str, Sequence[float]]) -> npt.NDArray[np.float64]:
-    return np.array([own[0] if (own := scores.get(q.id)) else -np.inf for q in asked])

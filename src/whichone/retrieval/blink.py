@@ -64,8 +64,7 @@ class EntityVectors:
         for name in sorted(n for n in folder.manifest.files if n.startswith("entities-")):
             vectors = np.load(folder.path(name), mmap_mode="r")
             self.shards.append(Shard(first, vectors, None))
-            tokens = folder.path(name.replace("entities-", "tokens-"))
-            self._tokens.append(np.load(tokens, mmap_mode="r"))
+            self._tokens.append(np.load(folder.path(name.replace("entities-", "tokens-")), mmap_mode="r"))
             first += len(vectors)
         self._count = first
 

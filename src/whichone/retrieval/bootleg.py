@@ -49,8 +49,7 @@ class EntityFacts:
         facts = facts.filter(pc.not_equal(facts["property"], _INSTANCE_OF))
         named = facts.filter(pc.equal(facts["kind"], "entity"))["value"].unique().to_pylist()
         labels, types = self._about([*entities, *named])
-        kinds = sorted({t for held in types.values() for t in held})
-        labels |= self._about(kinds)[0]
+        labels |= self._about(sorted({t for held in types.values() for t in held}))[0]
         properties = self._property_labels()
         self._types = {
             e: tuple(stems(labels[t]) for t in types.get(e, ()) if labels.get(t)) for e in entities

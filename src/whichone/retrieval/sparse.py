@@ -89,8 +89,7 @@ class OnnxSplade:
         output = finite(self._model.run(ids, mask)[0], self.name)
         if output.ndim == 2:
             return np.maximum(output, 0)
-        weights = np.log1p(np.maximum(output, 0)) * mask[:, :, None]
-        return weights.max(1)
+        return (np.log1p(np.maximum(output, 0)) * mask[:, :, None]).max(1)
 
     def tokens(self, text: str) -> list[int]:
         return self._model.tokenizer.encode(text, add_special_tokens=False).ids

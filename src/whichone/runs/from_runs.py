@@ -11,7 +11,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.records import Answer, Query, Question, Ranking, ReadingTask, grouped
-from whichone.retrieval.rerank import Fusion, FusionParameters, Rerank, RerankParameters, Scored, Source
+from whichone.retrieval.rerank import Fusion, FusionParameters, Rerank, RerankParameters, Source
 from whichone.runs.run import ANSWERS, Answers, Run
 from whichone.runs.shown import AMBIGDOCS
 from whichone.text import normalisers
@@ -159,10 +159,7 @@ def recalled(run: Run) -> Source:
         (question, (passage, float(score or 0.0))) for question, passage, score in zip(*columns, strict=True)
     )
 
-    def ask(questions: Sequence[Question], k: int) -> list[Scored]:
-        return [ranked.get(question.id, []) for question in questions]
-
-    return ask
+    return lambda questions, k: [ranked.get(question.id, []) for question in questions]
 
 
 def _described(run: Run) -> dict[str, Any]:

@@ -161,8 +161,7 @@ def _with_knowledge(options: dict[str, Any], benchmark: Benchmark) -> dict[str, 
     """`knowledge=benchmark` is the knowledge base that the benchmark was built from, beside it."""
     if options.get("knowledge") != "benchmark":
         return options
-    first = Benchmark.open(each_of(benchmark)[0])
-    place = first.folder.root.parent / "kb"
+    place = Benchmark.open(each_of(benchmark)[0]).folder.root.parent / "kb"
     try:
         known = Folder.open(place, KNOWLEDGE_BASE).content_hash
     except WhichoneError:

@@ -95,8 +95,7 @@ def _bearers(benchmark: Benchmark) -> list[tuple[Text, Text]]:
         first.setdefault(passage.page, Text(passage.title, passage.text, passage.page))
     groups = [[p for b in s.bearers for p in b.pages if p in first] for s in benchmark.sets]
     if not groups:
-        named = grouped((title_key(text.title), page) for page, text in first.items())
-        groups = list(named.values())
+        groups = list(grouped((title_key(text.title), page) for page, text in first.items()).values())
     return [(first[a], first[b]) for pages in groups for a, b in combinations(pages, 2) if a != b]
 
 

@@ -253,9 +253,8 @@ def _indexes(site: Site, corpus: str) -> Iterator[tuple[str, Path]]:
     if site.folder.root is None:
         return
     for place, kind in folder_kinds(site.folder.root):
-        if kind != INDEX or (place.parent / MANIFEST).exists():  # inside of another index
-            continue
-        if decode_manifest(place / MANIFEST).parents.get("corpus") == corpus:
+        own = kind == INDEX and not (place.parent / MANIFEST).exists()  # not inside of another index
+        if own and decode_manifest(place / MANIFEST).parents.get("corpus") == corpus:
             yield place.name, place
 
 

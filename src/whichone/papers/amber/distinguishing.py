@@ -150,8 +150,7 @@ def used_namings(namings: Table, tables: Tables, rules: AmberRules) -> Table:
     enough = shares.filter(shares.times >= rules.min_name_share * shares.total)
     labels = tables.names.filter(tables.names.kind == "label")
     labelled = labels.name if rules.same_name == "exact" else labels.key
-    own = labels.select(linked=labels.entity, called=labelled)
-    kept = enough.select("linked", "called").union(own)
+    kept = enough.select("linked", "called").union(labels.select(linked=labels.entity, called=labelled))
     return namings.semi_join(kept, [namings.bearer == kept.linked, namings.grouped == kept.called])
 
 

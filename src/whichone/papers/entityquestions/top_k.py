@@ -201,8 +201,7 @@ def ranks_with_answer(answers: PreparedAnswers, passages: list[RawPassage]) -> l
             doubtful.setdefault(rank, []).append(answer)
     for rank in doubtful.keys() - hits:
         title = passages[rank].decoded_title() if matcher.title_joint is not None else ""
-        text = matcher.passage_text(title, _decode_text(passages[rank].text))
-        if any_found(doubtful[rank], text):
+        if any_found(doubtful[rank], matcher.passage_text(title, _decode_text(passages[rank].text))):
             hits.add(rank)
     return sorted(hits)
 
@@ -248,9 +247,6 @@ class Labels(msgspec.Struct, frozen=True):
     hits: tuple[int, ...]
     relation: str | None = None
     """Where the record itself says it; else its file is of one relation."""
-
-    def hit_at(self, k: int) -> bool:
-        return bool(self.hits) and self.hits[0] < k
 
 
 def by_relation(files: Mapping[str, Sequence[Labels]]) -> dict[str, list[Labels]]:
@@ -387,7 +383,7 @@ class TopK(msgspec.Struct, frozen=True):
 def top_k(files: Mapping[str, Sequence[Labels]], depths: Sequence[int]) -> TopK:
     """Every depth at once; a question with fewer than k passages, or none, is no special case."""
     hits = {
-        name: {k: sum(question.hit_at(k) for question in labels) for k in depths}
+        name: {k: sum(question.hits[0] < k for question in labels if question.hits) for k in depths}
         for name, labels in files.items()
     }
     questions = sum(len(labels) for labels in files.values())

@@ -67,9 +67,7 @@ class LineIndex:
                 record = (
                     match[1].decode().strip() if match and match[1].isascii() else self._slow_id(line, count)
                 )
-                if record is None:
-                    continue
-                if number.setdefault(record, count) != count:
+                if record is not None and number.setdefault(record, count) != count:
                     first = number[record] + 1
                     self._refuse(count, record, f"the id occurs twice, first on line {first}")
         except (OSError, EOFError, ValueError) as error:
@@ -240,8 +238,7 @@ class BlockScorer:
         reason = "; ".join(flaw.reason for flaw in flaws)
         if flaws[0].side == "gold" or guess_line is None:
             return Problem(self._gold.path, line + 1, record, reason)
-        layout = all(flaw.layout for flaw in flaws)
-        return Problem(self._guess.path, guess_line + 1, record, reason, layout)
+        return Problem(self._guess.path, guess_line + 1, record, reason, all(flaw.layout for flaw in flaws))
 
 
 def score_blocks(

@@ -262,8 +262,7 @@ class Snapshot:
         labels = {row["entity"]: row["name"] for row in rows if row["kind"] == "label"}
         properties = self._rows("properties", ["property", "label"], "property", ids)
         labels |= {row["property"]: row["label"] for row in properties if row["label"]}
-        aliases = grouped((row["entity"], row["name"]) for row in rows if row["kind"] == "alias")
-        return labels, aliases
+        return labels, grouped((row["entity"], row["name"]) for row in rows if row["kind"] == "alias")
 
     def _rows(
         self, table: str, columns: list[str], key: str, values: Iterable[str] | None

@@ -147,7 +147,7 @@ class Haystack(Adapted):
         return {**super().describe(), "retriever": "haystack", "class": type(self._asked).__name__}
 
     def hits(self, texts: list[str], k: int) -> list[list[SystemHit]]:
-        return [[_hit(d) for d in self._documents(text, k)] for text in texts]
+        return [[SystemHit(str(d.id), d.score, d.meta) for d in self._documents(text, k)] for text in texts]
 
     def _documents(self, text: str, k: int) -> list[Any]:
         if self._pipeline:
@@ -172,10 +172,6 @@ class Haystack(Adapted):
                 elif name == "top_k":
                     filled.setdefault(component, {})[name] = k
         return filled
-
-
-def _hit(document: Any) -> SystemHit:
-    return SystemHit(str(document.id), document.score, document.meta)
 
 
 # `langchain`: any LangChain retriever or vector store.

@@ -48,8 +48,7 @@ def by_language(parameters: Mapping[str, Any], corpus: object) -> dict[str, Any]
     language = getattr(corpus, "language", ENGLISH)
     if base_code(language) == ENGLISH:
         return dict(parameters)
-    own = {"stemmer": stemmer_of(language), "stop_words": stop_words_of(language)}
-    return {**own, **parameters}
+    return {"stemmer": stemmer_of(language), "stop_words": stop_words_of(language), **parameters}
 
 
 def stemmer(name: str) -> Callable[[str], str]:

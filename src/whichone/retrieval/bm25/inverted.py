@@ -290,11 +290,6 @@ def join(folder: Path, count: int) -> None:
             part(folder, number, name).unlink()
 
 
-def remove_blocks(folder: Path, count: int) -> None:
-    for number in range(count):
-        remove(folder, number)
-
-
 def _bounds(block: PostingBlock, wanted: Range) -> tuple[int, int]:
     start = int(np.searchsorted(block.keys, np.uint64(wanted.low)))
     if wanted.high is None:
@@ -421,7 +416,8 @@ def build(
     for _ in run_jobs(Merger(folder, count, norms), cuts, min(workers, len(cuts))):
         pass
     join(folder, len(cuts))
-    remove_blocks(folder, count)
+    for number in range(count):
+        remove(folder, number)
 
 
 def go_on_or_start(folder: Folder, description: dict[str, Any]) -> None:

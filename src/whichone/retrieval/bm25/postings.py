@@ -318,5 +318,4 @@ def drqa_idf(frequency: npt.NDArray[np.int64], pages: int) -> npt.NDArray[np.flo
 
 def length_norms(lengths: npt.NDArray[np.int32], mean: float, k1: float, b: float) -> npt.NDArray[np.float32]:
     """k1 (1 - b + b length / mean length); Lucene's formula has no (k1 + 1) factor."""
-    norms = k1 * (1 - b + b * lengths.astype(np.float64) / (mean or 1.0))
-    return norms.astype(np.float32)
+    return (k1 * (1 - b + b * lengths.astype(np.float64) / (mean or 1.0))).astype(np.float32)

@@ -49,8 +49,7 @@ def exact_top_k(
     k = min(k, len(passages))
     use = _method(method, questions, passages, group)
     results = [_search(part, passages, k, group, use) for part in questions.split(block)]
-    scores = torch.cat([s for s, _ in results])
-    return scores, torch.cat([o for _, o in results])
+    return torch.cat([s for s, _ in results]), torch.cat([o for _, o in results])
 
 
 def _check(questions: torch.Tensor, passages: torch.Tensor, k: int) -> None:

@@ -87,8 +87,8 @@ class Denials:
             "relative": raw["relatives"],
             "preposition": raw["prepositions"],
             "article": raw["articles"],
+            "whose": raw["whose"],
         }
-        listed["whose"] = raw["whose"]
         self._kinds = {word: kind for kind, words_of in listed.items() for word in words_of}
         self.common = frozenset([*raw["common"], *raw["negators"], *raw["relatives"], *raw["follows"]])
 

@@ -613,8 +613,7 @@ class Weigher:
 
     def _add_period(self, evidence: Evidence, periods: Sequence[tuple[int, int]]) -> None:
         """A year of the page's opening is of a decade or century that the question names."""
-        opening = self._pages.opening(evidence.page)[:_OPENING]
-        years = [int(year) for year in _YEAR.findall(opening)]
+        years = [int(year) for year in _YEAR.findall(self._pages.opening(evidence.page)[:_OPENING])]
         if inside := [year for year in years if any(low <= year <= high for low, high in periods)]:
             evidence.values["period"] = 1.0
             evidence.speaks_for.append(f"is of that time ({inside[0]})")

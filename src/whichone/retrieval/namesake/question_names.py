@@ -467,8 +467,7 @@ class _Reader:
         return tuple(sorted({page for own in self._look_up(listed).values() for page in own}))
 
     def _read(self, tokens: list[str], start: int, end: int) -> Loose | None:
-        names = [token for token in tokens if token.isalnum()]
-        for written, keys in self._ways(tokens, names):
+        for written, keys in self._ways(tokens, [token for token in tokens if token.isalnum()]):
             if pages := self._pages(keys):
                 return Loose(start, end, pages, written)
         return None

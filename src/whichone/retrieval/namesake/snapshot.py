@@ -64,8 +64,7 @@ class Pages:
         self._corpora = (corpus, *further)
         self._page_starts = _starts([c.page_count for c in self._corpora])
         self._row_starts = _starts([len(c) for c in self._corpora])
-        pairs = zip(self._corpora, self._row_starts, strict=False)
-        firsts = [c.page_firsts + start for c, start in pairs]
+        firsts = [c.page_firsts + start for c, start in zip(self._corpora, self._row_starts, strict=False)]
         self._firsts = np.append(np.concatenate(firsts), self._row_starts[-1])
         self.kinds = functools.lru_cache(100_000)(self._kinds)
         self.lists_bearers = functools.lru_cache(100_000)(self._lists_bearers)
@@ -320,8 +319,7 @@ class Index:
                 if names is None:
                     continue
                 for key, bearings in names.look_up(keys).items():
-                    moved = [_moved(bearing, start) for bearing in bearings]
-                    results[key] = results.get(key, []) + moved
+                    results[key] = results.get(key, []) + [_moved(bearing, start) for bearing in bearings]
         return results
 
     def by_short_key(self, key: str, most: int) -> list[str]:

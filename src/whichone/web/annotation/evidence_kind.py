@@ -66,8 +66,7 @@ def low_overlap(done: Judgements, texts: Mapping[str, str], limit: float) -> boo
     if not (kept := accepted(done)) or not limit:
         return False
     golds = [sentence_words(answer) for answer in done.task.answers]
-    best = max(best_rouge_l(sentence_words(texts.get(p, "")), golds) for p in kept)
-    return best < limit
+    return max(best_rouge_l(sentence_words(texts.get(p, "")), golds) for p in kept) < limit
 
 
 def controls(task: Task, said: Annotation) -> tuple[int, int]:

@@ -138,8 +138,7 @@ class Annotation(msgspec.Struct, frozen=True):
 
 
 def check_annotation(task: Task, said: Annotation, texts: Mapping[str, str]) -> None:
-    asked = {p.id for p in task.passages}
-    if said.passages.keys() != asked:
+    if said.passages.keys() != {p.id for p in task.passages}:
         raise BadInput("say of every passage whether it has enough evidence")
     for identity, judged in said.passages.items():
         if not judged.enough:

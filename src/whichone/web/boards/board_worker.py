@@ -209,8 +209,7 @@ class ScoringThread:
         values: dict[str, dict[str, str]] = {}
         for row in self._site.database.read(sql, (board["board"],)):
             for part in parts_of(row["result"]):
-                name = f"{row['submission']} {part['kind']}"
-                values.setdefault(part["kind"], {})[name] = part["values"]
+                values.setdefault(part["kind"], {})[f"{row['submission']} {part['kind']}"] = part["values"]
         return values
 
     def _compare_board(self, key: str) -> None:

@@ -53,8 +53,7 @@ def _labels(root: Path, key: str, index: Path, n: int) -> SetLabels:
         said = database.execute(
             "select distinct entity, qualifier from queries where n = ? and qualifier <> '' order by q", (n,)
         ).fetchall()
-    attributes = grouped(said)
-    labels = distinct_labels(bearers, corpus_of(root, key), attributes, words_of_ids({}))
+    labels = distinct_labels(bearers, corpus_of(root, key), grouped(said), words_of_ids({}))
     named = list(zip(bearers, labels, strict=True))
     return SetLabels(
         {bearer.entity: label for bearer, label in named},
