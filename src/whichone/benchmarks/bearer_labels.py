@@ -212,8 +212,7 @@ class ThreeChoice(Record, frozen=True):
     gold: str
     pages: tuple[str, ...]
     answers: tuple[str, ...] = ()
-    padded: int = 0
-    """How many of the pages are no namesake's, because the name has fewer bearers with pages."""
+    padded: int = 0  # How many of the pages are no namesake's, because the name has fewer bearers with pages
 
 
 class ThreeChoices(msgspec.Struct, frozen=True):

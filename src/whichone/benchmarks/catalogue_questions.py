@@ -189,8 +189,7 @@ class WordingGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     texts: tuple[str, ...]
     labels: tuple[str, ...] = ()
     denies: tuple[str, ...] = ()
-    kind: str = ""
-    """The only kind of value that it is for: "time", "quantity"."""
+    kind: str = ""  # The only kind of value that it is for: "time", "quantity"
 
     def named(self, label: str) -> bool:
         return label.casefold() in (known.casefold() for known in self.labels)
@@ -207,13 +206,11 @@ class Wordings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     says: tuple[WordingGroup, ...] = ()
     other_words: Mapping[str, tuple[str, ...]] = {}
     actions: Mapping[str, tuple[str, ...]] = {}
-    arguments: Mapping[str, tuple[str, ...]] = {}
-    """What may fill each further slot of an action."""
+    arguments: Mapping[str, tuple[str, ...]] = {}  # What may fill each further slot of an action
     claims: tuple[WordingGroup, ...] = ()
     words: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
     articles: tuple[str, ...] = ()
-    counted: tuple[str, ...] = ()
-    """Questions for what is counted, such as games."""
+    counted: tuple[str, ...] = ()  # Questions for what is counted, such as games
     language: str = "en"
 
     def with_article(self, value: str) -> str:

@@ -29,10 +29,8 @@ class Relation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     label: str
     question: str
     reworded: str | None = None
-    types: tuple[str, ...] = ()
-    """Of what types the question makes sense; none: of all that have the relation."""
-    values: tuple[str, ...] = ()
-    """Of what types its answers are; none: of any."""
+    types: tuple[str, ...] = ()  # Of what types the question makes sense; none: of all that have the relation
+    values: tuple[str, ...] = ()  # Of what types its answers are; none: of any
     id: str = ""
 
     def ask(self, name: str, *, reworded: bool = False) -> str:

@@ -42,8 +42,7 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
     user: str
     tasks: Mapping[str, str]
     examples: tuple[PromptExample, ...] = ()
-    plain: bool = False
-    """The reply is the answer, not an object that contains it."""
+    plain: bool = False  # The reply is the answer, not an object that contains it
 
     @property
     def hash(self) -> str:
@@ -240,8 +239,7 @@ class ModelAnswer(msgspec.Struct, frozen=True):
 
     text: str | None
     passages: tuple[int, ...] = ()
-    form: str = "json"
-    """json; half: cut off or broken JSON whose answer could be read; plain: no JSON at all."""
+    form: str = "json"  # json; half: cut off or broken JSON whose answer could be read; plain: no JSON at all
 
 
 def schema(task: str) -> Mapping[str, Any]:

@@ -154,10 +154,8 @@ class PassageLayout(msgspec.Struct, frozen=True):
 
     file: Path
     fields: PassageFields
-    source: str = "corpus"
-    """What page ids begin with; where it is empty they are whole as they are."""
-    exchanged: bool = False
-    """Whether it belongs to a BEIR folder."""
+    source: str = "corpus"  # What page ids begin with; where it is empty they are whole as they are
+    exchanged: bool = False  # Whether it belongs to a BEIR folder
 
     @classmethod
     def of(cls, path: str | Path, fields: PassageFields, source: str = "corpus") -> PassageLayout:

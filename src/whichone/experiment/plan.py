@@ -73,12 +73,10 @@ class SettingPlan(ShownOptions, frozen=True, kw_only=True, forbid_unknown_fields
 class TrainingPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A `whichone train` that is done before the cells, unless OUT has finished already."""
 
-    train: str
-    """retriever, reranker, reader, rag or linker."""
+    train: str  # retriever, reranker, reader, rag or linker
     sources: list[str]
     out: str
-    options: dict[str, Any] = {}
-    """By the names of the command's options; true for a flag."""
+    options: dict[str, Any] = {}  # By the names of the command's options; true for a flag
 
     @property
     def words(self) -> list[str]:
@@ -253,8 +251,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     reader: ReaderPlan | None = None
     setting: Setting | None = None
     run: Cell | None = None
-    starts: tuple[str, ...] = ()
-    """Keys of the runs that this one fuses or re-orders."""
+    starts: tuple[str, ...] = ()  # Keys of the runs that this one fuses or re-orders
 
     @property
     def status(self) -> Status:

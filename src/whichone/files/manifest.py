@@ -26,8 +26,7 @@ class FileEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     sha256: str
     bytes: int
     rows: int | None = None
-    crc32: str = ""
-    """Of each block of 16 MiB, one after another."""
+    crc32: str = ""  # Of each block of 16 MiB, one after another
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

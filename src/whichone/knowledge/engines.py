@@ -69,8 +69,7 @@ MergeQueries: TypeAlias = "DuckdbQueries | SparkQueries"
 class DuckdbEngine:
     """DuckDB with bounded memory; relations are kept as temporary tables."""
 
-    shared = False
-    """Whether several machines read the files."""
+    shared = False  # Whether several machines read the files
 
     def __init__(self, memory: str, spill: Path) -> None:
         import ibis

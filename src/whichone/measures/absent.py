@@ -82,10 +82,8 @@ class Curve:
 
     present: npt.NDArray[np.float64]
     absent: npt.NDArray[np.float64]
-    clusters: npt.NDArray[np.integer[Any]]
-    """Of the absent ones."""
-    by: str
-    """What is taken for how sure it is: its note on nobody, or the score of its first result."""
+    clusters: npt.NDArray[np.integer[Any]]  # Of the absent ones
+    by: str  # What is taken for how sure it is: its note on nobody, or the score of its first result
 
     @classmethod
     def of(cls, run: Run, benchmark: Benchmark) -> Curve | None:

@@ -361,14 +361,11 @@ class Needed(msgspec.Struct, frozen=True):
     b: str
     pilot: int
     difference: float
-    spread: float
-    """Standard deviation of a name's share in the difference."""
+    spread: float  # Standard deviation of a name's share in the difference
     names: int
     fewest: int | None
-    most: int | None
-    """The 95 % interval of `names`, from what each name of the pilot says about the spread."""
-    smallest: float
-    """The difference that the pilot's own number of names would show."""
+    most: int | None  # The 95 % interval of `names`, from what each name of the pilot says about the spread
+    smallest: float  # The difference that the pilot's own number of names would show
 
 
 def names_needed(

@@ -125,8 +125,7 @@ class TokenMatcher(Matcher, frozen=True):
     """One that compares tokens; the answer is always decomposed (NFD)."""
 
     decompose_passage: bool = True
-    title_joint: str | None = None
-    """What is between title and text; None leaves the title out."""
+    title_joint: str | None = None  # What is between title and text; None leaves the title out
 
     def passage_text(self, title: str, text: str) -> str:
         joined = text if self.title_joint is None else f"{title}{self.title_joint}{text}"

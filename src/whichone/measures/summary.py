@@ -31,8 +31,7 @@ class SummaryRow(msgspec.Struct, frozen=True):
     task: str
     values: dict[str, Estimate]
     benchmark: str = ""
-    measure: str = ""
-    """Of answers what all, head and tail are of."""
+    measure: str = ""  # Of answers what all, head and tail are of
 
     @property
     def place(self) -> dict[str, str]:

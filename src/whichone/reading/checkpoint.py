@@ -163,8 +163,7 @@ class Initialisation(msgspec.Struct, frozen=True):
     checkpoint: str
     model_type: str
     parameters: int
-    weights: str = ""
-    """The hash of its weights, where they were a folder."""
+    weights: str = ""  # The hash of its weights, where they were a folder
 
     def label(self) -> str:
         """As rows of tables name it: a small BART is never called by the large one's name."""
@@ -175,11 +174,9 @@ class Taught(msgspec.Struct, frozen=True, kw_only=True):
     """How a model was shown its inputs in training; reading does the same unless asked otherwise."""
 
     initialisation: Initialisation
-    context: str = ""
-    """none, gold or retrieved passages before the question; empty: passages one by one."""
+    context: str = ""  # none, gold or retrieved passages before the question; empty: passages one by one
     depth: int = 0
-    longest: int = 0
-    """Tokens of the longest target."""
+    longest: int = 0  # Tokens of the longest target
     prefix: str = ""
 
 
@@ -243,12 +240,9 @@ class CheckpointReader:
     """
 
     name: str
-    head: ClassVar[str]
-    """One of transformers' Auto classes."""
-    settings: ClassVar[tuple[str, ...]]
-    """The attributes that a folder of answers names, besides the model."""
-    can_do: ClassVar[tuple[str, ...]] = ()
-    """The tasks of readers of this kind; none: any."""
+    head: ClassVar[str]  # One of transformers' Auto classes
+    settings: ClassVar[tuple[str, ...]]  # The attributes that a folder of answers names, besides the model
+    can_do: ClassVar[tuple[str, ...]] = ()  # The tasks of readers of this kind; none: any
 
     def __init__(self, model: str | Path, device: str | None, *, window: int, batch: int) -> None:
         self.place, self.batch = model, int(batch)

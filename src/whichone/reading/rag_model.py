@@ -267,8 +267,7 @@ class Hypothesis(NamedTuple):
     question: int
     tokens: Tokens
     documents: list[int]
-    forced: bool
-    """Its first token begins every hypothesis of the question, and counts for nothing."""
+    forced: bool  # Its first token begins every hypothesis of the question, and counts for nothing
 
 
 def _under(

@@ -46,12 +46,9 @@ class SharedName(msgspec.Struct, kw_only=True):
     example: str = ""
     likely: float = 0.0
     """How likely a search is to hand over somebody else of the name; the mean over its bearers."""
-    lost: str = ""
-    """The bearer for whom that is likeliest, and how likely it is."""
-    tells_apart: list[str] = []
-    """Attributes that every bearer has, each with values of its own."""
-    missing: list[str] = []
-    """Attributes that would tell them apart if those bearers had it that lack it."""
+    lost: str = ""  # The bearer for whom that is likeliest, and how likely it is
+    tells_apart: list[str] = []  # Attributes that every bearer has, each with values of its own
+    missing: list[str] = []  # Attributes that would tell them apart if those bearers had it that lack it
 
 
 class Audit(msgspec.Struct, kw_only=True):
@@ -60,8 +57,7 @@ class Audit(msgspec.Struct, kw_only=True):
     names: int
     shared: int
     affected_documents: int
-    unnamed: int
-    """Entities that neither a given name nor a title names."""
+    unnamed: int  # Entities that neither a given name nor a title names
     questions: int | None
     affected_questions: int | None
     worst: list[SharedName]

@@ -315,10 +315,8 @@ class Pair(msgspec.Struct, frozen=True):
 
     first: Query
     second: Query
-    right: tuple[str, ...]
-    """Systems that put gold first for both."""
-    half: tuple[str, ...]
-    """Systems that find the first one and put a namesake first for the second."""
+    right: tuple[str, ...]  # Systems that put gold first for both
+    half: tuple[str, ...]  # Systems that find the first one and put a namesake first for the second
 
     @property
     def telling(self) -> tuple[bool, int]:

@@ -49,8 +49,7 @@ class FusionParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 class Fusion:
     name = "fusion"
-    deepens = False
-    """Asked for more, it weighs other lists: its first passages would change."""
+    deepens = False  # Asked for more, it weighs other lists: its first passages would change
     Parameters = FusionParameters
 
     def __init__(
@@ -180,8 +179,7 @@ class Rerank:
     """Re-orders what a source ranks; what is deeper keeps its order below."""
 
     name = "rerank"
-    deepens = False
-    """Asked twice, it would read everything twice."""
+    deepens = False  # Asked twice, it would read everything twice
     Parameters = RerankParameters
 
     def __init__(

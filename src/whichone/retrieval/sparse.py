@@ -34,8 +34,7 @@ Weighted = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 
 class SparseEncoder(Protocol):
-    words: int
-    """How many words there are; their numbers are below it."""
+    words: int  # How many words there are; their numbers are below it
 
     def encode(self, texts: Sequence[str], *, asked: bool = False) -> list[Weighted]:
         """Of passages, or of questions that are `asked`."""

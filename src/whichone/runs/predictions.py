@@ -35,12 +35,10 @@ class Predicted(msgspec.Struct, frozen=True):
     """What a record says of a question: results best first, or an answer and the passages that it rests on."""
 
     line: int
-    question: str
-    """A query's id, or what the file calls it."""
+    question: str  # A query's id, or what the file calls it
     text: str | None = None
     passages: tuple[str, ...] = ()
-    shown: tuple[str, ...] | None = None
-    """None where the file does not say what was shown."""
+    shown: tuple[str, ...] | None = None  # None where the file does not say what was shown
     results: tuple[RankedResult, ...] = ()
     notes: dict[str, Any] = {}
 
@@ -298,8 +296,7 @@ class DprResult(msgspec.Struct, omit_defaults=True):
     question: str
     answers: list[str]
     ctxs: list[DprPassage]
-    relation: str | None = None
-    """Whichone's own field; DPR passes over it."""
+    relation: str | None = None  # Whichone's own field; DPR passes over it
 
 
 def read_dpr_results(file: str | Path) -> Iterator[DprResult]:

@@ -233,15 +233,11 @@ class Reproduced(msgspec.Struct, frozen=True):
     """How a run that was made again differs from the published one."""
 
     run: str
-    same: bool
-    """Every file but the measured times has the same bytes."""
-    same_order: bool
-    """Every question has the same passages in the same order."""
+    same: bool  # Every file but the measured times has the same bytes
+    same_order: bool  # Every question has the same passages in the same order
     questions: int
-    other_order: list[str]
-    """The questions with other passages or another order."""
-    largest_difference: float
-    """Of scores at the same rank, among questions in the same order."""
+    other_order: list[str]  # The questions with other passages or another order
+    largest_difference: float  # Of scores at the same rank, among questions in the same order
 
 
 def reproduce(

@@ -38,15 +38,12 @@ class _Block(msgspec.Struct):
     """What a finished block leaves beside its rankings."""
 
     failures: dict[str, str] = {}
-    notes: dict[str, str] = {}
-    """As JSON."""
+    notes: dict[str, str] = {}  # As JSON
     seconds: dict[str, float] = {}
-    cpu: float = 0.0
-    """CPU seconds of this process, all threads together."""
+    cpu: float = 0.0  # CPU seconds of this process, all threads together
     empty: int = 0
     short: int = 0
-    shallow: int = 0
-    """Questions whose passages are on fewer pages than were asked for, though there are more."""
+    shallow: int = 0  # Questions whose passages are on fewer pages than were asked for, though there are more
     returns: Returns | None = None
 
 

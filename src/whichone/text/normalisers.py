@@ -15,10 +15,8 @@ from whichone.text.language import ENGLISH, SNOWBALL, base_code, listed_stop_wor
 
 class SentenceWords(Struct, frozen=True):
     sentences: tuple[tuple[str, ...], ...]
-    vocabularies: tuple[frozenset[str], ...]
-    """The different words of each sentence."""
-    vocabulary: frozenset[str]
-    """The different words of the text."""
+    vocabularies: tuple[frozenset[str], ...]  # The different words of each sentence
+    vocabulary: frozenset[str]  # The different words of the text
 
 
 def sentence_words(text: str) -> SentenceWords:

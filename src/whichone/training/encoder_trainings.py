@@ -185,8 +185,7 @@ class EncoderTraining(Training[Example]):
 
     kind: str
     asks: Tower
-    tells: Tower
-    """What encodes questions, and passages."""
+    tells: Tower  # What encodes questions, and passages
 
     def __init__(
         self,

@@ -56,10 +56,8 @@ class Example(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     name: str = ""
     relation: str = ""
     answers: tuple[str, ...] = ()
-    source: str = ""
-    """Which of several datasets it is of, where they are distinguished."""
-    split: str = ""
-    """The split that its file marks it as."""
+    source: str = ""  # Which of several datasets it is of, where they are distinguished
+    split: str = ""  # The split that its file marks it as
 
     def right_pages(self) -> set[str]:
         return {*self.gold, self.positive.page} - {""}

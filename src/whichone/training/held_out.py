@@ -151,13 +151,10 @@ class Taken(msgspec.Struct, frozen=True):
     source: str
     taken: int
     left: dict[str, int] = {}
-    names_held_out: int = 0
-    """Records of a source without splits whose names are never seen."""
+    names_held_out: int = 0  # Records of a source without splits whose names are never seen
     without_passage: int = 0
-    shared: int = 0
-    """Records dropped because a name, page or question of theirs is in test data."""
-    other_relations: int = 0
-    """Records of relations that were not asked for."""
+    shared: int = 0  # Records dropped because a name, page or question of theirs is in test data
+    other_relations: int = 0  # Records of relations that were not asked for
 
 
 def split_mark(text: object) -> str | None:

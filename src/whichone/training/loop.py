@@ -122,8 +122,7 @@ class Loop:
     """What a trainer of either library does otherwise here."""
 
     training: Training[Any]
-    losses: list[float]
-    """Of the batches since the last entry in the log."""
+    losses: list[float]  # Of the batches since the last entry in the log
 
     def get_train_dataloader(self) -> Any:
         """Batches that seed and epoch decide; no random number is drawn for them."""

@@ -46,8 +46,7 @@ class ReadingExample(msgspec.Struct, frozen=True, omit_defaults=True):
     title: str
     text: str
     target: str
-    start: int = -1
-    """Where the answer begins in the text; -1 where there is none."""
+    start: int = -1  # Where the answer begins in the text; -1 where there is none
     source: str = ""
     task: str = "qa"
     context: tuple[str, ...] | None = None

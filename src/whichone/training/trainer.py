@@ -496,10 +496,8 @@ class Training(ABC, Generic[E]):
 
     library = "Trainer"
     criterion: Any = None
-    kept = "best"
-    """The folder of the best epoch on what is held out, or of the last one."""
-    shown: Sequence[str] = ()
-    """The ids of the batch that the last loss is of."""
+    kept = "best"  # The folder of the best epoch on what is held out, or of the last one
+    shown: Sequence[str] = ()  # The ids of the batch that the last loss is of
 
     def __init__(
         self,

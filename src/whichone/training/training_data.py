@@ -88,8 +88,7 @@ class TrainingCorpus(msgspec.Struct, frozen=True):
 class TrainingSource(Protocol):
     """A paper's question files as training data."""
 
-    title: str
-    """What users call the files."""
+    title: str  # What users call the files
 
     def reads(self, head: bytes) -> bool:
         """Whether a file that begins so is one of them."""
@@ -275,8 +274,7 @@ class LearningSource(msgspec.Struct, Generic[A], frozen=True):
     name: str
     records: Sequence[A]
     taken: Taken
-    test: Sequence[Query] = ()
-    """What of it is never seen."""
+    test: Sequence[Query] = ()  # What of it is never seen
     own_split: bool = False
     benchmark: Any = None
 

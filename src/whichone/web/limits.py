@@ -235,8 +235,7 @@ class Refusal(BaseModel):
     """Why a request was refused."""
 
     detail: str
-    contact: str | None = None
-    """Whom to ask, where the server has said so."""
+    contact: str | None = None  # Whom to ask, where the server has said so
 
 
 REFUSALS: dict[int | str, dict[str, Any]] = {

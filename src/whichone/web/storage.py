@@ -31,8 +31,7 @@ class Readable(Protocol):
 class Transaction(Protocol):
     """SQL with `?` for values, in the dialect that both databases share."""
 
-    skip_locked: str
-    """What to put behind a select to pass over rows that another transaction is changing."""
+    skip_locked: str  # What to put behind a select to pass over rows that another transaction is changing
 
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]: ...
 

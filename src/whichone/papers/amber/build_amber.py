@@ -102,8 +102,7 @@ class How(TypedDict, total=False):
     memory: str
     engine: str
     master: str | None
-    properties: Sequence[str]
-    """In place of the collection's own; ("auto",) finds them."""
+    properties: Sequence[str]  # In place of the collection's own; ("auto",) finds them
 
 
 @contextmanager

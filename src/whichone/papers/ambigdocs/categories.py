@@ -25,8 +25,7 @@ class Category(StrEnum):
 
 class AnswerMention(StrEnum):
     PAIRED = "paired"
-    WRONG = "given to another"
-    """Only by our own rules: the released scorer does not look."""
+    WRONG = "given to another"  # Only by our own rules: the released scorer does not look
     UNPAIRED = "unpaired"
     ABSENT = "absent"
 

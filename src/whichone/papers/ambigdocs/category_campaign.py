@@ -54,8 +54,7 @@ class CategoryTask(msgspec.Struct, frozen=True):
     """One system's answer to one question; `control` is what it was made to be."""
 
     query: str
-    qid: str
-    """What AmbigDocs' own file calls the question."""
+    qid: str  # What AmbigDocs' own file calls the question
     question: str
     name: str
     text: str

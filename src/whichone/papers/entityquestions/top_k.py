@@ -245,8 +245,7 @@ class Labels(msgspec.Struct, frozen=True):
     question: str
     passages: int
     hits: tuple[int, ...]
-    relation: str | None = None
-    """Where the record itself says it; else its file is of one relation."""
+    relation: str | None = None  # Where the record itself says it; else its file is of one relation
 
 
 def by_relation(files: Mapping[str, Sequence[Labels]]) -> dict[str, list[Labels]]:

@@ -169,8 +169,7 @@ class Original(msgspec.Struct, kw_only=True):
     """The files of one dataset; `left_out` counts what a converter does not use, by reason."""
 
     files: Sequence[Path]
-    extra: Sequence[Path] = ()
-    """FEVER: its Wikipedia pages. WNED: the folder of raw texts."""
+    extra: Sequence[Path] = ()  # FEVER: its Wikipedia pages. WNED: the folder of raw texts.
     split: str = "dev"
     seed: int = 0
     options: dict[str, int] = {}

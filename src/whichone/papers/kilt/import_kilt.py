@@ -63,8 +63,7 @@ class KiltCorpus(msgspec.Struct):
     passages: pa.RecordBatchReader | Corpus | list[Passage]
     names: PageNames = ()
     sets: Iterable[NameSet] = ()
-    problems: dict[str, list[str]] = {}
-    """Of the first queries that have some."""
+    problems: dict[str, list[str]] = {}  # Of the first queries that have some
     problem_count: int = 0
     origin: str = "The files name pages but hold no text: it can be scored, not searched."
 

@@ -46,8 +46,7 @@ class Scored(msgspec.Struct, frozen=True):
     split: str
     gold: Path
     guess: Path
-    values: dict[str, Estimate]
-    """By the official names; a part that was not predicted is not there."""
+    values: dict[str, Estimate]  # By the official names; a part that was not predicted is not there
 
 
 def open_system(folder: str | Path) -> System:

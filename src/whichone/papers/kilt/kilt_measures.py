@@ -96,18 +96,15 @@ class GoldIds(Struct, frozen=True):
     list is an evidence set that nobody can complete.
     """
 
-    complete: list[frozenset[str]]
-    """One for each output, for R-precision."""
-    evidence: list[frozenset[str]]
-    """Distinct ones, for the rank list."""
+    complete: list[frozenset[str]]  # One for each output, for R-precision
+    evidence: list[frozenset[str]]  # Distinct ones, for the rank list
 
 
 class Ranked(Struct, frozen=True):
     """The ids of a ranking, best first, each once."""
 
     ids: dict[str, None]
-    repeated: bool = False
-    """Whether an id occurred more than once."""
+    repeated: bool = False  # Whether an id occurred more than once
     all_text: bool = True
     """Whether every entry had the keys, all of them text; otherwise a closer look is needed."""
 

@@ -150,8 +150,7 @@ class RecordScores(Struct):
 
     row: Sequence[float]
     flaws: list[Flaw]
-    pages: Ranked | None = None
-    """The predicted pages."""
+    pages: Ranked | None = None  # The predicted pages
 
 
 class RecordScorer:

@@ -43,8 +43,7 @@ class Mapped(msgspec.Struct, frozen=True):
     paragraph: int | None = None
     start: int | None = None
     end: int | None = None
-    bleu: float | None = None
-    """None for a page that is evidence as a whole."""
+    bleu: float | None = None  # None for a page that is evidence as a whole
 
     @property
     def score(self) -> float:

@@ -26,12 +26,10 @@ class Person(msgspec.Struct, frozen=True):
     id: str
     name: str
     mentions: tuple[DocumentMention, ...]
-    values: Mapping[str, Counter[str]]
-    """For each attribute, how many documents say each value."""
+    values: Mapping[str, Counter[str]]  # For each attribute, how many documents say each value
     values_under_name: Mapping[str, Counter[str]]
     """The same of the documents that print the name as it is asked for: what a question can point at."""
-    answers: Mapping[str, Counter[str]]
-    """The same of the documents in the corpus: what can be found."""
+    answers: Mapping[str, Counter[str]]  # The same of the documents in the corpus: what can be found
     pages: tuple[str, ...]
 
     @property

@@ -35,8 +35,7 @@ class Denial:
 
     start: int
     end: int
-    words: tuple[str, ...]
-    """Nothing where it is not understood what is denied."""
+    words: tuple[str, ...]  # Nothing where it is not understood what is denied
 
 
 class NameInText(Protocol):

@@ -58,8 +58,7 @@ class Evidence:
 
     key: str
     pages: list[int]
-    values: dict[str, float] = field(default_factory=dict)
-    """The features themselves, before they are weighed."""
+    values: dict[str, float] = field(default_factory=dict)  # The features themselves, before they are weighed
     parts: dict[str, float] = field(default_factory=dict)
     speaks_for: list[str] = field(default_factory=list)
     speaks_against: list[str] = field(default_factory=list)
@@ -93,29 +92,19 @@ class Asked:
 
     text: str
     mentions: Sequence[Mention]
-    said: str
-    """What was answered when it was asked back."""
-    plain: str
-    """What it says besides names and asking, in words written small."""
+    said: str  # What was answered when it was asked back
+    plain: str  # What it says besides names and asking, in words written small
     openers: frozenset[str]
     relations: Sequence[RelationWords]
-    cue: frozenset[str]
-    """The stems of the words that ask."""
-    told: str
-    """What it says, without what it denies for sure, and without the relation of a slot to fill."""
+    cue: frozenset[str]  # The stems of the words that ask
+    told: str  # What it says, without what it denies for sure, and without the relation of a slot to fill
     denials: Denials
-    denied: Sequence[str] = ()
-    """What the question says the meant one is not: "not the one in Leeds"."""
-    about: Sequence[float] = ()
-    """Numbers that it says roughly: "about 36 thousand"."""
-    periods: Sequence[tuple[int, int]] = ()
-    """Decades and centuries that the question names: "of the 1780s"."""
-    claim: bool = False
-    """It states something: neither a question nor a slot to fill."""
-    where: bool = False
-    """It asks for a place."""
-    alone: bool = False
-    """One whole name is in it, and no other word is written as one."""
+    denied: Sequence[str] = ()  # What the question says the meant one is not: "not the one in Leeds"
+    about: Sequence[float] = ()  # Numbers that it says roughly: "about 36 thousand"
+    periods: Sequence[tuple[int, int]] = ()  # Decades and centuries that the question names: "of the 1780s"
+    claim: bool = False  # It states something: neither a question nor a slot to fill
+    where: bool = False  # It asks for a place
+    alone: bool = False  # One whole name is in it, and no other word is written as one
     vector: Vectors | None = None
 
 
@@ -123,11 +112,9 @@ class Asked:
 class Said:
     """Words of a question, in which the values of attributes are looked for."""
 
-    written: frozenset[str]
-    """The words as they are written, without ordinary ones."""
+    written: frozenset[str]  # The words as they are written, without ordinary ones
     stems: Stems
-    places: Sequence[PlaceForms]
-    """The forms of each country and state that it names."""
+    places: Sequence[PlaceForms]  # The forms of each country and state that it names
 
     @classmethod
     def of(cls, texts: Sequence[str], language: Language) -> Said:
@@ -152,13 +139,10 @@ class Around:
 
     mention: Mention | None
     first: bool
-    role: str
-    """In a claim: "claim_owner" or "claim_agent", where the words beside the name say so."""
-    proper: str
-    """Words written with a capital or a digit: who or what else the question mentions."""
+    role: str  # In a claim: "claim_owner" or "claim_agent", where the words beside the name say so
+    proper: str  # Words written with a capital or a digit: who or what else the question mentions
     said: Said
-    clues: Mapping[str, float]
-    """The stems that tell something, with how rare each is."""
+    clues: Mapping[str, float]  # The stems that tell something, with how rare each is
 
 
 class Weigher:

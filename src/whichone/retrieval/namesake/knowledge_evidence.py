@@ -57,8 +57,7 @@ class Language:
     openers: frozenset[str]
     lists: re.Pattern[str]
     life: re.Pattern[str]
-    where: re.Pattern[str]
-    """How a question begins that asks for a place."""
+    where: re.Pattern[str]  # How a question begins that asks for a place
 
     @classmethod
     def of(cls, raw: Mapping[str, Any]) -> Language:
@@ -97,10 +96,8 @@ class RelationTable:
     """All relations and kinds, as stems."""
 
     relations: tuple[RelationWords, ...]
-    kinds: Mapping[Stems, tuple[str, ...]]
-    """From a word that names a kind to the kinds it may mean."""
-    people: frozenset[str]
-    """Kinds of people."""
+    kinds: Mapping[Stems, tuple[str, ...]]  # From a word that names a kind to the kinds it may mean
+    people: frozenset[str]  # Kinds of people
     language: Language
 
     @classmethod

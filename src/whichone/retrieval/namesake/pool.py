@@ -43,18 +43,13 @@ class Pool:
     """The pages that are weighed; all mappings are by page, and scores are those of a page's best passage."""
 
     groups: Sequence[Group]
-    others: Sequence[int]
-    """Pages of the best ordinary results that bear no name of the question."""
+    others: Sequence[int]  # Pages of the best ordinary results that bear no name of the question
     bm25: Mapping[int, float]
-    level: Mapping[int, float]
-    """BM25 where what the name itself scores is made the same for all its bearers."""
+    level: Mapping[int, float]  # BM25 where what the name itself scores is made the same for all its bearers
     dense: Mapping[int, float]
-    ranks: Mapping[int, int]
-    """The place of a page among those of ordinary retrieval, from 0."""
-    passages: Mapping[int, int]
-    """Each page's best passage."""
-    ordinary: Sequence[int]
-    """Passages by ordinary retrieval, best first."""
+    ranks: Mapping[int, int]  # The place of a page among those of ordinary retrieval, from 0
+    passages: Mapping[int, int]  # Each page's best passage
+    ordinary: Sequence[int]  # Passages by ordinary retrieval, best first
 
 
 class Pooler:

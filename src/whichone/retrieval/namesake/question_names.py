@@ -38,10 +38,8 @@ class Mention:
     start: int
     end: int
     pages: tuple[int, ...]
-    proper: bool
-    """It is written like a name there: with a capital, a digit, or between quotation marks."""
-    whole: bool = True
-    """No further name-like word appears beside it: "Paul" in "Paul Walker" is not whole."""
+    proper: bool  # It is written like a name there: with a capital, a digit, or between quotation marks
+    whole: bool = True  # No further name-like word appears beside it: "Paul" in "Paul Walker" is not whole
     written: str = ""
     """How it differs from the name it was found by: "typo", "initials"; empty where it does not."""
 

@@ -71,10 +71,8 @@ class WeighedQuestion:
     rows: list[int]
     scores: list[float]
     mentions: Sequence[Mention]
-    weighed: list[tuple[Mention, list[Evidence]]]
-    """Each name with its bearers, the strongest name first."""
-    candidates: list[Evidence]
-    """All that was weighed, best first."""
+    weighed: list[tuple[Mention, list[Evidence]]]  # Each name with its bearers, the strongest name first
+    candidates: list[Evidence]  # All that was weighed, best first
     asked: Asked
 
     @property
@@ -119,10 +117,8 @@ class QuestionParts:
     question: Question
     mentions: Sequence[Mention]
     denied: Sequence[str]
-    told: str
-    """The question without what it denies for sure, and without the relation of a slot to fill."""
-    denials: Denials
-    """How its language denies."""
+    told: str  # The question without what it denies for sure, and without the relation of a slot to fill
+    denials: Denials  # How its language denies
 
 
 class Searcher:

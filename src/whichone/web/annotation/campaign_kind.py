@@ -144,10 +144,8 @@ class Kind(Protocol):
     """One kind of campaign; `benchmark` is always a benchmark's id."""
 
     name: str
-    asks: str
-    """The template of the page that shows a task."""
-    tells: str
-    """The template of the results."""
+    asks: str  # The template of the page that shows a task
+    tells: str  # The template of the results
     consent: str
     task: type[Any]
     annotation: type[Any]

@@ -132,8 +132,7 @@ class EvidenceJudgement(msgspec.Struct, frozen=True):
 
 class Annotation(msgspec.Struct, frozen=True):
     passages: dict[str, EvidenceJudgement]
-    other: str = ""
-    """Other evidence, pasted, where no passage has enough."""
+    other: str = ""  # Other evidence, pasted, where no passage has enough
     reason: str = ""
 
 

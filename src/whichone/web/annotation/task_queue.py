@@ -22,20 +22,15 @@ _STALE = 2 * 3600.0  # Seconds after which a task that was taken and not answere
 class QueuePlan(msgspec.Struct, frozen=True):
     seed: int
     kind: str = "evidence"
-    runs: tuple[str, ...] = ()
-    """The systems whose passages or answers are asked about."""
+    runs: tuple[str, ...] = ()  # The systems whose passages or answers are asked about
     low_overlap: float = 0.0
     """Evidence: ROUGE-L below which a task goes to the second queue; 0 for no second queue."""
     counts: dict[str, int] = {}
-    consent: str = ""
-    """What people agree to before their first task; nothing for no such step."""
-    systems: dict[str, str] = {}
-    """Categories: the id of the folder of answers by the system's name."""
+    consent: str = ""  # What people agree to before their first task; nothing for no such step
+    systems: dict[str, str] = {}  # Categories: the id of the folder of answers by the system's name
     guidelines: str = ""
-    per_person: int = 0
-    """How many tasks one person does; 0 for as many as there are."""
-    code: str = ""
-    """What participants copy to the platform that sent them, once they are done."""
+    per_person: int = 0  # How many tasks one person does; 0 for as many as there are
+    code: str = ""  # What participants copy to the platform that sent them, once they are done
     return_url: str = ""
 
 

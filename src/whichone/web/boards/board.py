@@ -285,10 +285,8 @@ def parts_of(result: str) -> list[dict[str, Any]]:
 class Marks(msgspec.Struct, frozen=True):
     """Tests of each system and kind ('SUBMISSION KIND')."""
 
-    against_best: dict[str, float] = {}
-    """The corrected p against the best of that kind."""
-    better: dict[str, list[str]] = {}
-    """Those that are significantly better."""
+    against_best: dict[str, float] = {}  # The corrected p against the best of that kind
+    better: dict[str, list[str]] = {}  # Those that are significantly better
 
 
 def set_marks(t: Transaction, board: str, marks: dict[str, float], better: dict[str, list[str]]) -> None:

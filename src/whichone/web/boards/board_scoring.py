@@ -57,11 +57,9 @@ DEEPEST = 1000  # Results to a query that are taken
 class ScoringJob(msgspec.Struct, frozen=True):
     """What is to be scored: a file in one of the formats, a run in the served folder, or nothing new."""
 
-    benchmarks: dict[str, str]
-    """The folder of each by its id: one, or the several of a family."""
+    benchmarks: dict[str, str]  # The folder of each by its id: one, or the several of a family
     work: str
-    key: str
-    """The name of this submission among `values`."""
+    key: str  # The name of this submission among `values`
     name: str = ""
     file: str | None = None
     run: str | None = None

@@ -37,8 +37,7 @@ class WantedRows(msgspec.Struct, frozen=True, omit_defaults=True):
     facets: tuple[tuple[str, str], ...] = ()
     outcome: str = ""
     after: int = 0
-    page: int = PAGE
-    """Rows at a time; a longer page than usual is counted before it is read."""
+    page: int = PAGE  # Rows at a time; a longer page than usual is counted before it is read
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -48,8 +47,7 @@ class Listing(msgspec.Struct, frozen=True):
     count: int
     exact: bool
     following: int | None
-    complete: bool = True
-    """False when searching was cut short before the page was full."""
+    complete: bool = True  # False when searching was cut short before the page was full
 
 
 def find_sets(database: sqlite3.Connection, wanted: WantedRows, systems: int = 0) -> Listing:

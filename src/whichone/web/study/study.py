@@ -44,11 +44,9 @@ class StudyPlan(msgspec.Struct, frozen=True):
     pilot: int
     break_after: int
     items: tuple[ThreeChoice, ...]
-    wanted: int = 0
-    """How many items were asked for, without practice and checks; there may be fewer."""
+    wanted: int = 0  # How many items were asked for, without practice and checks; there may be fewer
     guidelines: str = ""
-    code: str = ""
-    """What participants copy to the platform that sent them, once they are done."""
+    code: str = ""  # What participants copy to the platform that sent them, once they are done
     return_url: str = ""
 
     @property
