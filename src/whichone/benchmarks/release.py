@@ -164,8 +164,7 @@ def citation(benchmark: Benchmark) -> str:
 
 def _first_paragraph(benchmark: Benchmark) -> str:
     for part in benchmark.card.split("\n\n"):
-        text = " ".join(part.split())
-        if text and not text.startswith(("#", "|", "`", "-")):
+        if (text := " ".join(part.split())) and not text.startswith(("#", "|", "`", "-")):
             return text
     return f"{len(benchmark.queries):,} questions about {len(benchmark.sets):,} shared names."
 

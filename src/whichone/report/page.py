@@ -297,8 +297,7 @@ class Table:
         lines = [f"% needs {needed}", r"\begin{table}", r"\centering"]
         lines += [r"\resizebox{\textwidth}{!}{%"] if wide else []
         lines += [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
-        lines.append(" & ".join(_latex(c) for c in self.columns) + r" \\")
-        lines.append(r"\midrule")
+        lines += [" & ".join(_latex(c) for c in self.columns) + r" \\", r"\midrule"]
         lines += [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self._texts()]
         lines += [r"\bottomrule", r"\end{tabular}" + ("}" if wide else "")]
         stop = "" if self.title.endswith((".", "?", "!")) else "."

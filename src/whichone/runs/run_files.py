@@ -97,8 +97,7 @@ def import_run(
     missing = [query for query in benchmark.queries if query.id not in rankings]
     relations = {names.queries[q].relation for q in rankings} - {None} if format == "dpr" else set()
     unasked = [q.id for q in missing if relations and not whole and q.relation not in relations]
-    missing = [q for q in missing if q.id not in set(unasked)]
-    if missing and on_error == "fail":
+    if (missing := [q for q in missing if q.id not in set(unasked)]) and on_error == "fail":
         raise BadInput(
             f"{len(missing)} of {len(benchmark.queries)} queries have no ranking",
             file=file,

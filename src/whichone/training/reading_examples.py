@@ -100,8 +100,7 @@ def reading_examples(
         bare += not example.negatives
         if negatives == "kilt":
             example = with_gold_page_negative(benchmark, example, seed)
-        positive = _positive(query, example.positive.title, example.positive.text, kind)
-        if positive is None:
+        if (positive := _positive(query, example.positive.title, example.positive.text, kind)) is None:
             without.append(query.id)
             continue
         examples.append(positive)

@@ -66,8 +66,7 @@ def build_amber_command(
     from whichone.papers.amber.one_name import print_figure
     from whichone.progress import talk
 
-    unknown = [task for task in plan.tasks if task not in TASKS]
-    if unknown or not plan.tasks:
+    if (unknown := [task for task in plan.tasks if task not in TASKS]) or not plan.tasks:
         raise UsageError(f"there is no task {', '.join(unknown)!r}", hint="qa, sf or fc")
     chosen = [load_collection(name) for name in collection]
     rules = plan.chosen_rules()

@@ -198,8 +198,7 @@ def _control(query: str, prediction: Prediction, category: Category) -> Category
             Category.NO_ANSWER: "That cannot be said from what is given.",
         }[category],
     )
-    task = _task(query, "", altered)
-    if task is None or task.automatic != category.value:
+    if (task := _task(query, "", altered)) is None or task.automatic != category.value:
         return None
     return msgspec.structs.replace(task, control=category.value)
 

@@ -55,8 +55,7 @@ def query_of(
     if (given := record.get("input")) is not None and not isinstance(given, str):
         raise NotKilt(f"the input is no text: {given!r}")
     asked = given if given is not None else text or ""
-    outputs = record.get("output")
-    if outputs is not None and not isinstance(outputs, list):
+    if (outputs := record.get("output")) is not None and not isinstance(outputs, list):
         raise NotKilt("output is no list")
     mention = mention_of(asked) if task == "el" else None
     subject, mark, relation = asked.partition(SEPARATOR) if task == "sf" else ("", "", "")

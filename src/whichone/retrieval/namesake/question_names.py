@@ -299,9 +299,8 @@ def remainder(text: str, mentions: Sequence[Mention]) -> list[str]:
 
 def names_one_thing(text: str, mentions: Sequence[Mention], openers: frozenset[str] = frozenset()) -> bool:
     """Whether a question contains one whole name, and no other word of it is written as one."""
-    if len({mention.pages for mention in mentions}) != 1:
-        return False
-    if not all(mention.whole and mention.proper for mention in mentions):
+    one = len({mention.pages for mention in mentions}) == 1
+    if not one or not all(mention.whole and mention.proper for mention in mentions):
         return False
     text, first = plain_signs(text), True
     taken = [(mention.start, mention.end) for mention in mentions]

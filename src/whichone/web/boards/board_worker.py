@@ -213,8 +213,7 @@ class ScoringThread:
         return values
 
     def _compare_board(self, key: str) -> None:
-        board = one_board(self._site, key)
-        if board is None or len(board["benchmarks"]) > 1:
+        if (board := one_board(self._site, key)) is None or len(board["benchmarks"]) > 1:
             return
         served = benchmark_named(self._site.folder, board["benchmark"])
         with tempfile.TemporaryDirectory() as work:
