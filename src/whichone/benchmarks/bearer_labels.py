@@ -286,8 +286,7 @@ def _pages_by_collection(benchmark: Benchmark) -> dict[str, list[str]]:
     """One page of each bearer in the corpus, by collection."""
     all_pages: dict[str, dict[str, None]] = {}
     for name_set in benchmark.sets:
-        pages = _page_each(name_set.bearers, benchmark.pages)
-        all_pages.setdefault(name_set.collection, {}).update(pages)
+        all_pages.setdefault(name_set.collection, {}).update(_page_each(name_set.bearers, benchmark.pages))
     return {collection: list(pages) for collection, pages in all_pages.items()}
 
 

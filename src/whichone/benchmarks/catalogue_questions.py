@@ -390,9 +390,9 @@ def _other_words(
     wordings: Wordings,
 ) -> list[tuple[Sequence[str], str]]:
     """Templates and values that say the same without the words of the page."""
-    words: list[tuple[Sequence[str], str]] = []
-    for phrase in wordings.words.get(label, {}).get(value.text, ()):
-        words.append((("$name, $value", "the $name $value") if wordings.language == "en" else _PLAIN, phrase))
+    plain = ("$name, $value", "the $name $value") if wordings.language == "en" else _PLAIN
+    phrases = wordings.words.get(label, {}).get(value.text, ())
+    words: list[tuple[Sequence[str], str]] = [(plain, phrase) for phrase in phrases]
     others = [b.values[attribute][0].number or 0.0 for b in names.others(bearer)]
     if value.number is None or min(value.number, *others) <= 0:
         return words

@@ -284,10 +284,7 @@ def _drawn_bearers(
             if own.entity in pages:
                 pages[own.entity].update(own.pages)
                 names[own.entity].add(name_set.id)
-    owners: dict[str, set[str]] = {}
-    for bearer, own_pages in pages.items():
-        for page in own_pages:
-            owners.setdefault(page, set()).add(bearer)
+    owners = grouped((page, bearer) for bearer, own_pages in pages.items() for page in own_pages)
     there = {
         s.id: {b.entity for b in s.bearers if any(page in benchmark.pages for page in b.pages)}
         for s in benchmark.sets

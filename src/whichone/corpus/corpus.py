@@ -128,9 +128,7 @@ class Corpus:
         return self._passages.batches(columns)
 
     def passage_records(self) -> Iterator[Passage]:
-        for batch in self._passages.batches(RECORD):
-            for row in batch.to_pylist():
-                yield Passage(**row)
+        yield from (Passage(**row) for batch in self._passages.batches(RECORD) for row in batch.to_pylist())
 
     def take(self, rows: Rows | Sequence[int], columns: Sequence[str]) -> pa.Table:
         return self._passages.take(rows, columns)

@@ -91,9 +91,7 @@ WORDS = 100
 
 def word_passages(paragraphs: Sequence[str], *, size: int = WORDS, keep_lists: bool = False) -> Iterator[str]:
     """Words are what blanks separate; the last stretch is as short as it is."""
-    words: list[str] = []
-    for line in text_paragraphs(paragraphs, keep_lists=keep_lists):
-        words += line.split()
+    words = [word for line in text_paragraphs(paragraphs, keep_lists=keep_lists) for word in line.split()]
     for start in range(0, len(words), size):
         yield " ".join(words[start : start + size])
 

@@ -301,9 +301,7 @@ def _csv_rows(path: str | Path, delimiter: str) -> Iterator[tuple[int, list[str]
         text = io.TextIOWrapper(raw, encoding="utf-8-sig", newline="")  # spreadsheets write a mark
         reader = csv.reader(text, delimiter=delimiter, strict=True)
         try:
-            for row in reader:
-                if row:
-                    yield reader.line_num, row
+            yield from ((reader.line_num, row) for row in reader if row)
         except UnicodeDecodeError as error:
             raise BadInput(f"not UTF-8: {error}", file=path, hint="save it as UTF-8") from error
         except csv.Error as error:

@@ -228,10 +228,10 @@ class MappedTable:
         order = np.argsort(wanted, kind="stable")
         inside = wanted[order]
         numbers, starts = np.unique(inside // BATCH, return_index=True)
-        pieces = []
-        for number, places in zip(numbers.tolist(), np.split(inside, starts[1:]), strict=True):
-            batch = self._batches[number].select(list(columns))
-            pieces.append(batch.take(pa.array(places - number * BATCH)))
+        pieces = [
+            self._batches[number].select(list(columns)).take(pa.array(places - number * BATCH))
+            for number, places in zip(numbers.tolist(), np.split(inside, starts[1:]), strict=True)
+        ]
         back = np.empty(len(wanted), np.int64)
         back[order] = np.arange(len(wanted))
         return pa.Table.from_batches(pieces, schema=schema).combine_chunks().take(pa.array(back))

@@ -130,9 +130,8 @@ def describe_name(document: dict[str, Any]) -> str:
 def _lines(place: int, bearer: dict[str, Any]) -> list[str]:
     about = f", {bearer['description']}" if bearer["description"] else ""
     lines = [f"{place + 1}. {bearer['label'] or bearer['entity']} ({bearer['entity']}){about}"]
-    types = [t["label"] or t["id"] for t in bearer["types"]]
     known = [
-        ("is a", ", ".join(types)),
+        ("is a", ", ".join([t["label"] or t["id"] for t in bearer["types"]])),
         ("popularity", "" if bearer["popularity"] is None else f"{bearer['popularity']:,.0f}"),
         ("called so as", ", ".join(bearer["named_by"])),
         ("links with this text", f"{bearer['links']:,}" if bearer["links"] else ""),

@@ -24,10 +24,7 @@ GOLD = "a gold page"
 
 def first_rank(pages: Iterable[str], wanted: frozenset[str]) -> int | None:
     """The rank, from 1, of the first wanted page; None when there is none."""
-    for rank, page in enumerate(pages, 1):
-        if page in wanted:
-            return rank
-    return None
+    return next((rank for rank, page in enumerate(pages, 1) if page in wanted), None)
 
 
 PageKind = Literal["gold", "namesake", "other"]

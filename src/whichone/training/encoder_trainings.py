@@ -366,10 +366,9 @@ class SparseTraining(EncoderTraining):
 
     def opened(self, start: Start, settings: TrainingSettings, device: str) -> Any:
         model = splade_model(place_of(start.checkpoint), device=device, longest=settings.longest)
-        ranking = RankingLoss(model, settings.scale or 1.0, word_weights, inner_products)
         self.criterion = SpladeLoss(
             model,
-            ranking,
+            RankingLoss(model, settings.scale or 1.0, word_weights, inner_products),
             document_regularizer_weight=settings.flops,
             query_regularizer_weight=settings.flops,
         )

@@ -106,12 +106,11 @@ def _from_dpr(record: dict[str, Any], n: int, path: Path) -> Example | None:
     try:
         if not (positives := record["positive_ctxs"]):
             return None
-        hard = [Negative("given", _text(c)) for c in record.get("hard_negative_ctxs") or ()]
         return Example(
             id=str(record.get("id", n)),
             question=record["question"].replace("’", "'"),
             positive=_text(positives[0]),
-            negatives=tuple(hard),
+            negatives=tuple(Negative("given", _text(c)) for c in record.get("hard_negative_ctxs") or ()),
             gold=tuple(str(c.get("title", "")) for c in positives),
             name=title_key(str(positives[0].get("title") or "")),
             answers=msgspec.convert(record.get("answers") or (), tuple[str, ...]),

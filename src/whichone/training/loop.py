@@ -196,8 +196,7 @@ def library_trainer(training: Training[Any], account: TrainingAccount) -> Any:
 
     name, settings = training.library, training.settings
     library = sentence_transformers if hasattr(sentence_transformers, name) else transformers
-    arguments = getattr(library, name.removesuffix("Trainer") + "TrainingArguments")
-    args = arguments(
+    args = getattr(library, name.removesuffix("Trainer") + "TrainingArguments")(
         output_dir=str(training.folder / CHECKPOINTS),
         num_train_epochs=settings.epochs,
         per_device_train_batch_size=settings.batch,

@@ -231,12 +231,11 @@ def _seq2seq(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
 
 
 def _claims(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
-    longest = min(training.settings.longest, int(training.positions or MOST))
     encoded = training.tokenizer(
         [e.question for e in batch],
         [titled(e.title, e.text) for e in batch],
         truncation="longest_first",
-        max_length=longest,
+        max_length=min(training.settings.longest, int(training.positions or MOST)),
         padding=True,
         return_tensors="pt",
     )

@@ -143,9 +143,7 @@ def _names(source: WorldSource) -> Iterator[str]:
             if more - fewer < SMALLEST_GAP * fewer:
                 yield f"{name.file}: views {more} and {fewer} of {name.name!r} differ by less than a tenth"
     twice = Counter(name.name for name in source.names)
-    for name in source.names:
-        if twice[name.name] > 1:
-            yield f"{name.file}: {name.name!r} has two files"
+    yield from (f"{name.file}: {name.name!r} has two files" for name in source.names if twice[name.name] > 1)
 
 
 def _pages(source: WorldSource) -> Iterator[str]:

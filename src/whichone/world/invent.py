@@ -81,12 +81,11 @@ def invented_article(
     statements, early, late = _facts(inventor, rng, name, kind)
     born = "P569" if kind.type == "Q5" else "P571"
     statements.append(ItemStatement(property=born, kind="time", value=f"{year}-01-01"))
-    description = f"{kind.title} of {year}"
     item = Item(
         id=item_id,
         label=label,
         aliases=(alias,) if other_label or rng.random() < _REDIRECT else (),
-        description=description,
+        description=f"{kind.title} of {year}",
         types=(kind.type,),
         statements=tuple(statements),
         title=title,

@@ -197,9 +197,9 @@ def hyperlink_records(base: str | Path, memory: str = DEFAULT_MEMORY) -> Iterato
         while page["page"] < source:
             page = next(pages, {"page": chr(0x10FFFF)})
         if page["page"] == source:
-            for number, link in enumerate(group):
-                if record := _record(page, link, number):
-                    yield record
+            yield from (
+                record for number, link in enumerate(group) if (record := _record(page, link, number))
+            )
 
 
 def _links(folder: Folder, memory: str) -> Iterator[dict[str, Any]]:

@@ -248,12 +248,11 @@ def kilt_statistics(benchmark: Benchmark) -> PaperStatistics | None:
     if not is_kilt(benchmark.queries):
         return None
     rows = table_6(benchmark.queries)
-    shown = [["x" if c is True else "" if c is False else c for c in row.values()] for row in rows]
     table = Table(
         key="kilt-statistics",
         title="Dataset statistics (KILT, Table 6)",
         columns=tuple(rows[0]) if rows else (),
-        rows=shown,
+        rows=[["x" if c is True else "" if c is False else c for c in row.values()] for row in rows],
         note=LEGEND,
     )
     pages = datasets_per_page(benchmark.queries)

@@ -140,8 +140,7 @@ class Pooler:
                     listed = self._names.listed(self._pages.texts(page))
                     other |= {p: "respelt" for p in listed if p not in pages and p not in taken}
                     maps.add(page)
-            for page in self._index.kept_pages(list(other), selection):
-                pages[page] = other[page]
+            pages |= {page: other[page] for page in self._index.kept_pages(list(other), selection)}
             if not maps.issuperset(pages):
                 pages = {page: how for page, how in pages.items() if page not in maps}
             if pages:

@@ -126,9 +126,7 @@ class PageNames:
     def _look_up(self, keys: Sequence[str]) -> dict[str, tuple[tuple[int, ...], frozenset[str]]]:
         """For each key that is a name its pages, and how the name is written in small letters."""
         bearers: dict[str, tuple[tuple[int, ...], frozenset[str]]] = {}
-        for key in keys:
-            if key in self._pages:
-                bearers[key] = (self._pages[key], frozenset())
+        bearers |= {key: (self._pages[key], frozenset()) for key in keys if key in self._pages}
         if self._corpus is None:
             return bearers
         for key, bearings in self._corpus.look_up(keys).items():
@@ -167,9 +165,7 @@ class PageNames:
             if not (end - start == 1 and words[start] in self.openers and start == 0):
                 written = end - start > 1 or words[start].isdigit()
                 spelt = self._spelt | small
-                proper = written
-                if cased:
-                    proper = _proper(text, places, words, start, end, spelt, self.openers)
+                proper = _proper(text, places, words, start, end, spelt, self.openers) if cased else written
                 mentions.append((start, end, pages, proper))
         mentions.sort(key=lambda f: (not f[3], places[f[0]][0] - places[f[1] - 1][1], f[0]))
         taken = [False] * len(words)

@@ -157,8 +157,7 @@ class Updates:
             if (own := _own(row)) not in self._recent:
                 self._drop(self._committed_rows(own))
             self._recent[own] = row
-        for thing in entry.names:
-            self._things[thing.id] = thing
+        self._things |= {thing.id: thing for thing in entry.names}
 
     def _committed_rows(self, own: str) -> Iterator[int]:
         """The rows of a passage by its own id, not those of a page of the same id."""

@@ -267,9 +267,8 @@ async def change_state(request: Request, site: Here, key: Key) -> Response:
 @router.get("/annotate/{key}/results", include_in_schema=False, dependencies=FOR_ADMINS)
 def results(request: Request, site: Here, key: Key, made: Made = (), everybody: bool = False) -> Response:
     row, plan = _campaign(site, site.database, key)
-    page = kind_named(plan.kind).tells
     return show(
-        request, page, campaign=row, plan=plan, made=made, everybody=everybody,
+        request, kind_named(plan.kind).tells, campaign=row, plan=plan, made=made, everybody=everybody,
         results=_results(site, key, row, plan, not everybody),
         state=task_queue.state_of(site.database, key),
     )  # fmt: skip

@@ -270,10 +270,9 @@ def build_run_index(database: sqlite3.Connection, run: Folder, benchmark: Path) 
             continue
         golds, others = frozenset(json.loads(row[2])), frozenset(json.loads(row[3]))
         gold, namesake = first_rank(pages, golds), first_rank(pages[:DEPTH], others)
-        confused = is_confused(pages[:DEPTH], golds, others)
         database.execute(
             "insert into outcomes values (?, ?, ?, ?, ?, ?, 0)",
-            (row[0], row[1], gold, namesake, gold == 1, confused),
+            (row[0], row[1], gold, namesake, gold == 1, is_confused(pages[:DEPTH], golds, others)),
         )
     failed = run.table("failures")["question"].to_pylist() if run.has("failures.parquet") else []
     database.executemany("insert into failures values (?)", ((question,) for question in failed))

@@ -70,12 +70,11 @@ def holds(text: list[str], span: str) -> bool:
 
 @router.get("/study", include_in_schema=False, dependencies=FOR_ADMINS)
 def study_list(request: Request, site: Here) -> Response:
-    benchmarks = list(site.folder.benchmarks().values())
     return show(
         request,
         "studies.html",
         studies=room.studies(site.database),
-        benchmarks=benchmarks,
+        benchmarks=list(site.folder.benchmarks().values()),
         consent=room.CONSENT,
     )
 
