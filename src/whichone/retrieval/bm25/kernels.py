@@ -74,7 +74,8 @@ def largest(place, frequency, rise, ceilings, words, halves, octets):  # type: i
     entries, _, _, codes, large = parts(place, frequency, words)
     most = np.float32(0)
     for at in range(entries):
-        if (times := np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)) == 3:
+        times = np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)
+        if times == 3:
             times = np.int64(halves[large])
             large += 1
         most = max(most, ceilings[times])
@@ -149,7 +150,8 @@ def adder(shape: int) -> Any:
         last = number - 1
         end = base + len(buffer)
         while at < number and passage < end:
-            if times := np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3):
+            times = np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)
+            if times:
                 if times == 3:
                     times = np.int64(halves[above])
                     above += 1
@@ -179,7 +181,9 @@ add_wide, add_bytes, add_shorts = adder(0), adder(1), adder(2)
 def add_up(shape, *given):  # type: ignore[no-untyped-def]
     if shape == 1:
         return add_bytes(*given)
-    return add_shorts(*given) if shape == 2 else add_wide(*given)
+    if shape == 2:
+        return add_shorts(*given)
+    return add_wide(*given)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -260,7 +264,8 @@ def best(  # type: ignore[no-untyped-def]
                     score += weights[i] * impact
                 elif times:
                     score += weights[i] * logarithms[times]
-            if (size := keep(kept, marks, size, passage, score)) == k:
+            size = keep(kept, marks, size, passage, score)
+            if size == k:
                 threshold = max(threshold, marks[0])
     return kept[:size], marks[:size], tried
 
@@ -277,7 +282,8 @@ def summer(shape: int) -> Any:
         passage, large = np.int64(words[directory]), above
         last = number - 1
         for at in range(number):
-            if times := np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3):
+            times = np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)
+            if times:
                 if times == 3:
                     times = np.int64(halves[large])
                     large += 1
@@ -394,7 +400,8 @@ def of(  # type: ignore[no-untyped-def]
                     passage += octets[gaps + at] if shape == 1 else halves[(gaps >> 1) + at]
                 if at == end or passage != row:
                     continue
-            if (times := np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)) == 3:
+            times = np.int64((octets[codes + (at >> 2)] >> (2 * (at & 3))) & 3)
+            if times == 3:
                 times = np.int64(halves[large])
             if len(norms):
                 impact = np.float32(times) / (np.float32(times) + norms[row])
