@@ -11,8 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "whichone"
-FILES, STATEMENTS, LINES = 320, 53_900, 89_700
-"""The goal is 51,000 statements and 85,000 lines."""
+FILES, STATEMENTS, LINES = 320, 51_000, 85_000
 LONGEST = 700
 """Lines of one file."""
 

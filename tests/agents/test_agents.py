@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from fake_server import completion
 
 import whichone
 from whichone.agents.toolbox import Guarded, Toolbox, ToolCallingAgent
 from whichone.chat.endpoint import Endpoint, EndpointOptions
+from whichone.cli import whichone as command
 from whichone.errors import BadInput, UsageError
 from whichone.protocols import Tools
 from whichone.records import Answer, Call, Question
@@ -217,3 +220,29 @@ def test_a_small_real_model(smollm2, toy, tmp_path):
     assert made.failures == {} and len(made.answers) == 3
     assert all(len(trace_of(a).calls) <= 3 for a in made.answers.values())
     assert any(a.text for a in made.answers.values())
+
+
+def test_the_command_puts_an_agent_behind_a_guard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [("1", "Ada Park", "Payroll", "Leeds"), ("2", "Ada Park", "Legal", "Turin"), ("3", "Bo Lind", "Sales", "Oslo"), ("4", "Bo Lind", "Design", "Porto")]  # fmt: skip
+    lines = [f'{i},{name},{work},{city},"{name} works in {work}, {city}."' for i, name, work, city in rows]
+    Path("staff.csv").write_text("\n".join(["id,name,department,city,text", *lines]))
+    attributes = "".join(f'[attributes.{a}]\ncolumn = "{a}"\n' for a in ("department", "city"))
+    Path("staff.toml").write_text(
+        'name = "staff"\nfile = "staff.csv"\ntype = "employee"\n'
+        f'[columns]\nid = "id"\nname = "name"\ntext = "text"\n{attributes}'
+    )
+    for words in (
+        "ingest --catalogue staff.toml KB",
+        "build catalogue KB TASKS --tasks act",
+        "index TASKS/corpus INDEX --retriever namesake -o encoder=none",
+        "work TASKS PLAIN --agent guess",
+        "work TASKS GUARDED --agent guess --guard INDEX",
+    ):
+        done = CliRunner().invoke(command, words.split(), catch_exceptions=False)
+        assert done.exit_code == 0, f"{words}\n{done.output}"
+    wrong = []
+    for name in ("PLAIN", "GUARDED"):
+        shown = CliRunner().invoke(command, ["score", name, "--json", "--measures", "wrong_action"])
+        wrong.append(json.loads(shown.output)[0]["wrong_action"]["value"])
+    assert wrong == [0.25, 0]

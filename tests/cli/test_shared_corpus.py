@@ -51,7 +51,7 @@ def test_another_corpus_is_refused(kb: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-OF_OTHERS = {"import run", "import answers", "build noise", "build small", "build splits"}
+OF_OTHERS = {"import run", "import answers", "build absent", "build noise", "build small", "build splits"}
 """What is over a benchmark that is there already, and asked of its corpus."""
 
 

@@ -94,6 +94,7 @@ def build_stage(stage: Path) -> None:
 
 def _catalogue(stage: Path) -> None:
     (stage / "staff.csv").write_text(STAFF)
+    (stage / "contacts.csv").write_text(STAFF)
     (stage / "staff.toml").write_text(CATALOGUE)
     words = ["ingest", "--catalogue", str(stage / "staff.toml"), str(stage / "CATALOGUE")]
     assert CliRunner().invoke(whichone, words, catch_exceptions=False).exit_code == 0

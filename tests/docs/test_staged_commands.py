@@ -40,6 +40,7 @@ NOT_RUN = {
     r"WORK/|kore50|KORE50": "real pages and linking sets; bench/linking.py makes them",
     r"--redirects": "SQL dumps; tests/knowledge/test_ingest_redirects.py has them",
     r"--shares|build amber|PLACES|--catalogue staff": "run in its own page's blocks",
+    r"GUARDED|TASKS PLAIN|names=people": "tasks over contacts; tutorials/guard.md runs such ones, tests/agents the option",
 }
 RUNS = {
     r"score RUN .*entity_coverage": "AMBIGDOCS_RUN",
