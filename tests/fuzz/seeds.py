@@ -290,7 +290,7 @@ def seeds(place: Path) -> list[Seed]:
         Seed("work", ["work", "bench", "OUT", "--agent", "guess", "--json"], folder="bench"),
         Seed("serve", ["serve", "run", "--port", port, "--database", "web.sqlite"], folder="run", code=3),
         Seed("build small", ["build", "small", "bench", "run", "OUT", "-k", "2"], folder="run"),
-        Seed("build splits", ["build", "splits", "bench", "OUT"], folder="bench", code=1),
+        Seed("build splits", ["build", "splits", "bench", "OUT"], folder="bench", code=3),
         Seed("build catalogue", ["build", "catalogue", "people", "OUT"], folder="people"),
         Seed("wordings", ["build", "catalogue", "people", "OUT", "--wordings", "F.toml"],
              {"F.toml": wordings}),

@@ -540,8 +540,8 @@ def _keep_entities_apart(runs: Sequence[Path], nobody_apart: bool) -> None:
     field of their own, passages about nobody belong where that field puts them.
     """
     tables = [MappedTable.open(run).table() for run in runs]
-    whole = pa.concat_tables([t.select(["page", "place", "entity"]) for t in tables])
-    if whole["entity"].null_count == len(whole):
+    whole = pa.concat_tables([t.select(["page", "place", "entity"]) for t in tables]) if tables else None
+    if whole is None or whole["entity"].null_count == len(whole):
         return
     with connect() as connection:
         connection.register("passages", whole)
