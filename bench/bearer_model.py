@@ -17,6 +17,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from measured import skip
+
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
@@ -32,6 +34,8 @@ def main() -> None:
     parser.add_argument("--layers", default="6", help="train: sizes of shortened models: 6,4")
     parser.add_argument("--steps", type=int, help="train: stop each training after so many steps")
     parser.add_argument("--seeds", type=int, default=3)
+    if "--small" in sys.argv:
+        skip("it wants a GPU and the folders of its first stage")
     options = parser.parse_args()
     if options.stage == "prepare":
         from bearers.data import prepare

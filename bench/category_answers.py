@@ -14,17 +14,18 @@ import json
 import random
 from pathlib import Path
 
+from measured import parsed
 from outcome_answers import EACH, EXAMPLES, SENTENCE, small_model
 from whichone.benchmarks.benchmark import Benchmark
 
 QUESTIONS = 30
 
 
-def main(out: str) -> None:
+def main(out: str, questions: int) -> None:
     benchmark = Benchmark.open("builtin/ambigdocs")
     drawn = random.Random(17)
     with small_model(seed=17) as model, Path(out).open("w", encoding="utf-8") as file:
-        for query in drawn.sample(list(benchmark.queries), QUESTIONS):
+        for query in drawn.sample(list(benchmark.queries), questions):
             places = [output.provenance[0][0] for output in query.outputs]
             texts = benchmark.corpus.get([str(place.passage) for place in places])
             documents = [
@@ -55,4 +56,5 @@ def main(out: str) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", help="the file of answers to write")
-    main(parser.parse_args().out)
+    given = parsed(parser, small="{place}/answers.jsonl")
+    main(given.out, 1 if given.small else QUESTIONS)

@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--commands", type=int, default=3000, help="commands, over all inputs in turn")
     parser.add_argument("--flips", type=int, default=0, help="flipped bits in folders, instead of commands")
     parser.add_argument("--only", default="", help="inputs whose names contain this")
-    options = parsed(parser, small="--each 1")
+    options = parsed(parser, small="--commands 61")
     count = 0
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

@@ -19,6 +19,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import astuple
+
 from measured import parsed
 from whichone.papers.kilt.spans import match_answer, page_tokens, search, tokenize, words_and_marks
 
@@ -73,7 +75,7 @@ def main() -> None:
         spent["published"] += seconds
         seconds, found = timed(search, original, page)
         spent["pruned"] += seconds
-        same += found == expected
+        same += (astuple(found) if found else None) == expected
     print(f"{arguments.pages} pages, {spans:,} spans, {same} of {arguments.pages} results equal")
     for name, seconds in spent.items():
         ratio = spent["exhaustive"] / seconds

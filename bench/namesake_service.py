@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 import whichone
+from measured import parsed
 from namesake_worlds import CITIES, FIRMS, WORK
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.given import passage_rows, save_passages
@@ -85,7 +86,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--questions", type=int, default=500)
     parser.add_argument("--judge", action="append", default=[])
-    options = parser.parse_args()
+    options = parsed(parser, small="--passages 2000 --work {place} --clients 2 --questions 20")
     for folder in options.judge:
         with_judge(folder)
     if not options.passages:

@@ -11,6 +11,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from measured import skip
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from namesake_proof.data import prepare
@@ -28,6 +30,8 @@ def main() -> None:
     parser.add_argument("--checkpoint", default="all-MiniLM-L6-v2")
     parser.add_argument("--only", default="", help="Variants that begin so, between semicolons.")
     parser.add_argument("--workers", type=int, default=1, help="Trainings at once.")
+    if "--small" in sys.argv:
+        skip("it wants a GPU and the folders of its first stage")
     options = parser.parse_args()
     if options.stage == "prepare":
         prepare(options.a, options.b)

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import namesake_prose
+from measured import parsed
 from namesake_prose import CITIES, FIRMS, WORK
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query, page_of
@@ -292,7 +293,7 @@ def main() -> None:
     parser.add_argument("--encoder", default="none")
     parser.add_argument("--seed", type=int, default=100, help="the evidence was fitted on seeds below 100")
     parser.add_argument("--most", type=int, default=600, help="questions of a benchmark at most")
-    options = parser.parse_args()
+    options = parsed(parser, small="--work {place} --most 20")
     worlds = [(kind, invent(kind, options.work, seed=options.seed)) for kind in TEXTS]
     worlds += [
         (kind, namesake_prose.invent(kind, options.work, seed=options.seed)) for kind in namesake_prose.KINDS

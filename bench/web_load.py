@@ -216,7 +216,7 @@ def measure(folder: Path, given: argparse.Namespace) -> None:
     kept = {(row["person"], row["task"]) for row in rows}
     confirmed = {(one.name, task) for one in people for task in one.confirmed}
     opened.close()
-    print(f"{opened.kind}, {given.kind}: {len(confirmed):,} answers confirmed, "
+    print(f"{type(opened).__name__}, {given.kind}: {len(confirmed):,} answers confirmed, "
           f"{len(confirmed - kept)} of them lost, server killed")  # fmt: skip
     requests = sum(len(one.clicks) + len(one.loads) for one in people)
     print(f"the server used {1000 * used / requests:.2f} ms of processor time a request")

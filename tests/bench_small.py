@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 BENCH = Path(__file__).resolve().parent.parent / "bench"
-PROGRAMS = sorted(p for p in BENCH.glob("*.py") if "parsed(" in p.read_text("utf-8") and p.stem != "measured")
+PROGRAMS = sorted(p for p in BENCH.glob("*.py") if "__main__" in p.read_text("utf-8"))
 SHAPES = {
     "amber_build": r'"alignment, ratio": \[\s*[\d.]+',
     "amber_end_to_end": r'"all over the plain pass": \{\s*"paper, corpus none"',
+    "audit_likelihood": r"over bearers [+-][\d.]+",
     "bm25": r"whichone +[\d,]+ +[\d.]+",
     "dense_limited": r"rankings equal: True",
     "figures": r"[1-9]\d* figures in",
@@ -27,6 +28,8 @@ SHAPES = {
     "linking": r"[\d,]+ pages of passages, \d+ of dumps",
     "lookup": r"names in texts of 100 words",
     "map_spans": r"1 of 1 results equal",
+    "namesake_service": r"at most \d+ MB",
+    "namesake_worlds": r"\| russian \| 20",
     "reading": r"five measures in a table +[\d.]+ µs",
     "report_size": r"report: [\d.]+ CPU s",
     "score_entityquestions": r"worst ratio of a token matcher",
