@@ -110,8 +110,11 @@ def test_all_ways_rank_alike_and_like_the_formula(
         retriever = Bm25.open(place, backend=backend)  # type: ignore[arg-type]
         found += retriever.search([Question(id="q", text=query)], k)
     assert found[0] == found[1]
-    wanted = expected(texts, query, Bm25Parameters(), k)
-    assert found[0].passages == tuple(f"t:{n:03}#0" for n, _ in wanted)
+    every = expected(texts, query, Bm25Parameters(), len(texts))
+    by_formula = {f"t:{n:03}#0": score for n, score in every}
+    # Sums of equal numbers in another order may differ in the last bit: which of such a pair is first is open.
+    wanted = [score for _, score in every[:k]]
+    assert [by_formula[p] for p in found[0].passages] == pytest.approx(wanted, rel=1e-6)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -93,6 +93,7 @@ def test_disambig_f1_of_an_answers_folder_by_a_model(tmp_path: Path) -> None:
 
 
 def test_a_missing_model_is_said(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     (tmp_path / "p.json").write_bytes(
         msgspec.json.encode(
             [{"qid": "1", "ambiguous_entity": "Foo", "question": "?", "documents": [], "gen_answer": "x"}]
