@@ -190,8 +190,8 @@ class Guarded:
             believed = self._guard.resolve(question.text, answer=reply)
         if believed.outcome != "this one" or believed.best is None:
             return Answer(question=question.id, notes={"reason": believed.question or believed.outcome})
-        told = msgspec.structs.replace(question, text=f"{question.text} {reply}".strip())
-        return self._agent.work(told, cast("Tools", _MeantOnly(tools, believed.best)))
+        known = msgspec.structs.replace(question, text=f"{question.text} {reply}".strip())
+        return self._agent.work(known, cast("Tools", _MeantOnly(tools, believed.best)))
 
 
 class _MeantOnly:

@@ -79,7 +79,7 @@ def compare(
 
     With `by` in every slice of the queries by these columns or attributes, all corrected together.
     A measure that applies to no query of a slice is left out; one that applies to nothing that one of the two did
-    has no figure there, no difference, and is no test.
+    has no figure there, no difference, and no test is made.
     """
     check_comparable(systems)
     if baseline is not None and baseline not in {s.system for s in systems}:
