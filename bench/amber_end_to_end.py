@@ -102,6 +102,7 @@ def main() -> None:
     parser.add_argument("--entities", type=int, default=60_000)
     parser.add_argument("--words", type=int, default=90)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rules", choices=["paper", "published"], action="append")
     parser.add_argument("--pages", choices=["gz", "bz2"], default="gz")
     given = parsed(parser, small="--entities 1500 --words 30 --rounds 1")
     invention = Invention(entities=given.entities, seed=1, ambiguity=0.9, words=given.words)
@@ -111,7 +112,7 @@ def main() -> None:
         result: dict[str, Any] = {"counts": write_invented(invention, world, workers=2)["counts"]}
         pages = pages_file(world, given.pages)
         rounds: dict[str, list[Pair]] = {}
-        cases = [(r, c) for r in ("paper", "published") for c in ("none", "all")]
+        cases = [(r, c) for r in given.rules or ("paper", "published") for c in ("none", "all")]
         for _ in range(given.rounds):
             steps: dict[str, Callable[[], None]] = {
                 "plain pass": lambda: typed(

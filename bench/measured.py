@@ -140,9 +140,10 @@ def measure(command: Sequence[str], timeout: float | None = None, cores: int | N
     try:
         output, code = process.communicate(timeout=timeout)[0], process.returncode
     except subprocess.TimeoutExpired:
-        for pid in descendants(process.pid):  # children would keep the output open
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        for own in set(_children(os.getpid())) - set(known):  # also what ended commands left behind
+            for pid in descendants(own):  # they would keep the output open
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         output, code = process.communicate()[0], 124
     wall = time.monotonic() - started
     done.set()
