@@ -56,17 +56,14 @@ class NgramBuckets:
     def key_bits(self) -> int:
         return max((self._size - 1).bit_length(), 1)
 
-    def number(self, texts: Iterable[str]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """The buckets of all texts in a row, and how many each text has."""
+    def number(self, texts: pa.Array) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32], None]:
+        """The buckets of all texts in a row, and how many each text has; buckets are the index's keys."""
         flat, counts = array("q"), array("i")
-        for text in texts:
+        for text in texts.to_pylist():
             buckets = [self.bucket(gram) for gram in self.ngrams(text)]
             flat.extend(buckets)
             counts.append(len(buckets))
-        return np.frombuffer(flat, np.int64), np.frombuffer(counts, np.int32)
-
-    def keys(self) -> None:
-        """Buckets are the keys of the index themselves."""
+        return np.frombuffer(flat, np.int64), np.frombuffer(counts, np.int32), None
 
     def count(self, text: str, keys: Keys) -> Counter[int]:
         """The numbers of a question's n-grams in an index with these keys, with how often each."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import re
-from array import array
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import mmh3
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from whichone.errors import UsageError, did_you_mean
 from whichone.text.language import ENGLISH, SNOWBALL, base_code, listed_stop_words, stemmer_of, stop_words_of
@@ -23,14 +23,10 @@ LUCENE_STOP_WORDS = frozenset([
 ])  # fmt: skip
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_SIGNS = "".join(chr(n) for n in range(128) if not chr(n).isalnum() and chr(n) != "'")
-_PLAIN = str.maketrans(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZ" + _SIGNS, "abcdefghijklmnopqrstuvwxyz" + " " * len(_SIGNS)
-)
-
-STOPPED = -1
-_SEVERAL = -2
-MOST_WORDS = 1_500_000  # So many distinct words are remembered between blocks of passages
+_SIGNS = bytes(n for n in range(128) if not chr(n).isalnum() and chr(n) != "'")
+_PLAIN = bytes.maketrans(_SIGNS + bytes(range(65, 91)), b" " * len(_SIGNS) + bytes(range(97, 123)))
+_NONE = 0  # The key of the empty term
+_TOGETHER = 1_000  # So many texts or words are Python's at a time
 
 Keys = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int32]
@@ -71,15 +67,13 @@ class Analyser:
         self._stop = stop_words(stop)
 
     def terms(self, text: str) -> list[str]:
-        return [t for t in map(self.term, _WORD.findall(text.lower())) if t]
+        return [term for term in self.stems(_WORD.findall(text.lower())) if term]
 
-    def term(self, word: str) -> str:
-        """A lower-case word's term; empty for a stop word."""
-        if word.endswith(("'s", "’s")):
-            word = word[:-2]
-        elif "’" in word:
-            word = word.replace("’", "'")  # stemmers know l'auteur, not l’auteur
-        return "" if word in self._stop else self._stem(word)
+    def stems(self, words: Iterable[str]) -> list[str]:
+        """The terms of lower-case words; empty for a stop word."""
+        # stemmers know l'auteur, not l’auteur
+        bare = [w[:-2] if w.endswith(("'s", "’s")) else w.replace("’", "'") for w in words]
+        return list(map(self._stem, ["" if w in self._stop else w for w in bare]))
 
 
 def key_of(term: str) -> int:
@@ -90,28 +84,8 @@ def key_of(term: str) -> int:
     return int(mmh3.hash64(term.encode("utf-8", "surrogatepass"), signed=False)[0])
 
 
-class _Words(dict[str, int]):
-    """Numbers of words; every distinct word is analysed once."""
-
-    def __init__(self, analyser: Analyser) -> None:
-        super().__init__()
-        self._analyser = analyser
-        self.keys_by_number = array("Q")
-
-    def __missing__(self, word: str) -> int:
-        words = _WORD.findall(word) if "'" in word else (word,)
-        term = self._analyser.term(words[0]) if len(words) == 1 else ""
-        if not term:
-            number = STOPPED if len(words) < 2 else _SEVERAL
-        else:
-            number = len(self.keys_by_number)
-            self.keys_by_number.append(key_of(term))
-        self[word] = number
-        return number
-
-
 class TermNumbers:
-    """Numbers the terms of many texts, in one process; words that mean one term may have several."""
+    """Numbers the words of a block of texts; those that mean one term may have several numbers."""
 
     key_bits = 64
 
@@ -122,31 +96,39 @@ class TermNumbers:
     def __reduce__(self) -> tuple[type[TermNumbers], tuple[str, str]]:
         return TermNumbers, self._options
 
-    @functools.cached_property
-    def _words(self) -> _Words:
-        return _Words(self._analyser)
+    def number(self, texts: pa.Array) -> tuple[Numbers, Numbers, Keys]:
+        """All words' numbers in a row, negative for stop words, how many each text has, and each number's key."""
+        split = [_split(texts.slice(n, _TOGETHER).to_pylist()) for n in range(0, len(texts), _TOGETHER)]
+        counts = [np.diff(lists.offsets.to_numpy()) for lists in split]
+        encoded = pa.chunked_array([lists.values for lists in split], pa.large_string()).dictionary_encode()
+        del split
+        words = encoded.chunk(0).dictionary
+        numbers = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+        del encoded
+        pa.default_memory_pool().release_unused()
+        pieces = (words.slice(n, _TOGETHER).to_pylist() for n in range(0, len(words), _TOGETHER))
+        keys = np.concatenate([self._keys(piece) for piece in pieces])
+        good = keys != _NONE
+        renumbered = np.where(good, np.cumsum(good) - 1, -1).astype(np.int32)
+        return renumbered.take(numbers), np.concatenate(counts).astype(np.int32), keys[good]
 
-    def number(self, texts: Iterable[str]) -> tuple[Numbers, Numbers]:
-        """All terms' numbers in a row, and how many each text has; stop words are negative."""
-        if len(self._words) > MOST_WORDS:
-            del self._words
-        find = self._words.__getitem__
-        flat, counts = array("i"), array("i")
-        for text in texts:
-            numbers: list[int] | None = None
-            if text.isascii():
-                numbers = list(map(find, text.translate(_PLAIN).split()))
-                if "'" in text and _SEVERAL in numbers:
-                    numbers = None
-            if numbers is None:
-                numbers = list(map(find, _WORD.findall(text.lower())))
-            flat.extend(numbers)
-            counts.append(len(numbers))
-        return np.frombuffer(flat, np.int32), np.frombuffer(counts, np.int32)
+    def _keys(self, words: list[str]) -> Keys:
+        terms = self._analyser.stems(word.strip("'") for word in words)
+        hashed = [mmh3.hash_bytes(term.encode("utf-8", "surrogatepass")) for term in terms]
+        return np.frombuffer(b"".join(hashed), np.uint64)[::2]
 
-    def keys(self) -> Keys:
-        """The key of each number so far."""
-        return np.frombuffer(self._words.keys_by_number, np.uint64)
+
+def _split(texts: list[str]) -> pa.Array:
+    """Lists of texts' words in lower case, apostrophes perhaps at their ends, empty ones perhaps among them.
+
+    A list given to Arrow would import pandas.
+    """
+    plain = [text if text.isascii() else " ".join(_WORD.findall(text.lower())) for text in texts]
+    octets = [text.encode() for text in plain]
+    starts = np.cumsum([0, *map(len, octets)], dtype=np.int64)
+    data = b"".join(octets).translate(_PLAIN).replace(b"''", b"  ")
+    buffers = [None, pa.py_buffer(starts), pa.py_buffer(data)]
+    return pc.ascii_split_whitespace(pa.Array.from_buffers(pa.large_string(), len(texts), buffers))
 
 
 class Vocabulary:

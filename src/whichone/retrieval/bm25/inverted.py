@@ -52,12 +52,11 @@ class Numbering(Protocol):
     @property
     def key_bits(self) -> int: ...
 
-    def number(self, texts: Sequence[str]) -> tuple[npt.NDArray[np.signedinteger[Any]], Numbers]:
-        """All terms' numbers in a row, and how many each text has; negative numbers do not count."""
-        ...
+    def number(self, texts: pa.Array) -> tuple[npt.NDArray[np.signedinteger[Any]], Numbers, Keys | None]:
+        """All numbers in a row, where negative ones do not count, how many each text has, and each number's key.
 
-    def keys(self) -> Keys | None:
-        """The key of each number; None where numbers are keys."""
+        There are no keys where numbers are keys.
+        """
         ...
 
 
@@ -125,46 +124,38 @@ def _path(folder: Path, number: int) -> Path:
 
 
 class BlockMaker:
-    """Makes the blocks of one process; words that it has analysed are remembered between them."""
+    """Makes blocks, each by itself."""
 
     def __init__(self, numbering: Numbering, folder: Path) -> None:
         self._numbering = numbering
         self._folder = folder
 
     def __call__(self, job: Job) -> None:
-        texts: list[str] = job.texts.to_pylist()
-        numbers, counts = self._numbering.number(texts)
-        _block(numbers, counts, self._numbering.keys(), job.first).write(self._folder, job.number)
+        _block(*self._numbering.number(job.texts), job.first).write(self._folder, job.number)
 
 
 def _block(
     numbers: npt.NDArray[np.signedinteger[Any]], counts: Numbers, keys: Keys | None, first: int
 ) -> PostingBlock:
     texts = len(counts)
-    owners = np.repeat(np.arange(texts, dtype=np.int32), counts)
     good = numbers >= 0
-    numbers, owners = numbers[good], owners[good]
+    owners = np.repeat(np.arange(texts, dtype=np.uint16), counts)[good]
+    numbers = numbers[good]
     lengths = np.bincount(owners, minlength=texts).astype(np.int32)
-    if keys is None:
-        distinct, ranks = np.unique(numbers, return_inverse=True)
-        distinct = distinct.astype(np.uint64)
-    else:
-        seen = np.zeros(len(keys), bool)
-        seen[numbers] = True
-        present = np.flatnonzero(seen)
-        distinct, inverse = np.unique(keys[present], return_inverse=True)
-        rank = np.empty(len(keys), np.int64)
-        rank[present] = inverse
-        ranks = rank[numbers]
-    pairs = (ranks << _SHIFT) | owners
+    distinct, ranks = np.unique(numbers if keys is None else keys, return_inverse=True)
+    pairs = ranks if keys is None else ranks.take(numbers)
+    del numbers, good
+    pairs <<= _SHIFT
+    pairs |= owners
+    del owners
     pairs.sort()
-    new = np.flatnonzero(np.diff(pairs, prepend=-1))
+    new = np.flatnonzero(np.concatenate([[True], pairs[1:] != pairs[:-1]])[: len(pairs)])
     times = np.diff(new, append=len(pairs))
     pairs = pairs[new]
-    many = np.bincount(pairs >> _SHIFT, minlength=len(distinct))
+    del new
     return PostingBlock(
-        distinct,
-        np.concatenate([[0], np.cumsum(many)]).astype(np.int64),
+        distinct.astype(np.uint64),
+        np.searchsorted(pairs, np.arange(len(distinct) + 1) << _SHIFT),
         (pairs & (LARGEST - 1)).astype(np.uint16),
         np.minimum(times, MOST).astype(np.uint16),
         lengths,
@@ -176,6 +167,7 @@ def _block(
 
 
 POSTINGS = 4_000_000  # About so many postings are in memory at once
+_ENCODED = 250_000  # and about so many are encoded at once, which takes far more memory
 
 PARTS: dict[str, type[np.number[Any]]] = {
     "keys": np.uint64,
@@ -208,8 +200,7 @@ def ranges(folder: Path, count: int, key_bits: int) -> Iterator[Range]:
         block = PostingBlock.open(folder, number)
         bins = (block.keys >> np.uint64(shift)).astype(np.int64)
         postings += np.bincount(bins, np.diff(block.starts), 1 << _BINS).astype(np.int64)
-    group = np.maximum(np.cumsum(postings) - 1, 0) // POSTINGS
-    edges = np.flatnonzero(np.diff(group, prepend=-1)).tolist()
+    edges = _cuts(postings, POSTINGS)
     lows = [0, *(edge << shift for edge in edges[1:])]
     highs: list[int | None] = [*lows[1:], None]
     for number, (low, high) in enumerate(zip(lows, highs, strict=True)):
@@ -235,35 +226,49 @@ class Merger:
     def __call__(self, wanted: Range) -> None:
         bounds = [_bounds(block, wanted) for block in self._blocks]
         pieces = [b.keys[s:e] for b, (s, e) in zip(self._blocks, bounds, strict=True)]
-        keys = np.unique(np.concatenate([np.zeros(0, np.uint64), *pieces]))
+        keys = np.concatenate([np.zeros(0, np.uint64), *pieces])
+        keys.sort()  # numpy's `unique` takes eight times as long
+        keys = keys[np.diff(keys, prepend=~keys[:1]) != 0]
         terms = [np.searchsorted(keys, piece) for piece in pieces]
         frequency = np.zeros(len(keys), np.int64)
         many = []
         for block, (start, end), term in zip(self._blocks, bounds, terms, strict=True):
             many.append(np.diff(block.starts[start : end + 1]))
             frequency[term] += many[-1]
-        free = np.cumsum(frequency) - frequency
-        total = int(frequency.sum())
-        passages, counts = np.empty(total, np.int64), np.empty(total, np.int64)
+        firsts = np.cumsum(frequency) - frequency
+        free, total = firsts.copy(), int(frequency.sum())
+        passages, counts = np.empty(total, np.int32), np.empty(total, np.uint16)
         for block, (start, end), term, each in zip(self._blocks, bounds, terms, many, strict=True):
             first, last = int(block.starts[start]), int(block.starts[end])
             inside = np.repeat(free[term] - (block.starts[start:end] - first), each)
             at = inside + np.arange(last - first)
-            passages[at] = block.passages[first:last].astype(np.int64) + block.first
+            passages[at] = block.passages[first:last].astype(np.int32) + block.first
             counts[at] = block.counts[first:last]
             free[term] += each
-        words, places = np.zeros(0, np.uint32), np.zeros(0, np.int64)
-        if total:
-            impact = impacts(counts.astype(np.float32), passages, self._norms)
-            words, places = encode(passages, counts, frequency, impact)
+        size, places = 0, [np.zeros(0, np.int64)]
+        with part(self._folder, wanted.number, "postings").open("wb") as file:
+            for some in itertools.pairwise([*_cuts(frequency, _ENCODED), len(keys)]):
+                lists = slice(*some)
+                here = slice(int(firsts[some[0]]), int(free[some[1] - 1]))
+                rows, often = passages[here].astype(np.int64), counts[here].astype(np.int64)
+                impact = impacts(often.astype(np.float32), rows, self._norms)
+                words, where = encode(rows, often, frequency[lists], impact)
+                words.tofile(file)
+                places.append(where + (size << 2))
+                size += len(words)
         written: dict[str, npt.NDArray[Any]] = {
             "keys": keys,
             "frequencies": frequency,
-            "places": places,
-            "postings": words,
+            "places": np.concatenate(places),
         }
         for name, array in written.items():
             array.astype(PARTS[name]).tofile(part(self._folder, wanted.number, name))
+
+
+def _cuts(sizes: npt.NDArray[np.int64], most: int) -> list[int]:
+    """Where to cut so that each piece has about so many; the first is 0 where there is anything."""
+    group = np.maximum(np.cumsum(sizes) - 1, 0) // most
+    return np.flatnonzero(np.diff(group, prepend=-1)).tolist()
 
 
 def part(folder: Path, number: int, name: str) -> Path:
@@ -300,7 +305,7 @@ def _bounds(block: PostingBlock, wanted: Range) -> tuple[int, int]:
 # The inverted index on disk: blocks of passages made by all cores, merged out of core, opened mapped.
 
 
-BLOCK = 50_000  # Passages that one worker analyses at a time; at most `blocks.LARGEST`.
+BLOCK = 1 << 15  # Passages that one worker analyses at a time; at most `LARGEST`.
 
 BYTES = 64 << 20  # A block ends where its texts are longer than this
 
@@ -396,13 +401,14 @@ def build(
     its texts are longer than `block_bytes`.
     """
     jobs = _jobs(texts, block_bytes)
-    few = list(itertools.islice(jobs, 2))
-    workers = min(workers or available_cores(), len(few) if len(few) < 2 else 1 << 16)
-    count = len(few)
+    workers = workers or available_cores()
+    few = list(itertools.islice(jobs, 2 if workers > 1 else 0))
+    workers = 1 if len(few) == 1 else workers
+    count = 0
 
     def missing() -> Iterator[Job]:
         nonlocal count
-        for job in itertools.chain(few, jobs):
+        for job in itertools.chain((few.pop(0) for _ in range(len(few))), jobs):
             count = job.number + 1
             if exists(folder, job.number):
                 advance(len(job.texts))

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BrokenFolder, UsageError
+from whichone.files.pools import cores_for
 from whichone.progress import progress
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import inverted
@@ -46,13 +47,7 @@ class Scorer:
         if backend not in ("auto", "numba", "numpy"):
             raise UsageError(f"there is no backend {backend!r}", hint="auto, numba or numpy")
         self.postings = postings
-        self._kernels: ModuleType | None = None
-        if backend == "numba" or (backend == "auto" and len(postings) >= _SMALL):
-            from whichone.retrieval.bm25 import (
-                kernels,  # compiled when they are first called, and kept on disk
-            )
-
-            self._kernels = kernels
+        self._numba = backend == "numba" or (backend == "auto" and len(postings) >= _SMALL)
         self._arrays: tuple[npt.NDArray[Any], ...] = postings.arrays()
         self._impacts, self._impacts_near = postings.impacts, postings.impacts_near
         if len(postings) < _SMALL:
@@ -61,7 +56,14 @@ class Scorer:
 
     @property
     def backend(self) -> str:
-        return "numba" if self._kernels else "numpy"
+        return "numba" if self._numba else "numpy"
+
+    @functools.cached_property
+    def _kernels(self) -> ModuleType:
+        """Imported with the first query, compiled when they are first called, and kept on disk."""
+        from whichone.retrieval.bm25 import kernels
+
+        return kernels
 
     @functools.cached_property
     def _scores(self) -> npt.NDArray[np.float32]:
@@ -81,7 +83,7 @@ class Scorer:
         """The same where each term of the query counts so often, above 0."""
         if not (counted := self._weighted(repeats)) or not len(self.postings):
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        if self._kernels is None:
+        if not self._numba:
             return self._add_all(counted, k)
         lists, size = self._lists(counted), len(self.postings)
         if isinstance(self.postings, RealPostings):
@@ -114,7 +116,7 @@ class Scorer:
         passages = np.asarray(passages, np.int64)
         if not counted or not len(passages):
             return np.zeros(len(passages), np.float32)
-        if self._kernels is not None and isinstance(self.postings, Postings):
+        if self._numba and isinstance(self.postings, Postings):
             return self._kernels.of(*self._lists(counted), *self._arrays, passages)
         order = np.argsort(passages, kind="stable")
         scores = np.empty(len(passages), np.float32)
@@ -271,7 +273,7 @@ class Bm25:
                     numbering,
                     place.partial,
                     norm=inverted.bm25_norm(wanted.k1, wanted.b),
-                    workers=workers,
+                    workers=workers or cores_for(len(held)),
                     advance=advance,
                 )
             for name in inverted.FILES:
@@ -313,6 +315,10 @@ class Bm25:
 
 def texts_of(corpus: Corpus, title_weight: int) -> Iterator[pa.Array]:
     """Each passage's title, so often, and its text."""
+    # A string of Python's, given to Arrow, would import pandas.
+    blank = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b" ")]
+    )[0]
     for batch in corpus.batches(["title", "text"]):
-        title, text = (pc.coalesce(column, "") for column in batch.columns)
-        yield pc.binary_join_element_wise(*[title] * title_weight, text, " ")
+        title, text = batch.columns
+        yield pc.binary_join_element_wise(*[title] * title_weight, text, blank, null_handling="replace")
