@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.errors import UsageError
+from whichone.measures import summary
 from whichone.measures.answer_measures import ACT
 from whichone.measures.comparison import Comparison, comparison_rows
 from whichone.measures.comparison import compare as compare_scores
@@ -28,20 +29,6 @@ from whichone.measures.scores import (
     score_answers,
     score_folder,
     score_run,
-)
-from whichone.measures.summary import (
-    ANSWER_SUMMARY_COLUMNS,
-    DEPTH,
-    TRACE_MEASURES,
-    SummaryRow,
-    as_document,
-    as_table,
-    outcome_rows,
-    percent,
-    summarise,
-    summarise_answers,
-    summary_measures,
-    trace_rows,
 )
 from whichone.measures.summary import COLUMNS as SUMMARY_COLUMNS
 from whichone.records import Question, Ranking
@@ -90,7 +77,7 @@ class AnswerResult:
 
     benchmark: Benchmark
     scores: Scores
-    rows: list[SummaryRow]
+    rows: list[summary.SummaryRow]
     counts: dict[str, Any]
 
     @classmethod
@@ -98,21 +85,21 @@ class AnswerResult:
         cls, answers: Answers, benchmark: Benchmark, extra: Sequence[Measure], judge: Judging | None = None
     ) -> AnswerResult:
         tasks = sorted({q.task for q in benchmark.queries})
-        usual = summary_measures(tasks)
+        usual = summary.summary_measures(tasks)
         if any(trace_of(a) is not None for a in answers.answers.values()):
-            usual += TRACE_MEASURES
+            usual += summary.TRACE_MEASURES
         if ACT in tasks:
             usual += ACTION_MEASURES
         scores = score_answers(answers, benchmark, together(parse_measures(usual), extra, "answers"), judge)
-        return cls(benchmark, scores, summarise_answers(scores), answers.folder.manifest.counts)
+        return cls(benchmark, scores, summary.summarise_answers(scores), answers.folder.manifest.counts)
 
     def to_dict(self) -> dict[str, Any]:
         systems: dict[str, Any] = {}
         for row in self.rows:
-            figures = {name: row.values[name].brief() for name in ANSWER_SUMMARY_COLUMNS}
+            figures = {name: row.values[name].brief() for name in summary.ANSWER_SUMMARY_COLUMNS}
             place = systems.setdefault(row.benchmark, {}) if row.benchmark else systems
             place.setdefault(row.collection, {})[row.task] = {"measure": row.measure, **figures}
-        for row in outcome_rows(self.scores):
+        for row in summary.outcome_rows(self.scores):
             shares = {name: value.brief() for name, value in row.values.items()}
             place = systems[row.benchmark] if row.benchmark else systems
             place[row.collection][row.task]["outcomes"] = shares
@@ -124,9 +111,9 @@ class AnswerResult:
             {
                 **row.place,
                 "system": row.system,
-                **{_OUTCOME_WORDS[name]: percent(value) for name, value in row.values.items()},
+                **{_OUTCOME_WORDS[name]: summary.percent(value) for name, value in row.values.items()},
             }
-            for row in outcome_rows(self.scores)
+            for row in summary.outcome_rows(self.scores)
         ]
 
     def table(self) -> list[dict[str, Any]]:
@@ -136,7 +123,7 @@ class AnswerResult:
                 **row.place,
                 "system": row.system,
                 "measure": row.measure,
-                **{name: percent(row.values[name]) for name in ANSWER_SUMMARY_COLUMNS},
+                **{name: summary.percent(row.values[name]) for name in summary.ANSWER_SUMMARY_COLUMNS},
             }
             for row in self.rows
         ]
@@ -164,10 +151,10 @@ class AnswerResult:
             {
                 **row.place,
                 "calls": f"{row.values['calls'].value or 0:.1f}",
-                **{n: percent(row.values[n]) for n in TRACE_MEASURES if n != "calls"},
-                **{n: percent(row.values[n]) for n in ACTION_MEASURES if n in row.values},
+                **{n: summary.percent(row.values[n]) for n in summary.TRACE_MEASURES if n != "calls"},
+                **{n: summary.percent(row.values[n]) for n in ACTION_MEASURES if n in row.values},
             }
-            for row in trace_rows(self.scores)
+            for row in summary.trace_rows(self.scores)
         ]
 
 
@@ -211,12 +198,12 @@ class Result:
 
     benchmark: Benchmark
     scores: Scores
-    rows: list[SummaryRow]
+    rows: list[summary.SummaryRow]
     answers: AnswerResult | None = None
     """What was answered, where `evaluate` was given something that answers."""
 
     def to_dict(self) -> dict[str, Any]:
-        document = as_document(self.rows, self.benchmark)
+        document = summary.as_document(self.rows, self.benchmark)
         return document | ({"answers": self.answers.to_dict()} if self.answers else {})
 
     def to_arrow(self) -> pa.Table:
@@ -241,18 +228,18 @@ class Result:
         return self.scores.to_arrow()
 
     def __str__(self) -> str:
-        lines = [text_table(as_table(self.rows)), self._footnote()]
+        lines = [text_table(summary.as_table(self.rows)), self._footnote()]
         return "\n".join([*lines, "", str(self.answers)] if self.answers else lines)
 
     __repr__ = __str__
 
     def _footnote(self) -> str:
         rule = cluster_note(self.benchmark.queries)
-        footnote = f"percent, {rule}; confusion within {DEPTH} pages; {self.benchmark.id}"
+        footnote = f"percent, {rule}; confusion within {summary.DEPTH} pages; {self.benchmark.id}"
         return "; ".join([footnote, *self.scores.cautions()])
 
     def _repr_html_(self) -> str:
-        page = f"{html_table(as_table(self.rows))}<p>{html.escape(self._footnote())}</p>"
+        page = f"{html_table(summary.as_table(self.rows))}<p>{html.escape(self._footnote())}</p>"
         return page + (self.answers._repr_html_() if self.answers else "")
 
 
@@ -334,7 +321,7 @@ def evaluate(
                 as_reader(answer), opened, kept, setting, run=runs, on_error=on_error, cites="corpus"
             )
         result = None if said is None else AnswerResult.of(said, opened, wanted, decides)
-    return Result(opened, scores, summarise(scores), result)
+    return Result(opened, scores, summary.summarise(scores), result)
 
 
 # `whichone.compare(a, b)`: which of several systems is better, paired by name, with intervals.

@@ -12,21 +12,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whichone.benchmarks.benchmark_tables import (
-    BLOCK,
-    KIND,
-    QUERIES,
-    SETS,
-    PageIds,
-    PageTitles,
-    QueryChecks,
-    main_language_of,
-    queries_of_table,
-    stored_queries,
-    stored_sets,
-    write_queries,
-    write_sets,
-)
+from whichone.benchmarks import benchmark_tables
 from whichone.benchmarks.gold import check_gold_pages, outside_is_accepted
 from whichone.corpus.corpus import Corpus, find_corpus
 from whichone.corpus.save import PageNames, Passages, put_corpus, save_corpus
@@ -123,8 +109,8 @@ class Benchmark:
         if isinstance(where, str) and where.startswith("builtin/") and not Path(where).exists():
             from whichone.benchmarks.by_name import builtin_benchmark
 
-            return cls(Folder.open(builtin_benchmark(where), KIND), where)
-        return cls(Folder.open(where, KIND))
+            return cls(Folder.open(builtin_benchmark(where), benchmark_tables.KIND), where)
+        return cls(Folder.open(where, benchmark_tables.KIND))
 
     @property
     def name(self) -> str:
@@ -145,19 +131,19 @@ class Benchmark:
 
     @functools.cached_property
     def queries(self) -> Sequence[Query]:
-        return stored_queries(self.folder.path(QUERIES.file))
+        return benchmark_tables.stored_queries(self.folder.path(benchmark_tables.QUERIES.file))
 
     def queries_of(self, task: str) -> list[Query]:
         """The queries of one task, read anew: a part of all takes that part of the memory."""
         with without_collector():
-            return list(queries_of_table(self.query_table.filter(pc.field("task") == task)))
+            return list(benchmark_tables.queries_of_table(self.query_table.filter(pc.field("task") == task)))
 
     def questions(self) -> list[Question]:
         return [query.question() for query in self.queries]
 
     @functools.cached_property
     def sets(self) -> Sequence[NameSet]:
-        return stored_sets(self.folder.path(SETS.file))
+        return benchmark_tables.stored_sets(self.folder.path(benchmark_tables.SETS.file))
 
     @functools.cached_property
     def corpus(self) -> Corpus:
@@ -176,12 +162,12 @@ class Benchmark:
         return self.corpus.passage_records()
 
     @functools.cached_property
-    def pages(self) -> PageIds:
-        return PageIds(self.corpus)
+    def pages(self) -> benchmark_tables.PageIds:
+        return benchmark_tables.PageIds(self.corpus)
 
     @functools.cached_property
-    def page_titles(self) -> PageTitles:
-        return PageTitles(self.corpus)
+    def page_titles(self) -> benchmark_tables.PageTitles:
+        return benchmark_tables.PageTitles(self.corpus)
 
     def other_pages(self, query: Query) -> frozenset[str]:
         """Pages of the other bearers of the query's name; a page that is gold is no other."""
@@ -212,7 +198,7 @@ class Benchmark:
     @functools.cached_property
     def _set_numbers(self) -> Seen:
         seen, first = Seen(), 0
-        for block in blocks(self.sets, BLOCK):
+        for block in blocks(self.sets, benchmark_tables.BLOCK):
             seen.add([s.id for s in block], range(first, first + len(block)))
             first += len(block)
         return seen
@@ -281,17 +267,19 @@ def save_benchmark(
     """
     given = _GIVEN.get() if corpus is None else None
     corpus = corpus or given
-    with Folder.create(path, KIND) as folder:
-        checks = QueryChecks()
-        write_queries(folder, queries, checks.add)
+    with Folder.create(path, benchmark_tables.KIND) as folder:
+        checks = benchmark_tables.QueryChecks()
+        benchmark_tables.write_queries(folder, queries, checks.add)
         checks.end(allow_no_gold=allow_no_gold)
-        written = stored_queries(folder.partial / QUERIES.file)
+        written = benchmark_tables.stored_queries(folder.partial / benchmark_tables.QUERIES.file)
         if given is not None:
             _check_gold_pages(written, given)
-        write_sets(folder, sets)
+        benchmark_tables.write_sets(folder, sets)
         own = corpus is None or not _can_be_named(corpus, by_hash)
         if own:
-            inside = _put_inside(folder, corpus, name, passages, names, main_language_of(checks.languages))
+            inside = _put_inside(
+                folder, corpus, name, passages, names, benchmark_tables.main_language_of(checks.languages)
+            )
         else:
             assert corpus is not None and corpus.folder is not None
             inside = corpus.hash
@@ -341,7 +329,7 @@ def _put_inside(
 
 
 def check_queries(queries: Sequence[Query], *, allow_no_gold: bool = False) -> None:
-    checks = QueryChecks()
+    checks = benchmark_tables.QueryChecks()
     checks.add(queries)
     checks.end(allow_no_gold=allow_no_gold)
 
@@ -349,7 +337,7 @@ def check_queries(queries: Sequence[Query], *, allow_no_gold: bool = False) -> N
 def _check_gold_pages(queries: Sequence[Query], corpus: Corpus) -> None:
     """Gold that is mostly outside the corpus means that it is another corpus."""
     seen, absent, count = Seen(), list[str](), 0
-    for block in blocks(queries, BLOCK):
+    for block in blocks(queries, benchmark_tables.BLOCK):
         gold = sorted({page for query in block for page in query.gold_pages()})
         before = seen.add(gold, [0] * len(gold))
         new = [page for page, known in zip(gold, before, strict=True) if known is None]

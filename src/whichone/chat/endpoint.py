@@ -17,16 +17,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from whichone.chat.replies import (
-    REFUSAL,
-    BrokenReply,
-    CallCache,
-    WrongShape,
-    default_cache_file,
-    error_text,
-    parse_reply,
-    request_key,
-)
+from whichone.chat import replies
 from whichone.errors import BadInput, Missing, UsageError, WhichoneError, missing_extra, remember_secret
 from whichone.progress import talk
 from whichone.protocols import ChatReply
@@ -170,7 +161,7 @@ class Endpoint:
         self,
         options: EndpointOptions,
         *,
-        cache: CallCache | None = None,
+        cache: replies.CallCache | None = None,
         sleep: Callable[[float], object] | None = None,
     ) -> None:
         try:
@@ -276,7 +267,7 @@ class Endpoint:
         return {**body, **{name: value for name, value in optional.items() if value is not None}}
 
     def _ask(self, body: dict[str, Any], *, probing: bool = False) -> ChatReply:
-        key = request_key(self.options.completions, body)
+        key = replies.request_key(self.options.completions, body)
         cached = self.cache is not None and not probing
         if cached and self.cache is not None and (known := self.cache.get(key)):
             self.account.add(known, 0.0)
@@ -303,7 +294,7 @@ class Endpoint:
             try:
                 response, content = self._post(self._adapted(body))
                 if response.status_code == 200:
-                    reply = parse_reply(response.headers.get("content-type", ""), content)
+                    reply = replies.parse_reply(response.headers.get("content-type", ""), content)
                     if probing or not _is_empty(reply):
                         return reply
                     empty = reply
@@ -313,9 +304,9 @@ class Endpoint:
                 if empty is None and response.status_code not in _AGAIN:
                     raise problem
                 wait = _retry_after(response.headers.get("retry-after"))
-            except (self._http.TransportError, self._http.DecodingError, BrokenReply) as error:
+            except (self._http.TransportError, self._http.DecodingError, replies.BrokenReply) as error:
                 problem = self._unreachable(error)
-            except WrongShape as error:
+            except replies.WrongShape as error:
                 problem = BadInput(
                     f"this is no OpenAI-compatible endpoint: {error}",
                     where=self.options.url,
@@ -347,7 +338,7 @@ class Endpoint:
                 if time.monotonic() > deadline:
                     raise self._http.ReadTimeout("the reply is not complete")
                 if len(content) > _LARGEST_REPLY:
-                    raise WrongShape(f"it sends more than {_LARGEST_REPLY:,} bytes")
+                    raise replies.WrongShape(f"it sends more than {_LARGEST_REPLY:,} bytes")
             return response, bytes(content)
 
     # what some endpoints do not take
@@ -362,7 +353,7 @@ class Endpoint:
         """Leave out what a 400 complains about, once and for all; whether that is worth a new try."""
         if status not in (400, 422):
             return False
-        said = error_text(content).lower()
+        said = replies.error_text(content).lower()
         if _about_length(said):
             return False
         signs = {
@@ -382,7 +373,7 @@ class Endpoint:
     # what to say when it fails
 
     def _refused(self, status: int, content: bytes) -> WhichoneError:
-        said = error_text(content)
+        said = replies.error_text(content)
         if status in (401, 403):
             return Missing(
                 f"the endpoint does not let us in (HTTP {status}): {said}",
@@ -401,7 +392,7 @@ class Endpoint:
         return kind(f"the endpoint answers HTTP {status}: {said}", where=self.options.url)
 
     def _unreachable(self, error: Exception) -> WhichoneError:
-        if isinstance(error, BrokenReply):
+        if isinstance(error, replies.BrokenReply):
             return BadInput(str(error), where=self.options.url)
         if isinstance(error, self._http.TimeoutException):
             problem = f"no reply within {self.options.timeout:g} seconds"
@@ -420,7 +411,7 @@ def _authorities(trust_env: bool, file: str | None, folder: str | None) -> ssl.S
 
 def _is_empty(reply: ChatReply) -> bool:
     """Neither an answer nor a refusal nor a call of a tool."""
-    return not (reply.text.strip() or reply.tool_calls) and reply.finish != REFUSAL
+    return not (reply.text.strip() or reply.tool_calls) and reply.finish != replies.REFUSAL
 
 
 def _about_length(said: str) -> bool:
@@ -448,4 +439,6 @@ def open_endpoint(options: EndpointOptions, cache: str | Path | None = None) -> 
     """An endpoint with its cache: a file, the user's own (None), or "none"."""
     if str(cache) == "none":
         return Endpoint(options)
-    return Endpoint(options, cache=CallCache(cache or default_cache_file(options.url, options.model)))
+    return Endpoint(
+        options, cache=replies.CallCache(cache or replies.default_cache_file(options.url, options.model))
+    )

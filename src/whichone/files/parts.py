@@ -13,14 +13,7 @@ from typing import IO
 import msgspec
 
 from whichone.errors import BadInput, UsageError
-from whichone.files.compressed import (
-    DAMAGE,
-    Compression,
-    gzip_pieces,
-    problem_at_end,
-    read_blocks,
-    zstd_pieces,
-)
+from whichone.files import compressed
 from whichone.files.lines import open_binary, open_raw
 from whichone.files.output import written_beside
 
@@ -48,7 +41,7 @@ class RecordChunk(msgspec.Struct, frozen=True):
 _NOT_READ = {b"\xfd7zXZ\0": "xz", b"7z\xbc\xaf\x27\x1c": "7-Zip", b"PK\x03\x04": "zip"}
 
 
-def compression_of(path: Path) -> Compression:
+def compression_of(path: Path) -> compressed.Compression:
     raw, compression = open_raw(path)
     raw.close()
     return compression
@@ -73,7 +66,7 @@ def read_part(path: Path, part: ByteRange, delimiter: bytes = b"\n") -> Iterator
 
 def _bzip2_blocks(path: Path, part: ByteRange) -> Iterator[RecordChunk]:
     whole = True
-    for block in read_blocks(path, part.start, part.end):
+    for block in compressed.read_blocks(path, part.start, part.end):
         whole = block.data is not None
         if block.data is None:
             what = "is cut off" if block.cut_off else "is damaged"
@@ -83,7 +76,7 @@ def _bzip2_blocks(path: Path, part: ByteRange) -> Iterator[RecordChunk]:
     size = path.stat().st_size
     if whole and part.end >= size:
         with path.open("rb") as file:
-            if (problem := problem_at_end(file)) is not None:
+            if (problem := compressed.problem_at_end(file)) is not None:
                 yield RecordChunk(size - 1, problem=problem)
 
 
@@ -188,12 +181,12 @@ def _placed(chunks: Iterable[RecordChunk], size: int) -> Iterator[tuple[ByteRang
 
 def _stream_blocks(path: Path, raw: IO[bytes]) -> Iterator[RecordChunk]:
     position = 0
-    pieces = zstd_pieces if compression_of(path) == "zst" else gzip_pieces
+    pieces = compressed.zstd_pieces if compression_of(path) == "zst" else compressed.gzip_pieces
     try:
         for data in pieces(raw):
             yield RecordChunk(position, data)
             position += len(data)
-    except DAMAGE as error:
+    except compressed.DAMAGE as error:
         raise BadInput(
             f"damaged or cut off after {position:,} decompressed bytes: {error}",
             file=path,

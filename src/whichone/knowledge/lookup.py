@@ -23,21 +23,9 @@ from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.files.manifest import is_whole
 from whichone.files.tables import sql_name
+from whichone.knowledge import lookup_build
 from whichone.knowledge.formats.wiki_site import clean_title, site_for
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.knowledge.lookup_build import (
-    LONGEST_NAME,
-    LOOKUP,
-    NAME_HASHES,
-    NAME_KINDS,
-    NAME_NUMBERS,
-    Pieces,
-    begin,
-    build_lookup,
-    extend,
-    folded,
-    lookup_name,
-)
 from whichone.names import name_key
 from whichone.progress import talk
 from whichone.records import Record, page_id
@@ -125,10 +113,10 @@ class Lookup(contextlib.AbstractContextManager["Lookup"]):
     def open(cls, base: str | Path | Folder) -> Lookup:
         """The lookup of a knowledge base, made first where it is missing or out of date."""
         folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
-        path = folder.root / LOOKUP
-        if not _fits(path, lookup_name(folder)):
-            talk(f"making {LOOKUP} for {folder.root}")
-            build_lookup(folder)
+        path = folder.root / lookup_build.LOOKUP
+        if not _fits(path, lookup_build.lookup_name(folder)):
+            talk(f"making {lookup_build.LOOKUP} for {folder.root}")
+            lookup_build.build_lookup(folder)
         return cls(_connect(path))
 
     def close(self) -> None:
@@ -299,7 +287,7 @@ def _entity(row: tuple[Any, ...]) -> KnownEntity:
 
 
 def _kinds(bits: int) -> tuple[str, ...]:
-    return tuple(kind for n, kind in enumerate(NAME_KINDS) if bits >> n & 1)
+    return tuple(kind for n, kind in enumerate(lookup_build.NAME_KINDS) if bits >> n & 1)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -341,10 +329,10 @@ class NameIndex(contextlib.AbstractContextManager["NameIndex"]):
         """The name index of a knowledge base, made first where it is missing or out of date."""
         folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
         lookup = Lookup.open(folder)
-        files = (folder.root / NAME_HASHES, folder.root / NAME_NUMBERS)
+        files = (folder.root / lookup_build.NAME_HASHES, folder.root / lookup_build.NAME_NUMBERS)
         if not all(file.exists() and is_whole(file) for file in files):
             lookup.close()
-            build_lookup(folder)
+            lookup_build.build_lookup(folder)
             lookup = Lookup.open(folder)
         hashes, numbers = (np.load(file, mmap_mode="r") for file in files)
         return cls(lookup, hashes, numbers)
@@ -366,17 +354,17 @@ class NameIndex(contextlib.AbstractContextManager["NameIndex"]):
         `overlapping`. A single word in lower case counts only with `lower_case`, or when the whole
         text is in lower case, as typed questions are: most names of one word are also words.
         """
-        low, places = folded(text)
-        mentions = self._spans(Pieces(low), text, places)
+        low, places = lookup_build.folded(text)
+        mentions = self._spans(lookup_build.Pieces(low), text, places)
         if not lower_case and text != low:
             mentions = [m for m in mentions if not (m.text.islower() and m.text.isalpha())]
         return mentions if overlapping else _longest(mentions)
 
-    def _spans(self, pieces: Pieces, text: str, places: Any) -> list[FoundName]:
+    def _spans(self, pieces: lookup_build.Pieces, text: str, places: Any) -> list[FoundName]:
         mentions: list[FoundName] = []
         starts = np.arange(len(pieces))
-        hashes = begin(pieces.bare)
-        for length in range(1, LONGEST_NAME + 1):
+        hashes = lookup_build.begin(pieces.bare)
+        for length in range(1, lookup_build.LONGEST_NAME + 1):
             numbers, known = self._numbers_of(hashes)
             for start, number in zip(starts[numbers > 0], numbers[numbers > 0], strict=True):
                 a, b = pieces.spans[start][0], pieces.spans[start + length - 1][1]
@@ -386,7 +374,7 @@ class NameIndex(contextlib.AbstractContextManager["NameIndex"]):
             starts = starts[going]
             if not len(starts):
                 break
-            hashes = extend(hashes[going], pieces.following[starts + length])
+            hashes = lookup_build.extend(hashes[going], pieces.following[starts + length])
         return sorted(mentions, key=lambda m: (m.start, m.end))
 
     def _numbers_of(self, hashes: np.ndarray[Any, Any]) -> tuple[Any, Any]:

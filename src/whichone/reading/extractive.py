@@ -13,15 +13,7 @@ import transformers
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.reading.checkpoint import (
-    QUESTIONS,
-    CheckpointReader,
-    as_question,
-    initialisation_of,
-    shared_batches,
-    titled,
-    weights_fingerprint,
-)
+from whichone.reading import checkpoint
 from whichone.records import Answer, Passage, ReadingTask
 from whichone.retrieval.dense.dpr import dpr_config
 from whichone.retrieval.dense.encoder import device_of, plain_weights
@@ -37,7 +29,7 @@ class AnswerSpan:
     null: float
 
 
-class Extractive(CheckpointReader):
+class Extractive(checkpoint.CheckpointReader):
     """The highest-scoring span of a window that is not classified as holding no answer.
 
     Checkpoints that are trained here have a classifier on the first token; of others, a window has no answer
@@ -46,7 +38,7 @@ class Extractive(CheckpointReader):
     """
 
     name = "extractive"
-    can_do = QUESTIONS
+    can_do = checkpoint.QUESTIONS
     asks_in_words = True
     head = "AutoModelForQuestionAnswering"
     settings = ("window", "stride", "longest", "threshold")
@@ -67,8 +59,10 @@ class Extractive(CheckpointReader):
         self.longest, self.threshold = int(longest), float(threshold)
 
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
-        windows = (self._windows(as_question(t.question), t.passages) for t in tasks)
-        results = shared_batches(self._score, windows, self.batch, length=lambda w: len(w[1]["ids"]))
+        windows = (self._windows(checkpoint.as_question(t.question), t.passages) for t in tasks)
+        results = checkpoint.shared_batches(
+            self._score, windows, self.batch, length=lambda w: len(w[1]["ids"])
+        )
         for task, spans in zip(tasks, results, strict=True):
             kept = [s for s in spans if s.score > s.null + self.threshold]
             result: dict[str, Any] = {"text": None}
@@ -83,7 +77,7 @@ class Extractive(CheckpointReader):
         windows = []
         for passage in passages:
             shown, title_size = self._cut(passage.title, room // 4)
-            head = titled(shown, "") if shown and passage.text.strip() else ""
+            head = checkpoint.titled(shown, "") if shown and passage.text.strip() else ""
             text = passage.text if passage.text.strip() else passage.title
             pieces = self._pieces(text, room - question_size - title_size)
             windows += [(passage, self._window(asked, head, piece)) for piece in pieces]
@@ -274,14 +268,14 @@ class DprReader:
     """
 
     name: str = "dpr-reader"
-    tasks = QUESTIONS
+    tasks = checkpoint.QUESTIONS
     asks_in_words = True
 
     def __init__(
         self, model: DprReaderModel, *, longest: int = 10, batch: int = 16, place: str | Path = ""
     ) -> None:
         self.model, self.longest, self.batch, self.place = model, int(longest), int(batch), place
-        self.initialisation = initialisation_of(place, model.model)
+        self.initialisation = checkpoint.initialisation_of(place, model.model)
         self.name = f"dpr-reader {self.initialisation.label()}"
 
     @classmethod
@@ -302,7 +296,7 @@ class DprReader:
         return {
             "reader": "dpr-reader",
             "model": str(self.place),
-            "weights": weights_fingerprint(self.place) if Path(self.place).is_dir() else "",
+            "weights": checkpoint.weights_fingerprint(self.place) if Path(self.place).is_dir() else "",
             "initialisation": msgspec.to_builtins(self.initialisation),
             "window": self.model.window,
             "longest": self.longest,
@@ -311,10 +305,10 @@ class DprReader:
     def read(self, tasks: Sequence[ReadingTask]) -> Iterator[Answer]:
         shown = [[p for p in task.passages if p.text.strip()] for task in tasks]
         encoded = (
-            [(p, *self.model.encoded(as_question(task.question), p.title, p.text)) for p in part]
+            [(p, *self.model.encoded(checkpoint.as_question(task.question), p.title, p.text)) for p in part]
             for task, part in zip(tasks, shown, strict=True)
         )
-        results = shared_batches(self._spans, encoded, self.batch, length=lambda row: len(row[1]))
+        results = checkpoint.shared_batches(self._spans, encoded, self.batch, length=lambda row: len(row[1]))
         for task, part, spans in zip(tasks, shown, results, strict=True):
             yield self._answer(task, part, spans)
 

@@ -34,19 +34,9 @@ from whichone.measures.scores import (
 )
 from whichone.measures.summary import rows_by_place
 from whichone.options import Option, takes
+from whichone.report import first_screen
 from whichone.report.answer_sections import answer_sections, answers_among, answers_report
 from whichone.report.figures import GapScale
-from whichone.report.first_screen import (
-    MOST,
-    FirstResults,
-    Shares,
-    best_first,
-    clearest_panels,
-    first_results,
-    first_screen,
-    names_html,
-    shares_by,
-)
 from whichone.report.name_set_tables import TASKS, accuracy_table, confusion_table, example_sets
 from whichone.report.page import Cell, ReportPage, Section, Table, in_plain_words, render
 from whichone.runs.run import Answers, Run
@@ -62,7 +52,7 @@ class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = "log10"
     redact: Annotated[bool, Option("Leave out names, titles and texts: numbers only.")] = False
     panels: Annotated[int, Option("How many of the most telling names get a panel.", flags=("--names",))] = (
-        MOST
+        first_screen.MOST
     )
     knowledge: Annotated[
         str | Path | None,
@@ -136,8 +126,8 @@ def _sections(
 
     redact = options.redact
     ranked = {s.system: run.ranked_pages() for s, run in zip(systems, runs, strict=True)}
-    results = first_results(runs, systems, benchmark)
-    telling = clearest_panels(runs, systems, benchmark, options.panels, results)
+    results = first_screen.first_results(runs, systems, benchmark)
+    telling = first_screen.clearest_panels(runs, systems, benchmark, options.panels, results)
     example = gap = tail = None
     if importlib.util.find_spec("matplotlib") is not None:
         from whichone.report import figures
@@ -150,7 +140,7 @@ def _sections(
             example = figures.example_figure(ranked, benchmark) if results.any_set else None
     popularity = [figure for figure in (tail, gap) if figure is not None]
     sections = [
-        first_screen(runs, systems, benchmark, results, telling, redact=redact),
+        first_screen.first_screen(runs, systems, benchmark, results, telling, redact=redact),
         Section("Confused", [confusion_table(systems)], [example] if example else [])
         if results.any_set
         else None,
@@ -171,7 +161,9 @@ def _sections(
         None if redact or not results.any_set else Section("Examples", [example_sets(benchmark)]),
         Section(
             f"The {len(telling)} most telling names",
-            html=names_html(telling, BearerLabels(benchmark), [s.system for s in systems], redact=redact),
+            html=first_screen.names_html(
+                telling, BearerLabels(benchmark), [s.system for s in systems], redact=redact
+            ),
             on_paper=False,
         )
         if telling
@@ -180,7 +172,7 @@ def _sections(
     return [section for section in sections if section is not None]
 
 
-def _found_html(systems: Sequence[Scores], results: FirstResults) -> str:
+def _found_html(systems: Sequence[Scores], results: first_screen.FirstResults) -> str:
     places = rows_by_place(systems[0].queries)
     if not results.any_gold or len(places) > _MOST_KINDS:
         return ""
@@ -188,7 +180,7 @@ def _found_html(systems: Sequence[Scores], results: FirstResults) -> str:
         ", ".join(filter(None, (*place[:-1], TASKS.get(place[-1], place[-1])))): rows
         for place, rows in places.items()
     }
-    shares = shares_by(best_first(systems, results), results, groups)
+    shares = first_screen.shares_by(first_screen.best_first(systems, results), results, groups)
     return render("kinds.html", kinds=[("", shares)], namesakes=results.any_set)
 
 
@@ -335,11 +327,11 @@ _HASH = re.compile(r"[0-9a-f]{12,}")
 
 
 def kinds_section(
-    systems: Sequence[Scores], benchmark: Benchmark, results: FirstResults | None = None
+    systems: Sequence[Scores], benchmark: Benchmark, results: first_screen.FirstResults | None = None
 ) -> Section | None:
     """Bars and tables by kind of question, where queries say how they are worded or whose names are shared."""
     tables: list[Table] = []
-    bars: list[tuple[str, dict[str, list[Shares]]]] = []
+    bars: list[tuple[str, dict[str, list[first_screen.Shares]]]] = []
     values: dict[str, set[Any]] = {}
     related = with_role = False
     for query in benchmark.queries:
@@ -354,7 +346,7 @@ def kinds_section(
             if results is not None and results.any_gold:
                 groups = groups_of(benchmark.queries, [systems[0].column(key)])
                 named = {_kind(key, kind): rows for (kind,), rows in groups if kind is not None}
-                bars.append((title, shares_by(systems, results, named)))
+                bars.append((title, first_screen.shares_by(systems, results, named)))
     if related and not with_role:
         tables.append(relation_table(systems))
     html = render("kinds.html", kinds=bars, namesakes=results.any_set) if results and bars else ""

@@ -1,7 +1,5 @@
 """Retrievers that need a benchmark: finished runs fused or re-ranked, given documents, bearers, a reader's order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self

@@ -11,21 +11,11 @@ from typing import Any
 
 import msgspec
 
-from whichone import registry
+from whichone import errors, registry
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.benchmarks.several import each_of
 from whichone.chat.endpoint import remote_host
 from whichone.corpus.corpus import Corpus
-from whichone.errors import (
-    BadInput,
-    LockedFolder,
-    Missing,
-    UsageError,
-    WhichoneError,
-    did_you_mean,
-    masked_options,
-    remember_secrets,
-)
 from whichone.files.arrow_records import Seen, blocks
 from whichone.files.folder import Folder, wait_until_unlocked
 from whichone.files.lines import read_json_lines
@@ -74,7 +64,7 @@ ASKED_ELSEWHERE = frozenset({"haystack", "http", "langchain", "llama-index", "mt
 def retrieve(benchmark: Where, run: str | Path, plan: RetrieveOptions) -> Run:
     """Make the retriever for this benchmark and run it."""
     options, retriever = plan.parameters, plan.retriever
-    remember_secrets(options)
+    errors.remember_secrets(options)
     opened = Benchmark.open(benchmark)
     own = ":" in retriever
     theirs = not own and getattr(registry.find("retrievers", retriever), "takes_index", False)
@@ -117,7 +107,7 @@ def _made_or_waited_for(name: str, benchmark: Benchmark, work: Path, options: di
     while True:
         try:
             return make_retriever(name, benchmark, work, options)
-        except LockedFolder as error:
+        except errors.LockedFolder as error:
             place = Path(error.file or "").resolve()
             if work.resolve() not in (place, *place.parents):
                 raise
@@ -135,7 +125,7 @@ def make_retriever(name: str, benchmark: Benchmark, work: Path, options: dict[st
     own = ":" in name
     kind = load_function(name) if own else registry.find("retrievers", name)
     if not own and name not in ASKED_ELSEWHERE and not len(benchmark.corpus):
-        raise BadInput(
+        raise errors.BadInput(
             f"{benchmark.name} has no corpus: there is nothing that {name} could search",
             file=benchmark.folder.root,
             hint="import it again with --corpus CORPUS or --knowledge KB",
@@ -164,10 +154,10 @@ def _with_knowledge(options: dict[str, Any], benchmark: Benchmark) -> dict[str, 
     place = Benchmark.open(each_of(benchmark)[0]).folder.root.parent / "kb"
     try:
         known = Folder.open(place, KNOWLEDGE_BASE).content_hash
-    except WhichoneError:
+    except errors.WhichoneError:
         known = ""
     if known != benchmark.folder.manifest.parents.get("knowledge base", "none"):
-        raise Missing(
+        raise errors.Missing(
             "the knowledge base that the benchmark was built from is not beside it",
             where=str(place),
             hint="-o knowledge=KB names it",
@@ -185,7 +175,7 @@ def _described(name: str, created: Retriever, options: dict[str, Any]) -> dict[s
     description = dict(describe()) if describe else {"retriever": type(created).__name__}
     ours = ":" not in name and type(created).__module__.partition(".")[0] == "whichone"
     if options and not ours:
-        description.setdefault("options", masked_options(options))
+        description.setdefault("options", errors.masked_options(options))
     making = options.get("make")
     return {**description, "make": making} if isinstance(making, str) else description
 
@@ -199,14 +189,14 @@ def _called(name: str, make: Any, arguments: tuple[Any, ...], options: dict[str,
         known = getattr(getattr(make, "__self__", None), "Parameters", None)
         unknown = re.search(r"unknown field `(.+?)`", str(error))
         if known is None or unknown is None:
-            raise UsageError(f"{name} does not take these options: {error}") from error
-        hint = did_you_mean(unknown[1], known.__struct_fields__)
-        raise UsageError(f"{name} has no option {unknown[1]!r}", hint=hint) from error
+            raise errors.UsageError(f"{name} does not take these options: {error}") from error
+        hint = errors.did_you_mean(unknown[1], known.__struct_fields__)
+        raise errors.UsageError(f"{name} has no option {unknown[1]!r}", hint=hint) from error
     except TypeError as error:
         inside = error.__traceback__ and error.__traceback__.tb_next
         if inside and inside.tb_frame.f_code.co_filename != inspect.__file__:
             raise
-        raise UsageError(f"{name} does not take these options: {error}") from error
+        raise errors.UsageError(f"{name} does not take these options: {error}") from error
 
 
 def as_retriever(search: Any, *, batched: bool | None = None, name: str | None = None) -> Retriever:
@@ -249,7 +239,7 @@ def reproduce(
     where its `module:attribute` is in `allow`, and another machine is asked only where its host or address is.
     """
     if out is not None and Path(out).exists():
-        raise UsageError("there is something already", where=str(out), hint="name a new folder")
+        raise errors.UsageError("there is something already", where=str(out), hint="name a new folder")
     published = Run.open(run)
     opened = published.benchmark(benchmark)
     how = recorded_call(published)
@@ -270,7 +260,7 @@ def _check_addresses(options: Any, allow: Sequence[str]) -> None:
         and (host := remote_host(options)) is not None
         and host not in allow
     ):
-        raise UsageError(
+        raise errors.UsageError(
             f"the questions, and the key if one is set, would go to {host}, which only the run names",
             hint=f"if it may have them, give --allow {host}",
         )
@@ -293,7 +283,7 @@ def recorded_call(run: Run) -> dict[str, Any]:
         }
     described: Mapping[str, Any] = manifest.parameters
     if (name := str(described.get("retriever", ""))) not in registry.names("retrievers"):
-        raise BadInput(
+        raise errors.BadInput(
             f"it does not say how it was made: {name or 'an unknown system'} is no retriever of whichone",
             file=run.path,
             hint="imported runs and functions of one's own cannot be made again from their folder",

@@ -20,17 +20,7 @@ from whichone.files.folder import Folder, file_hash
 from whichone.files.lines import write_atomic, write_lines
 from whichone.progress import talk
 from whichone.records import Answer, Passage, Query, page_of
-from whichone.runs.predictions import (
-    LINKERS,
-    READERS,
-    BenchmarkNames,
-    DprPassage,
-    DprResult,
-    Predicted,
-    as_task,
-    kilt_answers,
-    named_passages,
-)
+from whichone.runs import predictions
 from whichone.runs.run import ANSWERS_KIND, FAILURES, KIND, LEFT_OUT, RANKINGS, TIMING, Answers, Run, beside
 from whichone.runs.shown import AMBIGDOCS, Entry, write_tables
 from whichone.versions import environment
@@ -57,10 +47,10 @@ def import_run(
     may be a folder of one file a relation; questions of relations that are in none of them are left out, unless
     the `whole` benchmark is to be answered.
     """
-    if format not in READERS:
-        known = (*FORMATS, "msmarco", *LINKERS)
+    if format not in predictions.READERS:
+        known = (*FORMATS, "msmarco", *predictions.LINKERS)
         raise UsageError(f"no such format: {format!r}", hint=did_you_mean(format, known))
-    files, names = _files(Path(file), format), BenchmarkNames(benchmark, knowledge)
+    files, names = _files(Path(file), format), predictions.BenchmarkNames(benchmark, knowledge)
     rankings: dict[str, dict[str, float]] = {}
     lines: dict[str, int] = {}
     skipped: list[BadInput] = []
@@ -72,7 +62,7 @@ def import_run(
             raise skipped[-1]
 
     for path in files:
-        for said in READERS[format](path, names):
+        for said in predictions.READERS[format](path, names):
             query = names.queries.get(said.question) or names.queries.get(from_trec(said.question))
             if query is None:
                 refuse("the benchmark has no such query", path, said.line, said.question)
@@ -169,7 +159,7 @@ def import_answers(
     return write_answers(
         answers,
         opened,
-        kilt_answers(path, opened),
+        predictions.kilt_answers(path, opened),
         name=name or path.name.partition(".")[0],
         file=path,
         on_error=on_error,
@@ -180,7 +170,7 @@ def import_answers(
 def write_answers(
     out: str | Path,
     benchmark: Benchmark,
-    given: Iterable[Predicted],
+    given: Iterable[predictions.Predicted],
     *,
     name: str,
     file: Path | None = None,
@@ -188,7 +178,7 @@ def write_answers(
     missing_is_wrong: bool = False,
 ) -> Answers:
     """A folder of answers: every query once, and none that the benchmark does not ask, unless those are skipped."""
-    known = BenchmarkNames(benchmark).queries
+    known = predictions.BenchmarkNames(benchmark).queries
     entries: dict[str, Entry] = {}
     strangers = 0
     for said in given:
@@ -230,23 +220,23 @@ def write_answers(
     return Answers.open(out)
 
 
-def _shown(query: Query, said: Predicted) -> tuple[str, ...]:
+def _shown(query: Query, said: predictions.Predicted) -> tuple[str, ...]:
     """The passages that were shown; where a file does not say, all of a question's own.
 
     Only questions about several bearers are scored by what was shown.
     """
     if query.task != AMBIGDOCS:
         return ()
-    return tuple(named_passages(query)) if said.shown is None else said.shown
+    return tuple(predictions.named_passages(query)) if said.shown is None else said.shown
 
 
 def kilt_predictions(answers: Answers, benchmark: Benchmark) -> Iterator[tuple[Query, dict[str, Any]]]:
     """Each question with KILT's output of it: one answer, and the pages it rests on, else those shown."""
-    titles, names = benchmark.page_titles, BenchmarkNames(benchmark)
+    titles, names = benchmark.page_titles, predictions.BenchmarkNames(benchmark)
     for query, answer, shown in beside(benchmark.queries, answers.answers, answers.shown):
         text = answer.text if answer and answer.text is not None else ""
-        said = Predicted(0, query.id, text, answer.passages if answer else ())
-        rests = as_task(said, query.task, names).passages if query.task == "el" else said.passages
+        said = predictions.Predicted(0, query.id, text, answer.passages if answer else ())
+        rests = predictions.as_task(said, query.task, names).passages if query.task == "el" else said.passages
         provenance = [
             {"wikipedia_id": page.partition(":")[2], "title": titles.get(page, "")}
             for page in dict.fromkeys(map(page_of, rests or shown or ()))
@@ -325,7 +315,7 @@ def export_dpr_run(run: Run, out: str | Path, where: str | None = None) -> dict[
 
 def results_of_run(
     run: Run, benchmark: Benchmark, has_answer: Callable[[Query, Passage], bool] | None = None
-) -> Iterator[DprResult]:
+) -> Iterator[predictions.DprResult]:
     """A run as DPR results, in the order of the benchmark's queries."""
     corpus = benchmark.corpus
     for query, ids, scores in beside(benchmark.queries, run.ranked_passages(), run.ranked_scores()):
@@ -333,7 +323,7 @@ def results_of_run(
         if pages := [identity for identity in ids or () if identity not in passages]:
             raise BadInput(f"{pages[0]} is a page: DPR results hold passages with their text", file=run.path)
         ctxs = [
-            DprPassage(
+            predictions.DprPassage(
                 passages[identity].source_id or identity,
                 passages[identity].text,
                 passages[identity].title,
@@ -342,10 +332,12 @@ def results_of_run(
             )
             for identity, score in zip(ids or (), scores or (), strict=True)
         ]
-        yield DprResult(query.input, list(query.answers()), ctxs, query.relation)
+        yield predictions.DprResult(query.input, list(query.answers()), ctxs, query.relation)
 
 
-def write_dpr_results(path: str | Path, results: Iterable[DprResult], *, scores_as_text: bool = True) -> int:
+def write_dpr_results(
+    path: str | Path, results: Iterable[predictions.DprResult], *, scores_as_text: bool = True
+) -> int:
     """A JSON list, scores as text as DPR writes them; how many results."""
     rows = []
     for result in results:

@@ -19,17 +19,9 @@ from whichone.retrieval.dense.dpr import DprSide, dpr_from_bert, is_dpr, open_dp
 from whichone.retrieval.dense.encoder import refuse_cross_encoder
 from whichone.retrieval.sparse import splade_model
 from whichone.retrieval.token_vectors import token_model
+from whichone.training import trainer
 from whichone.training.examples import Example, Text, check_negatives, training_identity
 from whichone.training.loop import Joined
-from whichone.training.trainer import (
-    Mode,
-    Start,
-    Training,
-    TrainingSettings,
-    chosen_device,
-    loading,
-    place_of,
-)
 
 QUESTION, PASSAGE = "question_", "passage_"
 TASKS = {QUESTION: "query", PASSAGE: "document"}
@@ -125,7 +117,7 @@ class SentenceTower:
     def load(cls, checkpoint: str, longest: int, device: str) -> SentenceTower:
         if Path(checkpoint).is_dir():
             refuse_cross_encoder(Path(checkpoint))
-        with loading(checkpoint):
+        with trainer.loading(checkpoint):
             model = SentenceTransformer(checkpoint, device=device, local_files_only=True).float()
         model.max_seq_length = min(longest, model.max_seq_length or longest)
         return cls(model)
@@ -180,7 +172,7 @@ class DprTower:
 Tower = SentenceTower | DprTower
 
 
-class EncoderTraining(Training[Example]):
+class EncoderTraining(trainer.Training[Example]):
     """Questions and passages of a batch, encoded apart; which passages are shown, the epoch decides."""
 
     kind: str
@@ -189,16 +181,16 @@ class EncoderTraining(Training[Example]):
 
     def __init__(
         self,
-        start: Start,
+        start: trainer.Start,
         examples: Sequence[Example],
         held_out: Sequence[Example],
         folder: Path,
-        settings: TrainingSettings,
+        settings: trainer.TrainingSettings,
         *,
         device: str | None = None,
     ) -> None:
         check_negatives(examples, settings.kinds)
-        device = chosen_device(device)
+        device = trainer.chosen_device(device)
         torch.manual_seed(settings.seed)  # of a head or a projection that is made anew
         identity = training_identity(self.kind, start.identity(), examples, held_out)
         model = self.opened(start, settings, device)
@@ -207,7 +199,7 @@ class EncoderTraining(Training[Example]):
         super().__init__(model, examples, held_out, folder, settings, device=device, identity=identity)
 
     @abstractmethod
-    def opened(self, start: Start, settings: TrainingSettings, device: str) -> Any:
+    def opened(self, start: trainer.Start, settings: trainer.TrainingSettings, device: str) -> Any:
         """What the trainer trains; `criterion` is set beside it."""
 
     def collate(self, batch: Sequence[Example], epoch: int) -> dict[str, Any]:
@@ -241,9 +233,11 @@ class Towers:
         self.shared = questions is passages
 
     @classmethod
-    def load(cls, start: Start, mode: Mode, longest: int, device: str, *, dpr: bool = False) -> Towers:
+    def load(
+        cls, start: trainer.Start, mode: trainer.Mode, longest: int, device: str, *, dpr: bool = False
+    ) -> Towers:
         """From one checkpoint or two; a folder with `questions/` and `passages/` contains two."""
-        place, other = place_of(start.checkpoint), start.passages and place_of(start.passages)
+        place, other = trainer.place_of(start.checkpoint), start.passages and trainer.place_of(start.passages)
         if other is None and (Path(place) / "questions").is_dir():
             place, other = str(Path(place) / "questions"), str(Path(place) / "passages")
         own = Path(place).is_file() or is_dpr(Path(place))
@@ -292,7 +286,7 @@ class BiEncoderTraining(EncoderTraining):
 
     kind = "bi-encoder"
 
-    def opened(self, start: Start, settings: TrainingSettings, device: str) -> Any:
+    def opened(self, start: trainer.Start, settings: trainer.TrainingSettings, device: str) -> Any:
         mode = settings.mode
         self.towers = towers = Towers.load(
             start, mode, settings.longest, device, dpr=settings.towers == "dpr"
@@ -340,8 +334,8 @@ class LateTraining(EncoderTraining):
 
     kind = "late interaction"
 
-    def opened(self, start: Start, settings: TrainingSettings, device: str) -> Any:
-        model = token_model(place_of(start.checkpoint), device=device, new_size=settings.size)
+    def opened(self, start: trainer.Start, settings: trainer.TrainingSettings, device: str) -> Any:
+        model = token_model(trainer.place_of(start.checkpoint), device=device, new_size=settings.size)
         model[0].document_length = min(settings.longest, model.max_seq_length or settings.longest)
         self.criterion = RankingLoss(model, settings.scale or 1.0, token_vectors, all_maxsim)
         return model
@@ -364,8 +358,8 @@ class SparseTraining(EncoderTraining):
 
     kind = "learned sparse"
 
-    def opened(self, start: Start, settings: TrainingSettings, device: str) -> Any:
-        model = splade_model(place_of(start.checkpoint), device=device, longest=settings.longest)
+    def opened(self, start: trainer.Start, settings: trainer.TrainingSettings, device: str) -> Any:
+        model = splade_model(trainer.place_of(start.checkpoint), device=device, longest=settings.longest)
         self.criterion = SpladeLoss(
             model,
             RankingLoss(model, settings.scale or 1.0, word_weights, inner_products),
@@ -406,12 +400,12 @@ class CrossEncoderTraining(EncoderTraining):
 
     kind = "cross-encoder"
 
-    def opened(self, start: Start, settings: TrainingSettings, device: str) -> Any:
+    def opened(self, start: trainer.Start, settings: trainer.TrainingSettings, device: str) -> Any:
         if not settings.kinds and not settings.others:
             raise UsageError("a re-ranker needs wrong passages", hint="--negatives or --others")
-        with loading(start.checkpoint):
+        with trainer.loading(start.checkpoint):
             model = CrossEncoder(
-                place_of(start.checkpoint),
+                trainer.place_of(start.checkpoint),
                 num_labels=1,
                 device=device,
                 activation_fn=torch.nn.Identity(),

@@ -1,7 +1,5 @@
 """`whichone train linker`: BLINK's two stages, on mentions with the pages they mean; exact to resume."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from abc import abstractmethod
@@ -22,23 +20,10 @@ from whichone.options import takes
 from whichone.progress import talk
 from whichone.retrieval.blink import Blink, descriptions
 from whichone.retrieval.blink_models import BlinkModel, MentionText, new_blink
+from whichone.training import trainer
 from whichone.training.examples import examples_hash
 from whichone.training.held_out import TRAIN, Taken, all_queries, report_taken, split_mark, taken_marks
 from whichone.training.loop import Joined
-from whichone.training.trainer import (
-    E,
-    LinkerOptions,
-    Start,
-    Trained,
-    Training,
-    TrainingSettings,
-    begin,
-    begun_in,
-    identity_with,
-    place_of,
-    save_model,
-    write_account,
-)
 
 # What a linker learns from: mentions in context with the page they mean, from KILT's entity-linking files.
 
@@ -143,16 +128,16 @@ def marked(text: str) -> MentionText | None:
 BLOCK = 512  # Mentions whose candidates are looked for together
 
 
-class StageTraining(Training[E]):
+class StageTraining(trainer.Training[trainer.E]):
     stage: str
 
     def __init__(
         self,
         blink: BlinkModel,
-        examples: Sequence[E],
-        held_out: Sequence[E],
+        examples: Sequence[trainer.E],
+        held_out: Sequence[trainer.E],
         folder: Path,
-        settings: TrainingSettings,
+        settings: trainer.TrainingSettings,
         identity: dict[str, Any],
     ) -> None:
         self.blink = blink
@@ -168,14 +153,14 @@ class StageTraining(Training[E]):
         )
 
     @abstractmethod
-    def loss(self, batch: Sequence[E], epoch: int) -> torch.Tensor:
+    def loss(self, batch: Sequence[trainer.E], epoch: int) -> torch.Tensor:
         """What the batch costs, with gradients."""
 
     def save(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         torch.save(self.module.state_dict(), folder / "weights.pt")
 
-    def run(self) -> Trained:
+    def run(self) -> trainer.Trained:
         """Afterwards the model has the best epoch's weights, learned now or in an earlier run."""
         trained = super().run()
         self.module.load_state_dict(torch.load(self.folder / "best" / "weights.pt", weights_only=True))
@@ -247,27 +232,27 @@ class CrossTraining(StageTraining[Candidates]):
         return [self.blink.entity_ids(*entity) for entity in about]
 
 
-@takes(LinkerOptions)
+@takes(trainer.LinkerOptions)
 def train_linker(
     sources: Sequence[str | Path],
     out: str | Path,
-    plan: LinkerOptions,
+    plan: trainer.LinkerOptions,
     *,
-    settings: TrainingSettings,
+    settings: trainer.TrainingSettings,
     device: str | None = None,
-) -> dict[str, Trained]:
+) -> dict[str, trainer.Trained]:
     """Both stages; `OUT/model` is what `--retriever blink -o model=` takes."""
     if plan.candidates < 2:
         raise UsageError("the cross-encoder needs at least 2 candidates")
-    folder, device = begin(out, device, Start(plan.checkpoint))
+    folder, device = trainer.begin(out, device, trainer.Start(plan.checkpoint))
     opened = Corpus.open(plan.corpus)
     taken: list[Taken] = []
     examples = link_examples(sources, opened, learn_from_dev=plan.learn_from_dev, taken=taken)
     dev = link_examples(plan.held_out, opened) if plan.held_out else []
     torch.manual_seed(settings.seed)  # of the cross-encoder's head, which is made anew
-    blink = new_blink(place_of(plan.checkpoint), device)
+    blink = new_blink(trainer.place_of(plan.checkpoint), device)
     description = {
-        **Start(plan.checkpoint).identity(),
+        **trainer.Start(plan.checkpoint).identity(),
         "corpus": opened.hash,
         "examples": examples_hash(examples),
     }
@@ -278,7 +263,7 @@ def train_linker(
         settings, batch=max(2, plan.cross_batch), epochs=plan.cross_epochs or settings.epochs
     )
     named = {"model": "blink cross-encoder", **description, "candidates": plan.candidates}
-    done = begun_in(folder / "cross", identity_with(named, second))
+    done = trainer.begun_in(folder / "cross", trainer.identity_with(named, second))
     if done is not None and (folder / "training.json").exists():
         return {"bi": bi, "cross": done}
     talk("looking for the bi-encoder's best entities of every mention")
@@ -286,8 +271,8 @@ def train_linker(
     index = Blink.build(opened, folder / "index", blink=blink, model="trained", mentions="given")
     listed, watched = (_with_candidates(index, part, plan.candidates) for part in (examples, dev))
     cross = CrossTraining(blink, listed, watched, folder / "cross", second, named).run()
-    save_model(blink.save, folder / "model")
-    write_account(
+    trainer.save_model(blink.save, folder / "model")
+    trainer.write_account(
         folder,
         {
             "kind": "linker",

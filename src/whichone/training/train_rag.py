@@ -1,7 +1,5 @@
 """`whichone train rag`: question encoder and generator trained together over a fixed index."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,27 +23,17 @@ from whichone.reading.rag import DocumentIndex, Rows, passage_folder, question_f
 from whichone.reading.rag_model import IGNORED, RagModel, log_likelihood
 from whichone.records import Query
 from whichone.runs.retrieve import default_index_folder
+from whichone.training import trainer
 from whichone.training.examples import examples_hash
 from whichone.training.loop import Joined
 from whichone.training.reading_examples import GENERATED, reading_queries
-from whichone.training.trainer import (
-    RagOptions,
-    RagStart,
-    Trained,
-    Training,
-    TrainingSettings,
-    begin,
-    chosen_device,
-    place_of,
-    write_account,
-)
 from whichone.training.training_data import LearningPlan, LearningSource, dev_sources
 
 
-def opened(start: RagStart, device: str) -> RagModel:
+def opened(start: trainer.RagStart, device: str) -> RagModel:
     pair = (start.question_encoder, start.generator)
     if start.checkpoint is not None and not any(pair):
-        model = RagModel.open(place_of(start.checkpoint), device)
+        model = RagModel.open(trainer.place_of(start.checkpoint), device)
         model.marginal = start.marginal or model.marginal
         return model
     if start.checkpoint is not None or not all(pair):
@@ -53,16 +41,18 @@ def opened(start: RagStart, device: str) -> RagModel:
             "RAG starts from one checkpoint, or from a question encoder and a generator",
             hint="--checkpoint RAG, or --question-encoder DPR --generator BART",
         )
-    asks = question_folder(place_of(str(start.question_encoder)))
-    return RagModel.join(asks, place_of(str(start.generator)), start.marginal or "sequence", device)
+    asks = question_folder(trainer.place_of(str(start.question_encoder)))
+    return RagModel.join(asks, trainer.place_of(str(start.generator)), start.marginal or "sequence", device)
 
 
-def fixed_passages(start: RagStart) -> str:
+def fixed_passages(start: trainer.RagStart) -> str:
     """The folder of the passage encoder; the other half of a pair where none is named."""
     value = start.passage_encoder or start.question_encoder
-    if value is None or (start.passage_encoder is None and passage_folder(value) == Path(place_of(value))):
+    if value is None or (
+        start.passage_encoder is None and passage_folder(value) == Path(trainer.place_of(value))
+    ):
         raise UsageError("the fixed index needs a passage encoder", hint="--passage-encoder FOLDER")
-    return str(passage_folder(place_of(value)))
+    return str(passage_folder(trainer.place_of(value)))
 
 
 class RagExample(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -79,31 +69,31 @@ class RagExample(msgspec.Struct, frozen=True, omit_defaults=True):
         return (self.target, *self.others)[epoch % (1 + len(self.others))]
 
 
-class RagTraining(Training[RagExample]):
+class RagTraining(trainer.Training[RagExample]):
     """Minimises the negative marginal log-likelihood; the index stays as it is."""
 
     kept = "model"
 
     def __init__(
         self,
-        start: RagStart,
+        start: trainer.RagStart,
         index: DocumentIndex,
         examples: Sequence[RagExample],
         folder: Path,
-        settings: TrainingSettings,
-        options: RagOptions | None = None,
+        settings: trainer.TrainingSettings,
+        options: trainer.RagOptions | None = None,
         *,
         held_out: Sequence[RagExample] = (),
         device: str | None = None,
     ) -> None:
-        device = chosen_device(device)
+        device = trainer.chosen_device(device)
         self.rag, self.index = opened(start, device), index
-        self.options = options or RagOptions()
+        self.options = options or trainer.RagOptions()
         self.index.check(int(self.rag.question_vectors(["?"]).shape[1]))
         self.rag.longest = min(settings.longest, self.rag.longest)
         self.target_limit = int(getattr(self.rag.generator.config, "max_position_embeddings", None) or 1024)
         given = (start.checkpoint, start.question_encoder, start.generator)
-        places = [place_of(place) for place in given if place is not None]
+        places = [trainer.place_of(place) for place in given if place is not None]
         first = initialisation_of(places[-1], self.rag.rag)
         tokenizer = self.rag.tokenizer
         answers = (answer for e in examples for answer in (e.target, *e.others))
@@ -191,13 +181,13 @@ def train_rag(
     plan: LearningPlan,
     out: str | Path,
     *,
-    start: RagStart,
-    settings: TrainingSettings,
-    options: RagOptions,
+    start: trainer.RagStart,
+    settings: trainer.TrainingSettings,
+    options: trainer.RagOptions,
     device: str | None = None,
-) -> Trained:
+) -> trainer.Trained:
     """Train on the training records of sources over one corpus, whose index stays as it is."""
-    folder, device = begin(out, device)
+    folder, device = trainer.begin(out, device)
     passages = fixed_passages(start)
     sources, unseen = reading_queries(plan, settings.seed, folder / "sources")
     watched = list(dev_sources(plan))
@@ -214,7 +204,7 @@ def train_rag(
     training = RagTraining(start, index, examples, folder, settings, options, held_out=dev, device=device)
     trained = training.run()
     write_json_lines(folder / "examples.jsonl", examples)
-    write_account(
+    trainer.write_account(
         folder,
         {
             "start": start,

@@ -1,7 +1,5 @@
 """`whichone train reader`: extractive, sequence-to-sequence and claim-checking readers; exact to resume."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,18 +30,9 @@ from whichone.reading.seq2seq import KILT, KILT_LABELS, joined_input, prefixed, 
 from whichone.records import Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import Run
+from whichone.training import reading_examples
 from whichone.training.examples import BLOCK, Example, Text, examples_hash, training_identity
 from whichone.training.loop import Joined
-from whichone.training.reading_examples import (
-    Context,
-    ContextExamples,
-    Kind,
-    Negatives,
-    ReadingExample,
-    chosen_tasks,
-    reading_examples,
-    reading_queries,
-)
 from whichone.training.trainer import (
     Start,
     Trained,
@@ -58,21 +47,21 @@ from whichone.training.training_data import LearningPlan, LearningSource, dev_so
 
 LABELS = (SUPPORTS, REFUTES, NEUTRAL)
 MOST = 1024  # Tokens of a target at most, of a model that has no limit of its own (T5)
-CLASSES: dict[Kind, str] = dict(zip(("extractive", "seq2seq", "claims"), HEADS, strict=True))
+CLASSES: dict[reading_examples.Kind, str] = dict(zip(("extractive", "seq2seq", "claims"), HEADS, strict=True))
 
 
-class ReaderTraining(Training[ReadingExample]):
+class ReaderTraining(Training[reading_examples.ReadingExample]):
     kept = "model"
 
     def __init__(
         self,
-        kind: Kind,
+        kind: reading_examples.Kind,
         checkpoint: str | Path,
-        examples: Sequence[ReadingExample],
+        examples: Sequence[reading_examples.ReadingExample],
         folder: Path,
         settings: TrainingSettings,
         *,
-        held_out: Sequence[ReadingExample] = (),
+        held_out: Sequence[reading_examples.ReadingExample] = (),
         device: str | None = None,
         taught: Mapping[str, Any] | None = None,
         tasks: Sequence[str] = (),
@@ -116,7 +105,7 @@ class ReaderTraining(Training[ReadingExample]):
             identity["held_out"] = examples_hash(held_out)
         super().__init__(model, examples, held_out, folder, settings, device=device, identity=identity)
 
-    def _longest_target(self, examples: Sequence[ReadingExample]) -> int:
+    def _longest_target(self, examples: Sequence[reading_examples.ReadingExample]) -> int:
         """Tokens of the longest target; those beyond what the model can write are counted and said."""
         seen, longest, longer = Seen(), 0, 0
         targets = (answer for e in examples for answer in (e.target, *(other for other, _ in e.others)))
@@ -132,14 +121,14 @@ class ReaderTraining(Training[ReadingExample]):
             )
         return min(longest, self.target_limit)
 
-    def input_text(self, example: ReadingExample) -> str:
+    def input_text(self, example: reading_examples.ReadingExample) -> str:
         """As reading shows it: passages before the question, or one passage behind it."""
         asked = prefixed(self.prefix, example.task, example.question, example.source)
         if example.context is None:
             return f"{asked} {titled(example.title, example.text)}"
         return joined_input(self.tokenizer, asked, example.task, example.context, self.settings.longest)[0]
 
-    def collate(self, batch: Sequence[ReadingExample], epoch: int) -> dict[str, Any]:
+    def collate(self, batch: Sequence[reading_examples.ReadingExample], epoch: int) -> dict[str, Any]:
         return dict(_ENCODE[self.kind](self, [example.at(epoch) for example in batch]))
 
     def accuracy(self) -> float:
@@ -169,7 +158,7 @@ class ReaderTraining(Training[ReadingExample]):
         write_taught(folder, self.taught)
 
 
-def _extractive(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
+def _extractive(training: ReaderTraining, batch: Sequence[reading_examples.ReadingExample]) -> Any:
     """Question and the stretch of the passage around the answer; where there is none, both ends are 0."""
     longest = min(training.settings.longest, int(training.positions or MOST))
     texts, starts = zip(*(_titled_around(e, 3 * longest) for e in batch), strict=True)
@@ -194,7 +183,7 @@ def _extractive(training: ReaderTraining, batch: Sequence[ReadingExample]) -> An
     return encoded
 
 
-def _titled_around(example: ReadingExample, characters: int) -> tuple[str, int]:
+def _titled_around(example: reading_examples.ReadingExample, characters: int) -> tuple[str, int]:
     """The title and the text around the answer, as the reader will see them, and where the answer begins."""
     start, cut = example.start, 0
     if start >= 0 and start + len(example.target) > characters:
@@ -209,7 +198,7 @@ def _token_span(created: Any, row: int, start: int, end: int) -> tuple[int, int]
     return (tokens[0], tokens[-1]) if tokens else (0, 0)
 
 
-def _seq2seq(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
+def _seq2seq(training: ReaderTraining, batch: Sequence[reading_examples.ReadingExample]) -> Any:
     tokenizer, longest = training.tokenizer, training.settings.longest
     encoded = tokenizer(
         [training.input_text(e) for e in batch],
@@ -230,7 +219,7 @@ def _seq2seq(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
     return encoded
 
 
-def _claims(training: ReaderTraining, batch: Sequence[ReadingExample]) -> Any:
+def _claims(training: ReaderTraining, batch: Sequence[reading_examples.ReadingExample]) -> Any:
     encoded = training.tokenizer(
         [e.question for e in batch],
         [titled(e.title, e.text) for e in batch],
@@ -252,12 +241,12 @@ class ShownInTraining(msgspec.Struct, frozen=True, kw_only=True):
     `runs` are rankings of the sources, which context or wrong passages come from; a source without one is searched.
     """
 
-    context: Context | None = None
+    context: reading_examples.Context | None = None
     depth: int = 3
     runs: tuple[str, ...] = ()
     prefix: str = ""
 
-    def check(self, kind: Kind) -> None:
+    def check(self, kind: reading_examples.Kind) -> None:
         if kind != "seq2seq" and (self.context or self.prefix):
             raise UsageError("--context and --prefix are for readers that are seq2seq")
         if self.depth < 1:
@@ -270,21 +259,24 @@ def train_reader(
     plan: LearningPlan,
     out: str | Path,
     *,
-    kind: Kind,
+    kind: reading_examples.Kind,
     checkpoint: str,
     settings: TrainingSettings,
     shown: ShownInTraining | None = None,
     device: str | None = None,
-    negatives: Negatives = "bm25",
+    negatives: reading_examples.Negatives = "bm25",
     tasks: Sequence[str] = (),
 ) -> Trained:
     """Train on the training records of the sources, as `train retriever` chooses them."""
     shown = shown or ShownInTraining()
     shown.check(kind)
-    tasks = chosen_tasks(kind, tasks, context=shown.context is not None)
+    tasks = reading_examples.chosen_tasks(kind, tasks, context=shown.context is not None)
     folder, device = begin(out, device, Start(checkpoint))
-    sources, unseen = reading_queries(plan, settings.seed, folder / "sources")
-    examples, dev = Spool(ReadingExample, folder), Spool(ReadingExample, folder)
+    sources, unseen = reading_examples.reading_queries(plan, settings.seed, folder / "sources")
+    examples, dev = (
+        Spool(reading_examples.ReadingExample, folder),
+        Spool(reading_examples.ReadingExample, folder),
+    )
     for part, into in (*((s, examples) for s in sources), *((s, dev) for s in dev_sources(plan))):
         all_examples, without = _examples_of(part, kind, shown, settings, negatives, tasks)
         if without:
@@ -325,16 +317,16 @@ def train_reader(
 
 def _examples_of(
     part: LearningSource[Query],
-    kind: Kind,
+    kind: reading_examples.Kind,
     shown: ShownInTraining,
     settings: TrainingSettings,
-    negatives: Negatives,
+    negatives: reading_examples.Negatives,
     tasks: Sequence[str],
-) -> tuple[Sequence[ReadingExample], list[str]]:
+) -> tuple[Sequence[reading_examples.ReadingExample], list[str]]:
     work = default_index_folder(part.benchmark.corpus)
     run = run_over(part.benchmark, shown.runs)
     if shown.context is None:
-        return reading_examples(
+        return reading_examples.reading_examples(
             part.benchmark,
             part.records,
             kind,
@@ -344,7 +336,7 @@ def _examples_of(
             tasks=tasks,
             run=run,
         )
-    maker = ContextExamples(part.benchmark, shown.context, shown.depth, work, run)
+    maker = reading_examples.ContextExamples(part.benchmark, shown.context, shown.depth, work, run)
     return maker.examples(part.records, tasks)
 
 

@@ -13,22 +13,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from whichone.names import fold
+from whichone.web import pages
 from whichone.web.annotation.task_queue import campaigns
 from whichone.web.boards.board import boards
 from whichone.web.boards.submissions import forget_submitter
-from whichone.web.pages import (
-    COOKIE,
-    FOR_ADMINS,
-    Form,
-    csv_response,
-    go,
-    received,
-    scheme_of,
-    set_cookie,
-    show,
-    visitor,
-    when,
-)
 from whichone.web.storage import Row, Transaction
 from whichone.web.study.study import studies
 from whichone.web.web_site import DAY, Here, Link, Role, Site, clean, place_of_scope, same_secret
@@ -88,18 +76,18 @@ async def enter(
     if person.role == "invite":
         external = next((v for name in EXTERNAL if (v := request.query_params.get(name))), "")
         opened = secrets.token_hex(16)
-        page = show(
+        page = pages.show(
             request, "join.html", token=token, external=clean(external, 100),
             join_token=_join_token(site, opened),
         )  # fmt: skip
         page.set_cookie(
             _JOINING, opened, max_age=3600, httponly=True, samesite="strict", path="/join",
-            secure=scheme_of(request) == "https",
+            secure=pages.scheme_of(request) == "https",
         )  # fmt: skip
         return page
-    present = await run_in_threadpool(visitor, request)
+    present = await run_in_threadpool(pages.visitor, request)
     if present is not None and present.token != token:
-        return show(request, "enter.html", token=token, to=to, new=person)
+        return pages.show(request, "enter.html", token=token, to=to, new=person)
     return _entered(request, token, to if _is_inside(to) else place_of_scope(person.scope))
 
 
@@ -109,13 +97,13 @@ def _is_inside(to: str) -> bool:
 
 def _entered(request: Request, token: str, to: str) -> Response:
     response = RedirectResponse(to if _is_inside(to) else "/", 303)
-    set_cookie(request, response, token)
+    pages.set_cookie(request, response, token)
     return response
 
 
 @router.post("/enter")
 async def replace_session(request: Request, site: Here) -> Response:
-    form = await received(request, None)
+    form = await pages.received(request, None)
     token, to = form.text("token", longest=1000), form.text("to", longest=1000)
     person = await run_in_threadpool(site.links.person, token)
     if person is None or person.role == "invite":
@@ -151,19 +139,19 @@ async def join(request: Request, site: Here) -> Response:
     if link.state() != "valid":
         raise HTTPException(403, "this participant may not take part any more")
     response = RedirectResponse(place_of_scope(link.scope), 303)
-    set_cookie(request, response, site.links.token(link))
+    pages.set_cookie(request, response, site.links.token(link))
     return response
 
 
 @router.post("/leave")
 async def leave(request: Request) -> Response:
-    await received(request, None)
+    await pages.received(request, None)
     response = RedirectResponse("/", 303)
-    response.delete_cookie(COOKIE, path="/")
+    response.delete_cookie(pages.COOKIE, path="/")
     return response
 
 
-@router.get("/access", dependencies=FOR_ADMINS)
+@router.get("/access", dependencies=pages.FOR_ADMINS)
 def access(
     request: Request, site: Here, scope: Scope = "", q: Annotated[str, Query(max_length=200)] = "",
     after: Annotated[int, Query(ge=0, le=2**40)] = 0,
@@ -184,7 +172,7 @@ def access(
         (link, f"{_base(request)}/enter?token={site.links.token(link)}")
         for link in found[after : after + _PAGE]
     ]
-    return show(
+    return pages.show(
         request, "access.html", links=links, places=places, scope=scope, chosen=chosen, titles=titles,
         q=q, found=len(found), every=len(every), before=max(0, after - _PAGE) if after else None,
         following=after + _PAGE if after + _PAGE < len(found) else None,
@@ -199,31 +187,31 @@ def _places(site: Site) -> list[tuple[str, str, Role]]:
         ("board", "leaderboard", "submitter", boards(site)),
     ]
     return [
-        (f"{what}:{row[what]}", f"{called}: {row['title']}, made {when(row['made'])}", role)
+        (f"{what}:{row[what]}", f"{called}: {row['title']}, made {pages.when(row['made'])}", role)
         for what, called, role, rows in places
         for row in rows
     ]
 
 
 def _base(request: Request) -> str:
-    return str(request.base_url.replace(scheme=scheme_of(request))).rstrip("/")
+    return str(request.base_url.replace(scheme=pages.scheme_of(request))).rstrip("/")
 
 
-@router.get("/access/links.csv", dependencies=FOR_ADMINS)
+@router.get("/access/links.csv", dependencies=pages.FOR_ADMINS)
 def links_csv(request: Request, site: Here, scope: Scope = "") -> Response:
     base = _base(request)
     rows = [
         {"label": link.label, "role": link.role, "for": link.scope or "everything", "person": link.person,
-         "external": link.external, "made": when(link.made), "expires": when(link.expires),
+         "external": link.external, "made": pages.when(link.made), "expires": pages.when(link.expires),
          "state": link.state(), "link": f"{base}/enter?token={site.links.token(link)}"}
         for link in site.links.listed(scope or None)
     ]  # fmt: skip
-    return csv_response(rows, "links.csv")
+    return pages.csv_response(rows, "links.csv")
 
 
 @router.post("/access")
 async def make_links(request: Request, site: Here) -> Response:
-    form = await received(request, "admin")
+    form = await pages.received(request, "admin")
     role, scope = await run_in_threadpool(_purpose, site, form)
     labels = [line.strip()[:100] for line in form.text("labels").splitlines() if line.strip()]
     if not labels:
@@ -233,10 +221,10 @@ async def make_links(request: Request, site: Here) -> Response:
         raise HTTPException(422, "at most 500 links at a time")
     days = form.number("days", 30, 1, 3650)
     await run_in_threadpool(site.links.create_all, role, labels, scope, days * DAY)
-    return go(f"/access?scope={quote(scope)}" if scope else "/access")
+    return pages.go(f"/access?scope={quote(scope)}" if scope else "/access")
 
 
-def _purpose(site: Site, form: Form) -> tuple[Role, str]:
+def _purpose(site: Site, form: pages.Form) -> tuple[Role, str]:
     if (purpose := form.text("for", "reader")) in ("reader", "admin"):
         return cast("Role", purpose), ""
     roles = {scope: role for scope, _, role in _places(site)}
@@ -251,7 +239,7 @@ def _purpose(site: Site, form: Form) -> tuple[Role, str]:
 async def change_link(
     request: Request, site: Here, link: LinkKey, action: Literal["revoke", "renew", "forget"]
 ) -> Response:
-    form = await received(request, "admin")
+    form = await pages.received(request, "admin")
     seconds = form.number("days", 30, 1, 3650) * DAY
     change = {
         "revoke": partial(site.links.revoke, link),
@@ -261,4 +249,4 @@ async def change_link(
     if not await run_in_threadpool(change):
         raise HTTPException(404, "there is no such link")
     scope = form.text("scope", longest=100)
-    return go(f"/access?scope={quote(scope)}" if scope else "/access")
+    return pages.go(f"/access?scope={quote(scope)}" if scope else "/access")

@@ -45,15 +45,7 @@ from whichone.files.lines import read_text, read_toml
 from whichone.files.manifest import BlockHashes, content_hash
 from whichone.files.parts import ByteRange, RecordChunk
 from whichone.knowledge.engines import MergeQueries
-from whichone.knowledge.formats.catalogue_files import (
-    DocumentReader,
-    Documents,
-    nobodys_documents,
-    other_documents,
-    rows_of,
-    text_of,
-    with_owners,
-)
+from whichone.knowledge.formats import catalogue_files
 from whichone.knowledge.formats.sources import Columns, PartFiles, PartJob, Read, RefusedRecord
 from whichone.knowledge.knowledge_tables import ENTITIES, FACTS, NAMES, PAGES, PROPERTIES, VIEWS
 from whichone.progress import talk
@@ -97,7 +89,7 @@ class Catalogue(_Strict, frozen=True):
     separator: str = "|"
     delimiter: Annotated[str, msgspec.Meta(min_length=1, max_length=1)] | None = None
     attributes: dict[str, Attribute] = {}
-    documents: Documents = Documents()
+    documents: catalogue_files.Documents = catalogue_files.Documents()
 
     def wanted(self) -> list[str]:
         named = [c for c in msgspec.structs.astuple(self.columns) if c is not None]
@@ -135,14 +127,17 @@ class CatalogueReader:
         self, row: Mapping[str, Any], position: int, value: dict[str, Columns], counts: Counter[str]
     ) -> None:
         columns, of = self.catalogue.columns, self.catalogue
-        own, label = text_of(row.get(columns.id)), text_of(row.get(columns.name))
+        own, label = (
+            catalogue_files.text_of(row.get(columns.id)),
+            catalogue_files.text_of(row.get(columns.name)),
+        )
         if not own or not label:
             raise ValueError(f"{columns.name if own else columns.id} is empty")
         entity = f"{of.name}:{own}"
         facts, text = self._facts(row, entity), self._document(own, row)
         popularity = _count(row.get(columns.popularity)) if columns.popularity else None
-        description = text_of(row.get(columns.description)) if columns.description else None
-        kind = text_of(row.get(columns.type)) if columns.type else of.type
+        description = catalogue_files.text_of(row.get(columns.description)) if columns.description else None
+        kind = catalogue_files.text_of(row.get(columns.type)) if columns.type else of.type
         types = [kind] if kind else []
         value["entities"].add((entity, label, description, types, None, entity, position, of.name))
         aliases = _several(row.get(columns.aliases), of.separator) if columns.aliases else []
@@ -178,8 +173,8 @@ class CatalogueReader:
 
     def _document(self, own: str, row: Mapping[str, Any]) -> str | None:
         documents, column = self.catalogue.documents, self.catalogue.columns.text
-        if column and text_of(row.get(column)):
-            return text_of(row.get(column))
+        if column and catalogue_files.text_of(row.get(column)):
+            return catalogue_files.text_of(row.get(column))
         if self.texts is not None:
             for suffix in (".txt", ".md"):
                 file = self.texts / f"{own}{suffix}"
@@ -210,11 +205,11 @@ def _several(value: Any, separator: str) -> list[str]:
     if value is None:
         return []
     values = value if isinstance(value, list | tuple) else str(value).split(separator)
-    return [text for v in values if (text := text_of(v))]
+    return [text for v in values if (text := catalogue_files.text_of(v))]
 
 
 def _count(value: Any) -> int | None:
-    if (text := text_of(value)) is None:
+    if (text := catalogue_files.text_of(value)) is None:
         return None
     try:
         count = int(float(text))
@@ -243,7 +238,7 @@ class CatalogueSource:
     @cached_property
     def catalogue(self) -> Catalogue:
         if re.search(r"\.(csv|tsv|jsonl?|parquet)(\.\w+)?$", self.path.name):
-            columns = list(next(iter(rows_of(self.path, None, 1)), {}))
+            columns = list(next(iter(catalogue_files.rows_of(self.path, None, 1)), {}))
             like = {
                 word: next((c for c in columns if word in c.lower()), "…") for word in ("id", "name", "text")
             }
@@ -340,8 +335,8 @@ class CatalogueSource:
                 yield "documents", batch
         if self._reader.folder is None or not self._all_documents():
             return
-        apart = other_documents(self._reader.folder, self.catalogue.documents)
-        nobodys = nobodys_documents(texts, ids) if texts is not None else iter(())
+        apart = catalogue_files.other_documents(self._reader.folder, self.catalogue.documents)
+        nobodys = catalogue_files.nobodys_documents(texts, ids) if texts is not None else iter(())
         for names in blocks(map(str, itertools.chain(apart, nobodys)), _FILES):
             yield "files", names
 
@@ -354,7 +349,7 @@ class CatalogueSource:
         if kind == "rows":
             tables, counts, refused = self._reader.read(batch, chunk.offset)
         else:
-            documents = DocumentReader(
+            documents = catalogue_files.DocumentReader(
                 self.catalogue.name, self._reader.folder or Path(), self.catalogue.documents
             )
             read = documents.read_rows if kind == "documents" else documents.read_files
@@ -380,7 +375,7 @@ class CatalogueSource:
         tables = ("entities", "names", "facts", "properties", "pages", "views")
         results = {table: parts.rows(table) for table in tables}
         if parts.counted("documents"):
-            documents = with_owners(parts.rows("documents"), parts.rows("entities"))
+            documents = catalogue_files.with_owners(parts.rows("documents"), parts.rows("entities"))
             results["pages"] = f"{results['pages']} union all by name {documents}"
             self._count_documents(parts, results["pages"], queries)
         return results
@@ -407,4 +402,4 @@ class CatalogueSource:
             talk(f"{self.path.name}: documents name owners that no row has, and are nobody's: {named}")
 
     def _rows(self, data: Path | None = None) -> Iterator[Mapping[str, Any]]:
-        return rows_of(data or self.data, self.catalogue.delimiter, _BATCH)
+        return catalogue_files.rows_of(data or self.data, self.catalogue.delimiter, _BATCH)

@@ -20,16 +20,7 @@ from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
 from whichone.files.parts import beginning
 from whichone.knowledge.engines import MergeQueries
-from whichone.knowledge.formats.sources import (
-    Columns,
-    DumpFile,
-    PartFiles,
-    PartJob,
-    PartRows,
-    Read,
-    finish_pages,
-    read_chunks,
-)
+from whichone.knowledge.formats import sources
 from whichone.knowledge.formats.wiki_site import WikiSite, clean_title, is_disambiguation, site_for
 from whichone.knowledge.knowledge_tables import KIND, LINKS, PAGES
 from whichone.records import page_id
@@ -82,9 +73,11 @@ _INT32, _INT64 = 2**31 - 1, 2**63 - 1
 _Place = Annotated[int, msgspec.Meta(ge=0, le=_INT32)]
 
 
-def read_part(data: bytes, *, source: str = "enwiki", language: str = "en", position: int = 0) -> PartRows:
+def read_part(
+    data: bytes, *, source: str = "enwiki", language: str = "en", position: int = 0
+) -> sources.PartRows:
     """Rows of pages and links from whole lines; `position` is the place of the first of them."""
-    part = PartRows()
+    part = sources.PartRows()
     reader = _Reader(part, site_for(source, language))
     offset, first = 0, position
     for line in data.split(b"\n"):
@@ -136,8 +129,8 @@ _usual = msgspec.json.Decoder(_Usual).decode
 class _Reader:
     """Turns records into rows, in the order of the tables' columns."""
 
-    def __init__(self, part: PartRows, site: WikiSite) -> None:
-        self.pages, self.links = Columns(PAGES.schema), Columns(LINKS.schema)
+    def __init__(self, part: sources.PartRows, site: WikiSite) -> None:
+        self.pages, self.links = sources.Columns(PAGES.schema), sources.Columns(LINKS.schema)
         self._part, self._site = part, site
 
     def read(self, line: bytes, position: int) -> None:
@@ -287,7 +280,7 @@ def _encoded(kept: Mapping[str, Any]) -> str | None:
     return msgspec.json.encode(kept).decode() if kept else None
 
 
-class KiltSource(DumpFile):
+class KiltSource(sources.DumpFile):
     """`wiki` is what its page ids belong to: KILT's are those of the English Wikipedia."""
 
     kind = "kilt"
@@ -308,12 +301,12 @@ class KiltSource(DumpFile):
                 hint="wanted is kilt_knowledgesource.json, one page a line",
             )
 
-    def read(self, job: PartJob) -> Read:
+    def read(self, job: sources.PartJob) -> sources.Read:
         read = partial(read_part, source=self.wiki, language=self.language)
-        return read_chunks(self, job, lambda data, at: read(data, position=at))
+        return sources.read_chunks(self, job, lambda data, at: read(data, position=at))
 
-    def finish(self, parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
-        return finish_pages(parts, queries)
+    def finish(self, parts: sources.PartFiles, queries: MergeQueries) -> dict[str, str]:
+        return sources.finish_pages(parts, queries)
 
 
 def export_kilt_source(base: str | Path, out: str | Path) -> dict[str, int]:

@@ -19,18 +19,8 @@ from whichone.errors import BadInput
 from whichone.files.lines import NOT_JSON
 from whichone.files.parts import beginning
 from whichone.knowledge.engines import MergeQueries
+from whichone.knowledge.formats import wikidata_choice
 from whichone.knowledge.formats.sources import Columns, DumpFile, PartFiles, PartJob, Read, RefusedRecord
-from whichone.knowledge.formats.wikidata_choice import (
-    SUBCLASS_OF,
-    NoEntries,
-    Sitelink,
-    WikidataChoice,
-    WikidataStatement,
-    WikidataText,
-    all_entities,
-    by_language,
-    fact_of,
-)
 from whichone.knowledge.knowledge_tables import FACTS, NAMES, PROPERTIES
 from whichone.progress import talk
 
@@ -81,21 +71,21 @@ class WikidataReader:
     def __init__(self, selection: WikidataSelection) -> None:
         self.selection = selection
         self.languages = tuple(dict.fromkeys(selection.languages + selection.fallbacks))
-        texts = by_language("Texts", self.languages, WikidataText)
-        lists = by_language("Lists", self.languages, list[WikidataText])
-        raw = dict[str, msgspec.Raw] | NoEntries | None
+        texts = wikidata_choice.by_language("Texts", self.languages, wikidata_choice.WikidataText)
+        lists = wikidata_choice.by_language("Lists", self.languages, list[wikidata_choice.WikidataText])
+        raw = dict[str, msgspec.Raw] | wikidata_choice.NoEntries | None
         kinds: dict[str, Any] = dict.fromkeys(("id", "type", "datatype"), str | None)
         kinds |= {"labels": texts, "descriptions": texts, "aliases": lists, "redirect": Any, "missing": Any}
         self._head = _decoder("Head", kinds)
         self._whole = _decoder("Whole", {**kinds, "claims": raw, "sitelinks": raw})
-        self._sitelink = msgspec.json.Decoder(Sitelink).decode
-        self._statements = msgspec.json.Decoder(list[WikidataStatement]).decode
+        self._sitelink = msgspec.json.Decoder(wikidata_choice.Sitelink).decode
+        self._statements = msgspec.json.Decoder(list[wikidata_choice.WikidataStatement]).decode
         self._site = f'"{selection.wiki}"'.encode()
         wanted = selection.properties
         self._wanted = None if wanted is None else frozenset((*wanted, INSTANCE_OF))
         self._full_languages = len(selection.languages)
         self._none = (None,) * len(self.languages)
-        self._subclasses = wanted is None or SUBCLASS_OF in wanted
+        self._subclasses = wanted is None or wikidata_choice.SUBCLASS_OF in wanted
         self.start()
 
     def start(self) -> None:
@@ -192,7 +182,7 @@ class WikidataReader:
         page = self._sitelink(raw) if raw is not None else None
         every = page is not None or self.selection.without_page
         claims = record.claims or {}
-        if not every and not (self._subclasses and SUBCLASS_OF in claims):
+        if not every and not (self._subclasses and wikidata_choice.SUBCLASS_OF in claims):
             self._columns["others"].add(self._add_names(record))
             return
         types, facts = self._facts(record.id, claims, every)
@@ -244,7 +234,7 @@ class WikidataReader:
         for name, raw in claims.items():
             if self._wanted is not None and name not in self._wanted:
                 continue
-            keep = every or name == SUBCLASS_OF
+            keep = every or name == wikidata_choice.SUBCLASS_OF
             if not keep and name != INSTANCE_OF:
                 continue
             for statement in self._statements(raw):
@@ -252,7 +242,7 @@ class WikidataReader:
                 fact = None
                 if statement.mainsnak.snaktype != "value" or value is None:
                     self.counts["statements without a value"] += 1
-                elif (fact := fact_of(value)) is None:
+                elif (fact := wikidata_choice.fact_of(value)) is None:
                     self.counts[f"values of an unknown kind: {value.type}"] += 1
                 elif name == INSTANCE_OF and fact[0] == "entity":
                     types.append(fact[1])
@@ -262,7 +252,7 @@ class WikidataReader:
         return types, rows
 
 
-def _first(texts: tuple[WikidataText | None, ...]) -> str | None:
+def _first(texts: tuple[wikidata_choice.WikidataText | None, ...]) -> str | None:
     return next((text.value for text in texts if text is not None), None)
 
 
@@ -318,11 +308,11 @@ class WikidataDump(DumpFile):
                 f"{self.path.name}: none of its {without:,} items has a page in {self.selection.wiki}, "
                 "so that none is kept; --language or --wiki name another wiki, --without-page keeps all"
             )
-        choice = WikidataChoice(parts, queries, without_page=self.selection.without_page)
+        choice = wikidata_choice.WikidataChoice(parts, queries, without_page=self.selection.without_page)
         parts.notes["entities that appear twice"] = choice.twice
         parts.notes["values that are not in the dump"] = choice.absent
         chosen = f"join {choice.kept} using (entity, position)"
-        every = all_entities(parts)
+        every = wikidata_choice.all_entities(parts)
         types, classed = "types", ""
         if self.selection.superclasses:
             more = "list_filter(above, lambda c: not list_contains(types, c))"

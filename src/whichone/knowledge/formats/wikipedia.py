@@ -27,25 +27,7 @@ from whichone.files.lines import open_binary
 from whichone.files.parts import ByteRange, RecordChunk, beginning, whole_records
 from whichone.files.tables import TableSchema, columns_sql
 from whichone.knowledge.engines import MergeQueries
-from whichone.knowledge.formats.sources import (
-    DumpFile,
-    PartFiles,
-    PartJob,
-    PartRows,
-    Read,
-    finish_pages,
-    read_chunks,
-)
-from whichone.knowledge.formats.wiki_site import (
-    DISAMBIGUATION,
-    WikiSite,
-    clean_title,
-    is_disambiguation,
-    is_disambiguation_template,
-    is_utf16,
-    namespace_of,
-    read_site,
-)
+from whichone.knowledge.formats import sources, wiki_site
 from whichone.knowledge.formats.wikitext import WikiText, parse_wikitext
 from whichone.knowledge.knowledge_tables import LINKS, PAGES, REDIRECTS
 from whichone.names import name_key
@@ -69,14 +51,14 @@ _CALL = re.compile(r"\{\{\s*([^{}|#<>\[\]\n:]+(?::[^{}|#<>\[\]\n:]+)?)\s*(?=\||\
 _LEVELS = 4  # A template that calls one that calls one and so on, as far as this
 
 
-def template_hash(name: str, site: WikiSite) -> int:
+def template_hash(name: str, site: wiki_site.WikiSite) -> int:
     """64 bits of a template's name without its namespace."""
     return _hash(_bare(name, site))
 
 
-def _bare(name: str, site: WikiSite) -> str:
+def _bare(name: str, site: wiki_site.WikiSite) -> str:
     name = name.strip().lstrip(":")
-    return name.partition(":")[2] if namespace_of(name, site) == TEMPLATE else name
+    return name.partition(":")[2] if wiki_site.namespace_of(name, site) == TEMPLATE else name
 
 
 @lru_cache(maxsize=1 << 16)
@@ -153,10 +135,10 @@ def _number(text: str) -> int:
     return number
 
 
-def redirect_target(page: RawPage, site: WikiSite) -> str | None:
+def redirect_target(page: RawPage, site: wiki_site.WikiSite) -> str | None:
     """Where a page redirects to: what the dump says, or, in old dumps, what its text begins with."""
     if page.redirect is not None:
-        return clean_title(page.redirect.partition("#")[0], site)
+        return wiki_site.clean_title(page.redirect.partition("#")[0], site)
     start = page.text[:200].lstrip()
     if start[:1] not in ("#", "＃"):
         return None
@@ -164,16 +146,16 @@ def redirect_target(page: RawPage, site: WikiSite) -> str | None:
     if not any(folded.startswith(word.casefold()) for word in site.redirect_words):
         return None
     link = _LINK.search(start)
-    return clean_title(link[1].partition("#")[0].lstrip(":"), site) if link else None
+    return wiki_site.clean_title(link[1].partition("#")[0].lstrip(":"), site) if link else None
 
 
-def read_part(data: bytes, site: WikiSite, *, position: int = 0) -> PartRows:
+def read_part(data: bytes, site: wiki_site.WikiSite, *, position: int = 0) -> sources.PartRows:
     """Rows of pages, links and redirects from the whole `<page>` elements in `data`.
 
     `position` is the place of the first page in its dump. Pages outside the main namespace and
     pages that are not wikitext are counted, not kept.
     """
-    part = PartRows(PAGES, LINKS, REDIRECTS, TEMPLATES, USES)
+    part = sources.PartRows(PAGES, LINKS, REDIRECTS, TEMPLATES, USES)
     part.counts["closing brackets"] = data.count(b"</mediawiki>")  # an undamaged dump ends in one
     first, start = position, data.find(_OPEN)
     while start >= 0:
@@ -188,25 +170,27 @@ def read_part(data: bytes, site: WikiSite, *, position: int = 0) -> PartRows:
     return part
 
 
-def _read_element(part: PartRows, element: bytes, offset: int, site: WikiSite, position: int) -> None:
+def _read_element(
+    part: sources.PartRows, element: bytes, offset: int, site: wiki_site.WikiSite, position: int
+) -> None:
     try:
         raw = raw_page(element)
     except ValueError as error:
         part.refuse(offset, str(error))
         return
-    space = namespace_of(raw.title, site) if raw.namespace is None else raw.namespace
+    space = wiki_site.namespace_of(raw.title, site) if raw.namespace is None else raw.namespace
     if space != 0:
         part.counts["pages of other namespaces"] += 1
         if space == TEMPLATE and raw.model == "wikitext":
             target = redirect_target(raw, site)
             included = _NOT_INCLUDED.sub("", raw.text)
             calls = {template_hash(match[1], site) for match in _CALL.finditer(included)}
-            listed = is_disambiguation_template(_bare(raw.title, site), site)
+            listed = wiki_site.is_disambiguation_template(_bare(raw.title, site), site)
             part.add(
                 "templates",
                 {
                     "template": template_hash(raw.title, site),
-                    "marked": DISAMBIGUATION in included or listed,
+                    "marked": wiki_site.DISAMBIGUATION in included or listed,
                     "redirect": None if target is None else template_hash(target, site),
                     "calls": [] if target is not None else sorted(calls),
                 },
@@ -222,8 +206,10 @@ def _read_element(part: PartRows, element: bytes, offset: int, site: WikiSite, p
     _add_page(part, raw, parse_wikitext(raw.title, raw.text, site), site, position)
 
 
-def _add_page(part: PartRows, raw: RawPage, text: WikiText, site: WikiSite, position: int) -> None:
-    listed = is_disambiguation(raw.title, text.templates, text.categories, site)
+def _add_page(
+    part: sources.PartRows, raw: RawPage, text: WikiText, site: wiki_site.WikiSite, position: int
+) -> None:
+    listed = wiki_site.is_disambiguation(raw.title, text.templates, text.categories, site)
     kind = "disambiguation" if listed else "article"
     page = page_id(site.name, raw.id)
     history = {"history": {"parentid": raw.parent}} if raw.parent is not None else {}
@@ -258,7 +244,7 @@ _HEAD = 1 << 18
 _BLOCK = 1 << 20
 
 
-class WikipediaDump(DumpFile):
+class WikipediaDump(sources.DumpFile):
     """`language`, where given, wins over what the dump says of itself."""
 
     kind = "wikipedia"
@@ -269,16 +255,16 @@ class WikipediaDump(DumpFile):
         self.language = language
 
     @cached_property
-    def site(self) -> WikiSite:
-        return read_site(beginning(self.path, _HEAD), file=str(self.path), language=self.language)
+    def site(self) -> wiki_site.WikiSite:
+        return wiki_site.read_site(beginning(self.path, _HEAD), file=str(self.path), language=self.language)
 
-    def jobs(self, number: int) -> Iterator[PartJob]:
-        if not is_utf16(beginning(self.path, 2)):
+    def jobs(self, number: int) -> Iterator[sources.PartJob]:
+        if not wiki_site.is_utf16(beginning(self.path, 2)):
             yield from super().jobs(number)
             return
         whole = ByteRange(0, 0, self.path.stat().st_size)
         everything = ByteRange(0, 0, 1 << 62)
-        yield PartJob(number, whole, whole_records(self._recoded(), everything, self.delimiter))
+        yield sources.PartJob(number, whole, whole_records(self._recoded(), everything, self.delimiter))
 
     def _recoded(self) -> Iterator[RecordChunk]:
         position = 0
@@ -302,10 +288,10 @@ class WikipediaDump(DumpFile):
     def check(self) -> None:
         assert self.site.name
 
-    def read(self, job: PartJob) -> Read:
-        return read_chunks(self, job, lambda data, at: read_part(data, self.site, position=at))
+    def read(self, job: sources.PartJob) -> sources.Read:
+        return sources.read_chunks(self, job, lambda data, at: read_part(data, self.site, position=at))
 
-    def finish(self, parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
+    def finish(self, parts: sources.PartFiles, queries: MergeQueries) -> dict[str, str]:
         if not parts.counted(ENDS):
             raise BadInput(
                 "it ends without </mediawiki>: the dump is cut off",
@@ -319,14 +305,14 @@ class WikipediaDump(DumpFile):
                 file=self.path,
                 hint="wanted is a dump of a Wikipedia; Wikidata comes in as JSON, by --wikidata",
             )
-        tables = finish_pages(parts, queries)
+        tables = sources.finish_pages(parts, queries)
         if listed := self._pages_that_list_namesakes(parts, queries):
             kind = "case when l.page is null then p.kind else 'disambiguation' end"
             tables["pages"] = f"""select {columns_sql(PAGES, "p", kind=kind)}
                 from ({tables["pages"]}) p left join ({listed}) l on l.page = p.page"""
         return tables | {"redirects": parts.rows("redirects")}
 
-    def _pages_that_list_namesakes(self, parts: PartFiles, queries: MergeQueries) -> str:
+    def _pages_that_list_namesakes(self, parts: sources.PartFiles, queries: MergeQueries) -> str:
         """A query of the pages whose templates have MediaWiki's mark; empty where there are none."""
         # a dump that is split has its templates in other files than most of its articles
         templates = " union all by name ".join(p.rows("templates") for p in parts.siblings)

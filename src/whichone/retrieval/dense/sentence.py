@@ -25,14 +25,7 @@ from whichone.files.mapped import MappedTable
 from whichone.files.output import cache_folder, written_beside
 from whichone.files.pools import available_cores, run_jobs
 from whichone.progress import Advance, progress
-from whichone.retrieval.dense.encoder import (
-    Vectors,
-    batches_by_length,
-    checked,
-    joined,
-    unknown_model,
-    weights_hash,
-)
+from whichone.retrieval.dense import encoder
 from whichone.retrieval.indexes import index_folder, open_index
 
 if TYPE_CHECKING:
@@ -223,7 +216,7 @@ class Tokeniser(msgspec.Struct, frozen=True):
         encode = getattr(own, "encode_batch_fast", own.encode_batch)
         for start in range(0, len(texts), _PIECE):
             these = slice(start, start + _PIECE)
-            given: Any = joined(titles[these], texts[these])
+            given: Any = encoder.joined(titles[these], texts[these])
             if self.pairs:
                 both = zip(titles[these], texts[these], strict=True)
                 given = [(title, text) if title else text for title, text in both]
@@ -379,7 +372,7 @@ class SentenceEncoder:
 
     def __init__(self, model: str | Path, *, name: str, device: str | None = None) -> None:
         self.name = name
-        self._hash = weights_hash(Path(model)) if Path(model).is_dir() else ""
+        self._hash = encoder.weights_hash(Path(model)) if Path(model).is_dir() else ""
         self._model = _load(model, device)
         self.size = int(self._model.get_embedding_dimension() or 0)
         self.packed = None
@@ -401,22 +394,22 @@ class SentenceEncoder:
         """On a GPU passages are encoded in half precision, which makes other vectors."""
         return {**self.describe(), **({"encoded_in": "bfloat16"} if self.packed else {})}
 
-    def questions(self, texts: Sequence[str]) -> Vectors:
+    def questions(self, texts: Sequence[str]) -> encoder.Vectors:
         return self._encode(self._model.encode_query, list(texts))
 
-    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> encoder.Vectors:
         if self.packed is not None:
-            return checked(self.packed.passages(titles, texts), len(texts), self.size, self.name)
-        return self._encode(self._model.encode_document, joined(titles, texts))
+            return encoder.checked(self.packed.passages(titles, texts), len(texts), self.size, self.name)
+        return self._encode(self._model.encode_document, encoder.joined(titles, texts))
 
-    def _encode(self, encode: Any, texts: list[str]) -> Vectors:
+    def _encode(self, encode: Any, texts: list[str]) -> encoder.Vectors:
         vectors = np.zeros((len(texts), self.size), np.float32)
-        for places in batches_by_length([len(text) for text in texts], TOGETHER):
+        for places in encoder.batches_by_length([len(text) for text in texts], TOGETHER):
             some = [texts[n] for n in places]
             vectors[places] = encode(
                 some, batch_size=BATCH, normalize_embeddings=True, show_progress_bar=False
             )
-        return checked(vectors, len(texts), self.size, self.name)
+        return encoder.checked(vectors, len(texts), self.size, self.name)
 
 
 def packed_model(model: Any, kind: Any) -> PackedModel | None:
@@ -453,7 +446,7 @@ def _load(model: str | Path, device: str | None) -> Any:
     except ImportError:
         known = Path(model).is_dir()
         raise (
-            missing_extra("sentence-transformers", "dense") if known else unknown_model(str(model))
+            missing_extra("sentence-transformers", "dense") if known else encoder.unknown_model(str(model))
         ) from None
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     logging.getLogger("transformers").setLevel(logging.ERROR)
@@ -462,4 +455,4 @@ def _load(model: str | Path, device: str | None) -> Any:
             warnings.simplefilter("ignore")
             return SentenceTransformer(str(model), device=device, local_files_only=True)
     except (OSError, ValueError) as error:
-        raise unknown_model(str(model)) from error
+        raise encoder.unknown_model(str(model)) from error

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from whichone import registry
 from whichone.errors import BadInput
+from whichone.web import pages
 from whichone.web.annotation import task_queue
 from whichone.web.annotation.campaign_kind import (
     Done,
@@ -24,18 +25,6 @@ from whichone.web.annotation.campaign_kind import (
 )
 from whichone.web.annotation.evidence_kind import EvidenceKind
 from whichone.web.limits import REFUSALS
-from whichone.web.pages import (
-    FOR_ADMINS,
-    Form,
-    creation,
-    csv_response,
-    go,
-    may_call,
-    must_be,
-    or_not_found,
-    received,
-    show,
-)
 from whichone.web.served_folder import benchmark_named
 from whichone.web.storage import Readable, Row, Transaction
 from whichone.web.web_site import Here, Site, committed, site_of
@@ -70,7 +59,7 @@ def _scope(key: str) -> str:
 def _campaign(site: Site, t: Readable, key: str) -> tuple[Row, task_queue.QueuePlan]:
     """A campaign; but for its state it never changes, and is read once."""
     if (known := site.campaigns.get(key)) is None:
-        known = or_not_found(task_queue.one_campaign(t, key), "campaign")
+        known = pages.or_not_found(task_queue.one_campaign(t, key), "campaign")
         site.campaigns[key] = known
     return known
 
@@ -85,16 +74,16 @@ def _open(t: Readable, key: str) -> None:
         raise HTTPException(409, f"the campaign is {state}: nothing was kept")
 
 
-@router.get("/annotate", include_in_schema=False, dependencies=FOR_ADMINS)
+@router.get("/annotate", include_in_schema=False, dependencies=pages.FOR_ADMINS)
 def campaign_list(request: Request, site: Here) -> Response:
     benchmarks = site.folder.benchmarks().values()
     kinds = {name: (kind, [s for s in benchmarks if kind.fits(s)]) for name, kind in KINDS.items()}
-    return show(request, "campaigns.html", campaigns=task_queue.campaigns(site.database), kinds=kinds)
+    return pages.show(request, "campaigns.html", campaigns=task_queue.campaigns(site.database), kinds=kinds)
 
 
 @router.post("/annotate", include_in_schema=False)
 async def create(request: Request, site: Here) -> Response:
-    new = await creation(request, shows_gold=True)
+    new = await pages.creation(request, shows_gold=True)
     kind = kind_named(new.form.text("kind", "evidence"))
     campaign = await run_in_threadpool(kind.make, site, new.served, new.form)
     plan = msgspec.structs.replace(
@@ -105,27 +94,27 @@ async def create(request: Request, site: Here) -> Response:
     await run_in_threadpool(
         task_queue.make_campaign, site.database, new.key, new.served.id, new.title, plan, campaign.tasks
     )
-    return go(f"/access?scope=campaign:{new.key}")
+    return pages.go(f"/access?scope=campaign:{new.key}")
 
 
 @router.get("/annotate/{key}", include_in_schema=False)
 def here(request: Request, key: Key, kept: bool = False) -> Response:
-    return _here(request, key, must_be(request, "annotator", _scope(key)).id, kept, None, 200)
+    return _here(request, key, pages.must_be(request, "annotator", _scope(key)).id, kept, None, 200)
 
 
 def _here(
     request: Request, key: str, person: str, kept: bool, error: str | None, status: int,
-    sent: tuple[int, Form] | None = None,
+    sent: tuple[int, pages.Form] | None = None,
 ) -> Response:  # fmt: skip
     """The task in hand; where a form for it was refused, with all that was filled in."""
     site = site_of(request)
     row, plan = _campaign(site, site.database, key)
     if (state := task_queue.state_of(site.database, key)) != "open":
-        return show(request, "not_open.html", title=row["title"], state=state)
+        return pages.show(request, "not_open.html", title=row["title"], state=state)
     given = task_queue.in_hand(site.database, key, person)
     mine = task_queue.kept_by(site.database, key, person)
     if given is None and not mine:
-        return show(
+        return pages.show(
             request, "consent.html", status, title=row["title"], consent=plan.consent, note="",
             action=f"/annotate/{key}/consent", guidelines=plan.guidelines, error=error,
         )  # fmt: skip
@@ -136,7 +125,7 @@ def _here(
     if given is not None and said is None:
         before = task_queue.said_before(site.database, key, given.number, person)
         said = msgspec.json.decode(before, type=kind.annotation) if before else None
-    return show(
+    return pages.show(
         request, kind.asks, status, campaign=row, plan=plan, given=given, kept=kept, error=error, said=said,
         mine=mine, total=plan.per_person or task_queue.count_of(site.database, key), **values,
     )  # fmt: skip
@@ -155,7 +144,7 @@ def _next(t: Transaction, site: Site, key: str, person: str) -> task_queue.TaskI
 @router.post("/annotate/{key}/consent", include_in_schema=False)
 async def consent_form(request: Request, site: Here, key: Key) -> Response:
     """Agrees to the consent text, and hands out the first task; again, whenever none is in hand."""
-    form = await received(request, "annotator", _scope(key))
+    form = await pages.received(request, "annotator", _scope(key))
     await run_in_threadpool(_campaign, site, site.database, key)
 
     def work(t: Transaction) -> bool:
@@ -164,13 +153,13 @@ async def consent_form(request: Request, site: Here, key: Key) -> Response:
         return _next(t, site, key, form.person.id) is not None
 
     if not await committed(site, work):
-        return show(request, "nothing_left.html", title="Nothing to do now")
-    return go(f"/annotate/{key}")
+        return pages.show(request, "nothing_left.html", title="Nothing to do now")
+    return pages.go(f"/annotate/{key}")
 
 
 @router.post("/annotate/{key}/skip/{number}", include_in_schema=False)
 async def skip_form(request: Request, site: Here, key: Key, number: Number) -> Response:
-    form = await received(request, "annotator", _scope(key))
+    form = await pages.received(request, "annotator", _scope(key))
 
     def work(t: Transaction) -> None:
         _open(t, key)
@@ -178,13 +167,13 @@ async def skip_form(request: Request, site: Here, key: Key, number: Number) -> R
         _next(t, site, key, form.person.id)
 
     await committed(site, work)
-    return go(f"/annotate/{key}")
+    return pages.go(f"/annotate/{key}")
 
 
 @router.post("/annotate/{key}/back", include_in_schema=False)
 async def back_form(request: Request, site: Here, key: Key) -> Response:
     """Opens again what this person kept last, while nobody has built on it."""
-    form = await received(request, "annotator", _scope(key))
+    form = await pages.received(request, "annotator", _scope(key))
 
     def work(t: Transaction) -> bool:
         _open(t, key)
@@ -195,16 +184,16 @@ async def back_form(request: Request, site: Here, key: Key) -> Response:
             _here, request, key, form.person.id, False,
             "the task before cannot be changed any more: others have finished it", 409,
         )  # fmt: skip
-    return go(f"/annotate/{key}")
+    return pages.go(f"/annotate/{key}")
 
 
 def _keep(
-    t: Transaction, site: Site, key: str, number: int, person: str, sent: Form | GivenAnnotation
+    t: Transaction, site: Site, key: str, number: int, person: str, sent: pages.Form | GivenAnnotation
 ) -> bool:
     """Checks and keeps one annotation, and moves its task on; False when it was kept before."""
     row, plan = _campaign(site, t, key)
     kind = kind_named(plan.kind)
-    said = kind.from_form(sent) if isinstance(sent, Form) else kind.from_api(sent)
+    said = kind.from_form(sent) if isinstance(sent, pages.Form) else kind.from_api(sent)
     if (kept := task_queue.keep(t, key, number, person, said)) is None:
         _agreed(t, key, plan, person)  # people who have not agreed have no task
         return False
@@ -238,7 +227,7 @@ def _moved(site: Site, row: Row, plan: task_queue.QueuePlan, done: Done[Any, Any
 
 @router.post("/annotate/{key}/task/{number}", include_in_schema=False)
 async def answer_form(request: Request, site: Here, key: Key, number: Number) -> Response:
-    form = await received(request, "annotator", _scope(key))
+    form = await pages.received(request, "annotator", _scope(key))
     person = form.person.id
 
     def work(t: Transaction) -> bool:
@@ -252,22 +241,22 @@ async def answer_form(request: Request, site: Here, key: Key, number: Number) ->
         return await run_in_threadpool(_here, request, key, person, False, error.message, 422, (number, form))
     if not kept:
         return await run_in_threadpool(_here, request, key, person, False, _LOST, 409)
-    return go(f"/annotate/{key}?kept=true")
+    return pages.go(f"/annotate/{key}?kept=true")
 
 
 @router.post("/annotate/{key}/state", include_in_schema=False)
 async def change_state(request: Request, site: Here, key: Key) -> Response:
-    form = await received(request, "admin")
+    form = await pages.received(request, "admin")
     await run_in_threadpool(_campaign, site, site.database, key)
     state = form.choice("state", ("open", "paused", "closed"))
     await run_in_threadpool(task_queue.set_state, site.database, key, state)
-    return go(f"/annotate/{key}/results")
+    return pages.go(f"/annotate/{key}/results")
 
 
-@router.get("/annotate/{key}/results", include_in_schema=False, dependencies=FOR_ADMINS)
+@router.get("/annotate/{key}/results", include_in_schema=False, dependencies=pages.FOR_ADMINS)
 def results(request: Request, site: Here, key: Key, made: Made = (), everybody: bool = False) -> Response:
     row, plan = _campaign(site, site.database, key)
-    return show(
+    return pages.show(
         request, kind_named(plan.kind).tells, campaign=row, plan=plan, made=made, everybody=everybody,
         results=_results(site, key, row, plan, not everybody),
         state=task_queue.state_of(site.database, key),
@@ -288,7 +277,7 @@ def _results(
     return {**results, "left_out": results["flagged"] if without_flagged else []}
 
 
-@router.get("/annotate/{key}/export/{format}", include_in_schema=False, dependencies=FOR_ADMINS)
+@router.get("/annotate/{key}/export/{format}", include_in_schema=False, dependencies=pages.FOR_ADMINS)
 def export(site: Here, key: Key, format: Literal["json", "csv", "jsonl", "annotations.csv"]) -> Response:
     row, plan = _campaign(site, site.database, key)
     if format == "json":
@@ -299,17 +288,17 @@ def export(site: Here, key: Key, format: Literal["json", "csv", "jsonl", "annota
         return PlainTextResponse(kind.labels(tasks), media_type="text/csv")
     if format == "annotations.csv":
         external = {k.person: k.external for k in site.links.listed(_scope(key))}
-        return csv_response(annotation_rows(tasks, external), f"campaign-{key}-annotations.csv")
+        return pages.csv_response(annotation_rows(tasks, external), f"campaign-{key}-annotations.csv")
     return Response(annotation_lines(tasks), media_type="application/x-ndjson")
 
 
 @router.post("/annotate/{key}/version", include_in_schema=False)
 async def make_version(request: Request, site: Here, key: Key) -> Response:
-    form = await received(request, "admin")
+    form = await pages.received(request, "admin")
     version = await run_in_threadpool(_make_version, site, key, not form.yes("everybody"))
     site.folder.look_again()
     names = "&".join(f"made={path.name}" for path in version)
-    return go(f"/annotate/{key}/results?{names}")
+    return pages.go(f"/annotate/{key}/results?{names}")
 
 
 def _make_version(site: Site, key: str, without_flagged: bool) -> list[Place]:
@@ -325,7 +314,7 @@ def _make_version(site: Site, key: str, without_flagged: bool) -> list[Place]:
     )  # fmt: skip
 
 
-@router.get("/api/campaigns", responses=REFUSALS, dependencies=FOR_ADMINS)
+@router.get("/api/campaigns", responses=REFUSALS, dependencies=pages.FOR_ADMINS)
 def list_campaigns(site: Here) -> list[dict[str, Any]]:
     """Every campaign; for admins."""
     return task_queue.campaigns(site.database)
@@ -334,7 +323,7 @@ def list_campaigns(site: Here) -> list[dict[str, Any]]:
 @router.post("/api/campaigns/{key}/consent", responses=REFUSALS)
 async def agree(request: Request, site: Here, key: Key) -> dict[str, Any]:
     """This person agrees to the campaign's consent text."""
-    person = may_call(request, "annotator", _scope(key), bearer=True)
+    person = pages.may_call(request, "annotator", _scope(key), bearer=True)
 
     def work(t: Transaction) -> str:
         _, plan = _campaign(site, t, key)
@@ -347,7 +336,7 @@ async def agree(request: Request, site: Here, key: Key) -> dict[str, Any]:
 @router.post("/api/campaigns/{key}/task", responses=REFUSALS)
 async def take_task(request: Request, site: Here, key: Key) -> dict[str, Any]:
     """The task this person has in hand, else a new one, without what tells a control; null when none."""
-    person = may_call(request, "annotator", _scope(key), bearer=True)
+    person = pages.may_call(request, "annotator", _scope(key), bearer=True)
 
     def work(t: Transaction) -> dict[str, Any]:
         row, plan = _campaign(site, t, key)
@@ -366,13 +355,13 @@ async def annotate(
     request: Request, site: Here, key: Key, number: Number, given: GivenAnnotation
 ) -> dict[str, Any]:
     """Keeps what this person says of the task in hand; it is on disk when this returns."""
-    person = may_call(request, "annotator", _scope(key), bearer=True)
+    person = pages.may_call(request, "annotator", _scope(key), bearer=True)
     if not await committed(site, lambda t: _keep(t, site, key, number, person.id, given)):
         raise HTTPException(409, "this person does not have this task in hand")
     return {"kept": True, "task": number}
 
 
-@router.get("/api/campaigns/{key}/results", responses=REFUSALS, dependencies=FOR_ADMINS)
+@router.get("/api/campaigns/{key}/results", responses=REFUSALS, dependencies=pages.FOR_ADMINS)
 def get_results(site: Here, key: Key) -> dict[str, Any]:
     """Counts, agreement, controls, and what people decided; for admins."""
     row, plan = _campaign(site, site.database, key)

@@ -13,30 +13,7 @@ from whichone.corpus.corpus import Corpus
 from whichone.measures.comparison import fleiss_kappa, mean_cohen_kappa
 from whichone.records import Provenance, Query, page_of
 from whichone.text.normalisers import best_rouge_l, sentence_words
-from whichone.web.annotation.campaign_kind import (
-    MAJORITY,
-    Done,
-    GivenAnnotation,
-    MadeTasks,
-    annotation_lines,
-    flagged_people,
-    people_of,
-    version_path,
-)
-from whichone.web.annotation.evidence_tasks import (
-    Annotation,
-    EvidenceJudgement,
-    ResolvedEvidence,
-    Task,
-    agreed,
-    check_annotation,
-    left_over,
-    make_tasks,
-    paragraphs_of,
-    pasted_texts,
-    place_of,
-    resolve,
-)
+from whichone.web.annotation import campaign_kind, evidence_tasks
 from whichone.web.annotation.task_queue import PEOPLE, QueuePlan, TaskInHand
 from whichone.web.pages import Form, csv_text
 from whichone.web.served_folder import ServedBenchmark
@@ -44,7 +21,7 @@ from whichone.web.web_site import Site, clean
 
 # What a campaign for evidence comes to: a majority of two merges, agreement, controls.
 
-Judgements = Done[Task, Annotation]
+Judgements = campaign_kind.Done[evidence_tasks.Task, evidence_tasks.Annotation]
 NOBODY: frozenset[str] = frozenset()
 
 
@@ -57,7 +34,8 @@ def accepted(done: Judgements, without: frozenset[str] = NOBODY) -> list[str]:
     return [
         passage.id
         for passage in done.task.passages
-        if sum(v[passage.id].enough for v in votes) >= MAJORITY and all(v[passage.id].enough for v in again)
+        if sum(v[passage.id].enough for v in votes) >= campaign_kind.MAJORITY
+        and all(v[passage.id].enough for v in again)
     ]
 
 
@@ -69,7 +47,7 @@ def low_overlap(done: Judgements, texts: Mapping[str, str], limit: float) -> boo
     return max(best_rouge_l(sentence_words(texts.get(p, "")), golds) for p in kept) < limit
 
 
-def controls(task: Task, said: Annotation) -> tuple[int, int]:
+def controls(task: evidence_tasks.Task, said: evidence_tasks.Annotation) -> tuple[int, int]:
     """How many gold passages a task contains, and how many a person accepted."""
     gold = [p.id for p in task.passages if p.control]
     return len(gold), sum(said.passages[p].enough for p in gold)
@@ -83,7 +61,7 @@ def gold_rejected(done: Judgements, without: frozenset[str] = NOBODY) -> bool:
     first = [a for person, a in done.first.items() if person not in without]
     again = [a for person, a in done.second.items() if person not in without]
     return any(
-        sum(not a.passages[g].enough for a in first) >= MAJORITY
+        sum(not a.passages[g].enough for a in first) >= campaign_kind.MAJORITY
         or any(not a.passages[g].enough for a in again)
         for g in gold
     )
@@ -96,7 +74,7 @@ def new_passages(done: Judgements, without: frozenset[str] = NOBODY) -> list[str
 
 def dropped(
     done: Judgements,
-    resolved: Mapping[str, ResolvedEvidence],
+    resolved: Mapping[str, evidence_tasks.ResolvedEvidence],
     gold: frozenset[str],
     without: frozenset[str] = NOBODY,
 ) -> bool:
@@ -105,10 +83,10 @@ def dropped(
     One that came without gold goes where no evidence is found by two: KILT kept 1,507 of 3,000.
     """
     if gold:
-        return gold_rejected(done, without) and not agreed(done, resolved, without)
+        return gold_rejected(done, without) and not evidence_tasks.agreed(done, resolved, without)
     counted = [person for person in done.first if person not in without]
-    found = accepted(done, without) or agreed(done, resolved, without)
-    return len(counted) >= MAJORITY and not found
+    found = accepted(done, without) or evidence_tasks.agreed(done, resolved, without)
+    return len(counted) >= campaign_kind.MAJORITY and not found
 
 
 def ratings_of(tasks: Sequence[Judgements]) -> dict[str, dict[Any, Any]]:
@@ -123,12 +101,12 @@ def ratings_of(tasks: Sequence[Judgements]) -> dict[str, dict[Any, Any]]:
 def evidence_results(
     tasks: Sequence[Judgements],
     gold_pages: Callable[[str], frozenset[str]],
-    resolved: Mapping[str, ResolvedEvidence],
+    resolved: Mapping[str, evidence_tasks.ResolvedEvidence],
     *,
     without_flagged: bool = False,
 ) -> dict[str, Any]:
-    people = people_of(tasks, controls)
-    without = frozenset(flagged_people(people)) if without_flagged else NOBODY
+    people = campaign_kind.people_of(tasks, controls)
+    without = frozenset(campaign_kind.flagged_people(people)) if without_flagged else NOBODY
     ratings = ratings_of(tasks)
     settled = [d for d in tasks if d.settled]
     kept, gone = list[Judgements](), list[Judgements]()
@@ -138,10 +116,10 @@ def evidence_results(
     before = [len(gold_pages(d.task.query)) for d in kept]
     after = []
     for d in kept:
-        new = {page_of(p) for p in (*new_passages(d, without), *agreed(d, resolved, without))}
+        new = {page_of(p) for p in (*new_passages(d, without), *evidence_tasks.agreed(d, resolved, without))}
         after.append(len(new if gold_rejected(d, without) else new | gold_pages(d.task.query)))
     said_all = [a for d in tasks for a in (*d.first.values(), *d.second.values())]
-    over = left_over(tasks, resolved, without)
+    over = evidence_tasks.left_over(tasks, resolved, without)
     return {
         "tasks": len(tasks),
         "annotations": len(said_all),
@@ -151,7 +129,7 @@ def evidence_results(
         "dropped_without_evidence": sum(not gold_pages(d.task.query) for d in gone),
         "passages_added": sum(len(new_passages(d, without)) for d in kept),
         "pasted": sum(bool(a.other.strip()) for a in said_all),
-        "pasted_merged": sum(len(agreed(d, resolved, without)) for d in kept),
+        "pasted_merged": sum(len(evidence_tasks.agreed(d, resolved, without)) for d in kept),
         "pasted_left_over": over,
         "kept_by_pasted": sum(gold_rejected(d, without) for d in kept),
         "reasons": sum(bool(a.reason.strip()) for a in said_all),
@@ -160,7 +138,7 @@ def evidence_results(
         "cohen": mean_cohen_kappa(ratings),
         "fleiss": fleiss_kappa(ratings),
         "people": people,
-        "flagged": flagged_people(people),
+        "flagged": campaign_kind.flagged_people(people),
     }
 
 
@@ -173,13 +151,13 @@ _COUNTS = ("finished", "dropped", "dropped_without_evidence", "passages_added", 
 
 def new_benchmark(
     benchmark: Benchmark, tasks: Sequence[Judgements], path: Path, *, campaign: str, plan: QueuePlan,
-    results: Mapping[str, Any], resolved: Mapping[str, ResolvedEvidence], without: frozenset[str] = NOBODY,
+    results: Mapping[str, Any], resolved: Mapping[str, evidence_tasks.ResolvedEvidence], without: frozenset[str] = NOBODY,
 ) -> Benchmark:  # fmt: skip
     settled = {d.task.query: d for d in tasks if d.settled}
     titles = benchmark.page_titles
     added = {q: _evidence(done, resolved, without, titles) for q, done in settled.items()}
     pages = sorted({entry.page for entries in added.values() for entry in entries})
-    paragraphs = paragraphs_of(benchmark, pages)
+    paragraphs = evidence_tasks.paragraphs_of(benchmark, pages)
     queries = []
     for query in benchmark.queries:
         if (done := settled.get(query.id)) is None:
@@ -198,8 +176,8 @@ def new_benchmark(
             f"Campaign {campaign}: {results['finished']} questions judged by {PEOPLE} people each, "
             f"{results['dropped']} dropped because their gold passage was rejected or, where there was none "
             f"({results['dropped_without_evidence']}), because no two people found evidence, "
-            f"{results['passages_added']} passages added by a majority of {MAJORITY}, "
-            f"{results['pasted_merged']} more that {MAJORITY} people pasted. "
+            f"{results['passages_added']} passages added by a majority of {campaign_kind.MAJORITY}, "
+            f"{results['pasted_merged']} more that {campaign_kind.MAJORITY} people pasted. "
             f"Every annotation is in {ANNOTATIONS}, under pseudonyms.\n"
         ),
         parameters={**benchmark.folder.manifest.parameters, "campaign": campaign,
@@ -207,12 +185,12 @@ def new_benchmark(
         sources=benchmark.folder.manifest.sources,
         parents={**benchmark.folder.manifest.parents, "benchmark": benchmark.id},
         counts={k: results[k] for k in _COUNTS},
-        files={ANNOTATIONS: annotation_lines(tasks)},
+        files={ANNOTATIONS: campaign_kind.annotation_lines(tasks)},
     )  # fmt: skip
 
 
 def _evidence(
-    done: Judgements, resolved: Mapping[str, ResolvedEvidence], without: frozenset[str],
+    done: Judgements, resolved: Mapping[str, evidence_tasks.ResolvedEvidence], without: frozenset[str],
     titles: Mapping[str, str],
 ) -> list[Provenance]:  # fmt: skip
     evidence: dict[str, dict[str, Any]] = {}
@@ -220,7 +198,7 @@ def _evidence(
         said = {p: a.passages[identity] for p, a in done.first.items() if p not in without}
         yes = {person: judged.span for person, judged in said.items() if judged.enough}
         evidence[identity] = {"annotators": sorted(yes), "spans": sorted(set(yes.values()))}
-    for identity, people in agreed(done, resolved, without).items():
+    for identity, people in evidence_tasks.agreed(done, resolved, without).items():
         evidence[identity] = {"annotators": people, "pasted": True}
     return [
         Provenance(page=page_of(p), title=titles.get(page_of(p)), passage=p, attributes=attributes)
@@ -232,7 +210,7 @@ def _placed(entry: Provenance, paragraphs: Mapping[str, Sequence[str]], corpus: 
     """With paragraph and character of the words that people marked, else of its whole passage."""
     text = corpus.passage(entry.passage or "").text
     spans = entry.attributes.get("spans") or [text]
-    places = [p for span in spans if (p := place_of(paragraphs[entry.page], text, span))]
+    places = [p for span in spans if (p := evidence_tasks.place_of(paragraphs[entry.page], text, span))]
     first = min(places, key=lambda p: (p["start_paragraph"], p["start_character"]), default={})
     last = max(places, key=lambda p: (p["end_paragraph"], p["end_character"]), default={})
     ends = {name: value for name, value in last.items() if name.startswith("end")}
@@ -259,7 +237,7 @@ class EvidenceKind:
 
     name = "evidence"
     asks, tells = "annotate_evidence.html", "evidence_results.html"
-    task, annotation = Task, Annotation
+    task, annotation = evidence_tasks.Task, evidence_tasks.Annotation
     consent = (
         "You will see questions with passages, say which hold enough evidence to answer, and mark the "
         "words that contain it. What you say and how long it takes is kept under a pseudonym and may be "
@@ -270,17 +248,17 @@ class EvidenceKind:
     def fits(self, served: ServedBenchmark) -> bool:
         return bool(served.runs)
 
-    def make(self, site: Site, served: ServedBenchmark, form: Form) -> MadeTasks:
+    def make(self, site: Site, served: ServedBenchmark, form: Form) -> campaign_kind.MadeTasks:
         seed = form.number("seed", 0, 0, 2**31)
         most = form.number("questions", 100, 1, 100_000)
         limit = form.number("low_overlap", LOW_OVERLAP, 0, 1)
         runs = list(served.runs.values())
-        tasks, counts = make_tasks(served, runs, site.tables, seed=seed, most=most)
+        tasks, counts = evidence_tasks.make_tasks(served, runs, site.tables, seed=seed, most=most)
         plan = QueuePlan(
             seed=seed, kind=self.name, runs=tuple(run.name for run in runs), low_overlap=limit,
             counts=counts, consent=form.text("consent", longest=5000).strip(),
         )  # fmt: skip
-        return MadeTasks(plan, tasks)
+        return campaign_kind.MadeTasks(plan, tasks)
 
     def shown(
         self, site: Site, benchmark: str, plan: QueuePlan, given: TaskInHand, person: str
@@ -297,22 +275,25 @@ class EvidenceKind:
         listed = [{"id": i, "title": t, "text": x} for i, (t, x) in sorted(texts.items())]
         return {"question": task.question, "passages": listed}
 
-    def from_form(self, form: Form) -> Annotation:
+    def from_form(self, form: Form) -> evidence_tasks.Annotation:
         spans = form.with_prefix("span:")
         judged = {
-            passage: EvidenceJudgement(value == "yes", spans.get(passage, "")[:5000].strip())
+            passage: evidence_tasks.EvidenceJudgement(value == "yes", spans.get(passage, "")[:5000].strip())
             for passage, value in form.with_prefix("enough:").items()
         }
-        return Annotation(judged, form.text("other", longest=10_000), form.text("reason", longest=2000))
+        return evidence_tasks.Annotation(
+            judged, form.text("other", longest=10_000), form.text("reason", longest=2000)
+        )
 
-    def from_api(self, given: GivenAnnotation) -> Annotation:
+    def from_api(self, given: campaign_kind.GivenAnnotation) -> evidence_tasks.Annotation:
         judged = {
-            clean(i, 500): EvidenceJudgement(p.enough, clean(p.span)) for i, p in given.passages.items()
+            clean(i, 500): evidence_tasks.EvidenceJudgement(p.enough, clean(p.span))
+            for i, p in given.passages.items()
         }
-        return Annotation(judged, clean(given.other), clean(given.reason))
+        return evidence_tasks.Annotation(judged, clean(given.other), clean(given.reason))
 
-    def check(self, site: Site, benchmark: str, given: TaskInHand, said: Annotation) -> None:
-        check_annotation(_task(given), said, _texts(site, benchmark, _task(given)))
+    def check(self, site: Site, benchmark: str, given: TaskInHand, said: evidence_tasks.Annotation) -> None:
+        evidence_tasks.check_annotation(_task(given), said, _texts(site, benchmark, _task(given)))
 
     def again(self, site: Site, benchmark: str, plan: QueuePlan, done: Judgements) -> bool:
         return low_overlap(done, _texts(site, benchmark, done.task), plan.low_overlap)
@@ -322,7 +303,7 @@ class EvidenceKind:
         without_flagged: bool,
     ) -> dict[str, Any]:  # fmt: skip
         gold = {q.id: q.gold_pages() for q in served.open().queries}
-        resolved = resolve(site.tables, served.corpus, pasted_texts(tasks))
+        resolved = evidence_tasks.resolve(site.tables, served.corpus, evidence_tasks.pasted_texts(tasks))
         return evidence_results(tasks, gold.__getitem__, resolved, without_flagged=without_flagged)
 
     def labels(self, tasks: list[Judgements]) -> str:
@@ -339,18 +320,18 @@ class EvidenceKind:
         self, site: Site, served: ServedBenchmark, plan: QueuePlan, tasks: list[Judgements], root: Path,
         campaign: str, results: dict[str, Any], without: frozenset[str],
     ) -> list[Path]:  # fmt: skip
-        path = version_path(root, campaign)
+        path = campaign_kind.version_path(root, campaign)
         new_benchmark(
             served.open(), tasks, path, campaign=campaign, plan=plan, results=results,
-            resolved=resolve(site.tables, served.corpus, pasted_texts(tasks)), without=without,
+            resolved=evidence_tasks.resolve(site.tables, served.corpus, evidence_tasks.pasted_texts(tasks)), without=without,
         )  # fmt: skip
         return [path]
 
 
-def _task(given: TaskInHand) -> Task:
-    return msgspec.json.decode(given.content, type=Task)
+def _task(given: TaskInHand) -> evidence_tasks.Task:
+    return msgspec.json.decode(given.content, type=evidence_tasks.Task)
 
 
-def _texts(site: Site, benchmark: str, task: Task) -> dict[str, str]:
+def _texts(site: Site, benchmark: str, task: evidence_tasks.Task) -> dict[str, str]:
     texts = site.passages.texts(benchmark, [p.id for p in task.passages])
     return {i: text for i, (_, text) in texts.items()}

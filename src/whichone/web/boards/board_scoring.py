@@ -35,16 +35,8 @@ from whichone.measures.summary import HEAD, TAIL, roles_of
 from whichone.report.first_screen import OUTCOMES, first_results
 from whichone.runs.run import KIND as RUN
 from whichone.runs.run import Answers, Run
+from whichone.web.boards import submissions
 from whichone.web.boards.board import LEAST_COVERAGE, without_details
-from whichone.web.boards.submissions import (
-    check_size,
-    detected_format,
-    files_of_benchmarks,
-    message_for_uploader,
-    read_upload,
-    unpack,
-    unpack_archive,
-)
 
 # What KILT also counts only with its complete evidence.
 KILT_LIKE = {name: [f"kilt_{name}"] for name in ("em", "f1", "accuracy", "rouge_l")}
@@ -130,7 +122,7 @@ def score(job: ScoringJob, report: Report = lambda progress, message: None) -> O
             parts = [scored(Run(Folder.open(Path(job.run), RUN)), benchmark)]
         elif job.file is not None:
             report(0.1, "unpacking")
-            unpack(Path(job.file), Path(job.work) / "unpacked", job.unpacked_bytes)
+            submissions.unpack(Path(job.file), Path(job.work) / "unpacked", job.unpacked_bytes)
             report(0.3, "reading")
             format, read = _read(job, benchmark, Path(job.work) / "unpacked", Path(job.work))
             report(0.6, "scoring")
@@ -154,9 +146,9 @@ def _score_family(job: ScoringJob, report: Report) -> Outcome:
     parts: list[dict[str, Any]] = []
     try:
         report(0.1, "unpacking")
-        files = unpack_archive(Path(job.file or ""), work / "files", job.unpacked_bytes)
+        files = submissions.unpack_archive(Path(job.file or ""), work / "files", job.unpacked_bytes)
         opened = {name: Benchmark.open(Path(place)) for name, place in job.benchmarks.items()}
-        chosen = files_of_benchmarks(files, opened)
+        chosen = submissions.files_of_benchmarks(files, opened)
         for n, (name, (file, called)) in enumerate(chosen.items()):
             report(0.2 + 0.7 * n / len(chosen), f"reading and scoring {called}")
             own = work / f"of{n}"
@@ -190,15 +182,15 @@ def own_measures(read: Run | Answers, benchmark: Benchmark) -> list[str]:
 
 
 def _read(job: ScoringJob, benchmark: Benchmark, file: Path, work: Path) -> tuple[str, list[Run | Answers]]:
-    format = detected_format(file) if job.format == DETECT else job.format
+    format = submissions.detected_format(file) if job.format == DETECT else job.format
     try:
-        check_size(file, format, len(benchmark.queries), DEEPEST)
-        read = read_upload(
+        submissions.check_size(file, format, len(benchmark.queries), DEEPEST)
+        read = submissions.read_upload(
             file, work, benchmark, format=format, name=job.name,
             missing_is_wrong=job.missing_is_wrong,
         )  # fmt: skip
     except BadInput as error:
-        raise BadInput(message_for_uploader(error, file)) from error
+        raise BadInput(submissions.message_for_uploader(error, file)) from error
     ranks = (part.rankings["rank"] for part in read if isinstance(part, Run) and part.rankings.num_rows)
     if (deepest := max((int(np.asarray(rank).max()) for rank in ranks), default=0)) > DEEPEST:
         raise BadInput(f"a query has {deepest:,} results; at most {DEEPEST:,} are taken")

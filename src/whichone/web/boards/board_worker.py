@@ -16,16 +16,9 @@ import msgspec
 
 from whichone.files.pools import forked_context, own_main
 from whichone.progress import talk
+from whichone.web.boards import submissions
 from whichone.web.boards.board import WITHHELD, boards, golds_of, one_board, parts_of, set_marks, withhold
 from whichone.web.boards.board_scoring import OUT_OF_MEMORY, Outcome, ScoringJob, main
-from whichone.web.boards.submissions import (
-    FOLDER,
-    ON_DISK,
-    count_refused,
-    drop_upload,
-    submit_run,
-    write_upload,
-)
 from whichone.web.served_folder import benchmark_named
 from whichone.web.storage import Row, StorageUnavailable, Transaction
 from whichone.web.web_site import Site
@@ -117,13 +110,13 @@ class ScoringThread:
         format = outcome.format or row["format"]
         board = one_board(self._site, row["board"])
         golds: dict[str, str] = {}
-        if board is not None and board["hidden"] and row["person"] != FOLDER:
+        if board is not None and board["hidden"] and row["person"] != submissions.FOLDER:
             golds = golds_of(self._site, board)
 
         def work(t: Transaction) -> None:
             message = outcome.refused or outcome.message
             if outcome.refused:
-                count_refused(t, golds.values(), row["person"])
+                submissions.count_refused(t, golds.values(), row["person"])
             elif golds:
                 withhold(t, golds, row["person"], outcome.parts, self._site.tokens)
                 if any(part.get("withheld") for part in outcome.parts):
@@ -134,7 +127,7 @@ class ScoringThread:
                 "where submission = ?",
                 (state, message, None if outcome.refused else result, format, row["submission"]),
             )
-            drop_upload(t, row["submission"])
+            submissions.drop_upload(t, row["submission"])
             if not outcome.refused:
                 set_marks(t, row["board"], outcome.marks, outcome.better)
 
@@ -148,17 +141,17 @@ class ScoringThread:
         served = [benchmark_named(self._site.folder, name) for name in board["benchmarks"]]
         format, _, missing = row["format"].partition("+")
         job: dict[str, Any] = {"format": format, "missing_is_wrong": bool(missing)}
-        if format == ON_DISK:
+        if format == submissions.ON_DISK:
             if (key := row["submission"].rpartition(":")[2]) not in served[0].runs:
                 return Outcome(refused="the run is not in the served folder any more")
             job["run"] = str(served[0].runs[key].folder.root)
         else:
             job["file"] = str(work / "packed")
-            write_upload(self._site.database, row["submission"], work / "packed")
+            submissions.write_upload(self._site.database, row["submission"], work / "packed")
         return self._in_child(
             ScoringJob(
                 benchmarks={s.id: str(s.folder.root) for s in served}, work=str(work), key=row["submission"],
-                name=row["name"], hidden=bool(board["hidden"]) and format != ON_DISK,
+                name=row["name"], hidden=bool(board["hidden"]) and format != submissions.ON_DISK,
                 unpacked_bytes=settings.unpacked_bytes, memory_bytes=settings.scoring_bytes,
                 seconds=settings.scoring_seconds, values=self._values(board), **job,
             ),
@@ -238,10 +231,12 @@ def _resume(t: Transaction) -> None:
 
 
 def put_runs_on_boards(site: Site) -> None:
-    rows = site.database.read("select submission from submissions where person = ?", (FOLDER,))
+    rows = site.database.read("select submission from submissions where person = ?", (submissions.FOLDER,))
     known = {row["submission"] for row in rows}
     for board in boards(site):
         served = site.folder.named(board["benchmark"])
         for run in served.runs.values() if served else ():
             if (key := f"{board['board']}:{run.key}") not in known:
-                submit_run(site.database, submission=key, board=board["board"], name=run.name, sees=run.sees)
+                submissions.submit_run(
+                    site.database, submission=key, board=board["board"], name=run.name, sees=run.sees
+                )
