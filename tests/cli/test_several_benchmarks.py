@@ -252,13 +252,13 @@ def test_the_explorer_filters_by_benchmark(place: Path, tmp_path: Path) -> None:
     from starlette.testclient import TestClient
 
     from whichone.web.app import make_app
-    from whichone.web.web_site import SiteSettings
+    from whichone.web.site_settings import SiteSettings
 
     shutil.copytree(place / "amber", tmp_path / "served" / "amber")
     shutil.copytree(place / "runs" / "both", tmp_path / "served" / "run")
     settings = SiteSettings(
         folder=tmp_path / "served", database=str(tmp_path / "web.sqlite"), cache=tmp_path / "cache",
-        hosts=("testserver",), login=False,
+        hosts=("testserver",), no_login=True,
     )  # fmt: skip
     key = Benchmark.open(place / "amber").folder.content_hash[:12]
     with TestClient(make_app(settings)) as client:
@@ -271,7 +271,7 @@ def test_the_explorer_filters_by_benchmark(place: Path, tmp_path: Path) -> None:
         assert f"{asked:,} queries" in listed
     given = SiteSettings(
         folder=place / "own", more=(place / "questions",), database=str(tmp_path / "2.sqlite"),
-        cache=tmp_path / "cache", hosts=("testserver",), login=False,
+        cache=tmp_path / "cache", hosts=("testserver",), no_login=True,
     )  # fmt: skip
     with TestClient(make_app(given)) as client:
         client.cookies.set("whichone", client.app.state.site.local.token)  # type: ignore[attr-defined]

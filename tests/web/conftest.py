@@ -14,7 +14,7 @@ from small_benchmark import answer_by, small_benchmark
 from web_server import opened, postgres_server
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.web.web_site import SiteSettings
+from whichone.web.site_settings import SiteSettings
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +31,7 @@ def settings(served_folder: Path, tmp_path: Path) -> SiteSettings:
     """Over a copy of the folder, so that what one test makes is not there for the next."""
     return SiteSettings(
         folder=shutil.copytree(served_folder, tmp_path / "served"), database=str(tmp_path / "web.sqlite"), cache=tmp_path / "cache",
-        hosts=("testserver",), login=False,
+        hosts=("testserver",), no_login=True,
     )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def small_board(served_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
     work = tmp_path_factory.mktemp("board")
     settings = SiteSettings(
         folder=served_folder, database=str(work / "web.sqlite"), cache=work / "cache",
-        hosts=("testserver",), login=False,
+        hosts=("testserver",), no_login=True,
     )  # fmt: skip
     with opened(settings) as client:
         yield client, make_board(client, client.get("/api/benchmarks").json()[0]["key"])

@@ -20,7 +20,7 @@ from whichone.web import ask
 from whichone.web.ask import marked
 from whichone.web.limits import TokenBuckets
 from whichone.web.search_service import make_search_app
-from whichone.web.web_site import SiteSettings
+from whichone.web.site_settings import SiteSettings
 
 STAFF = [
     {"id": "1", "title": "Ada Park", "text": "Ada Park works in Payroll. The office is in Leeds."},
@@ -117,7 +117,7 @@ def test_what_is_marked_is_in_what_is_shown() -> None:
 
 
 def test_a_visitor_may_not_ask_without_end(settings: SiteSettings) -> None:
-    with opened(settings, public=True, login=True) as client:
+    with opened(settings, public=True, no_login=False) as client:
         asked = [client.get("/ask", params={"q": f"Kim Park {n}"}).status_code for n in range(25)]
         assert asked[0] == 200 and asked[-1] == 429
         assert client.get("/ask").status_code == 200  # the page itself costs nothing

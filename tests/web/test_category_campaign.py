@@ -35,7 +35,7 @@ from whichone.papers.ambigdocs.score_file import read_any, read_labels
 from whichone.runs.run import Answers
 from whichone.web.annotation.campaign_kind import Done
 from whichone.web.served_folder import ServedFolder
-from whichone.web.web_site import SiteSettings
+from whichone.web.site_settings import SiteSettings
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +53,7 @@ def ambig(answered_folder: Path, tmp_path: Path, database_url: str) -> Iterator[
 
     folder = shutil.copytree(answered_folder, tmp_path / "served")
     settings = SiteSettings(
-        folder=folder, database=database_url, cache=tmp_path / "cache", hosts=("testserver",), login=False
+        folder=folder, database=database_url, cache=tmp_path / "cache", hosts=("testserver",), no_login=True
     )
     with opened(settings) as client:
         yield client

@@ -28,7 +28,7 @@ from whichone.web.explorer import listing as index_queries
 from whichone.web.explorer.explorer_index import build_benchmark_index
 from whichone.web.explorer.explorer_views import highlighted
 from whichone.web.served_folder import ServedFolder
-from whichone.web.web_site import SiteSettings
+from whichone.web.site_settings import SiteSettings
 
 
 def names(client: Any, key: str, **wanted: str) -> list[str]:
@@ -137,7 +137,7 @@ def test_folding_removes_accents_and_case() -> None:
 def test_bearers_of_unknown_popularity_have_no_figure(tmp_path: Path) -> None:
     ambigdocs_benchmark(tmp_path / "served" / "ambigdocs", 1)
     settings = SiteSettings(folder=tmp_path / "served", database=str(tmp_path / "w.sqlite"), cache=tmp_path,
-                        hosts=("testserver",), login=False)  # fmt: skip
+                        hosts=("testserver",), no_login=True)  # fmt: skip
     with opened(settings) as client:
         key = client.get("/api/benchmarks").json()[0]["key"]
         page = client.get(f"/b/{key}/set/1").text
@@ -192,7 +192,7 @@ def test_shares_are_those_of_the_measures(tmp_path: Path) -> None:
         on_error="skip",
     )  # fmt: skip
     settings = SiteSettings(folder=tmp_path / "served", database=str(tmp_path / "web.sqlite"),
-                        cache=tmp_path / "cache", hosts=("testserver",), login=False)  # fmt: skip
+                        cache=tmp_path / "cache", hosts=("testserver",), no_login=True)  # fmt: skip
     with opened(settings) as client:
         page = client.get(f"/b/{benchmark.folder.content_hash[:12]}").text
     scores = score_run(run, benchmark, parse_measures(["acc@1", "confused@20"]))

@@ -21,7 +21,7 @@ from whichone.papers.amber.amber_files import import_amber
 from whichone.papers.kilt.evaluate import score_kilt
 from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt
 from whichone.papers.kilt.kilt_record import datasets
-from whichone.web.web_site import SiteSettings
+from whichone.web.site_settings import SiteSettings
 
 OFFICIAL = {"accuracy": "accuracy", "em": "em", "f1": "f1", "rougel": "rouge_l"}
 
@@ -57,7 +57,7 @@ def challenge(
     for name, file in predictions.items():
         import_kilt([shared / "data/kilt-samples" / file.name], work / "served" / name, KiltPlan())
     settings = SiteSettings(folder=work / "served", database=str(work / "web.sqlite"), cache=work / "cache",
-                        hosts=("testserver",), login=False)  # fmt: skip
+                        hosts=("testserver",), no_login=True)  # fmt: skip
     with opened(settings) as client:
         keys = [row["key"] for row in client.get("/api/benchmarks").json()]
         assert len(keys) == 11
@@ -197,7 +197,7 @@ def test_collections_of_amber_are_one_family_told_apart_by_name(shared: Path, tm
         metrics = json.loads((place / "expected.json").read_bytes())["metrics"]
         expected[f"{name} acc@1"] = metrics["1"]["accuracy"] / 100
     settings = SiteSettings(folder=tmp_path / "served", database=str(tmp_path / "web.sqlite"),
-                        cache=tmp_path / "cache", hosts=("testserver",), login=False)  # fmt: skip
+                        cache=tmp_path / "cache", hosts=("testserver",), no_login=True)  # fmt: skip
     with opened(settings) as client:
         keys = [row["key"] for row in client.get("/api/benchmarks").json()]
         board = make_board(client, *keys)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 import schemathesis
 import uvicorn
 from hypothesis import HealthCheck, given, settings
+from msgspec.structs import replace
 from schemathesis.checks import CHECKS, load_all_checks
 from web_server import free_port, wait_for
 
@@ -24,7 +24,7 @@ WANTED = ("not_a_server_error", "status_code_conformance", "content_type_conform
 @pytest.fixture
 def api(settings: Any, key: str) -> Iterator[httpx.Client]:
     """A real server with one of everything, and a token that may do everything."""
-    free = dataclasses.replace(settings, writes_a_second=1e6, write_burst=10**6)
+    free = replace(settings, writes_a_second=1e6, write_burst=10**6)
     app = make_app(free)
     port = free_port()
     server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="critical"))

@@ -39,7 +39,7 @@ WRITES = (
 @pytest.fixture
 def away(settings: SiteSettings) -> Iterator[TestClient]:
     """A server that is bound to more than loopback."""
-    with opened(settings, host="0.0.0.0", login=True) as client:
+    with opened(settings, host="0.0.0.0", no_login=False) as client:
         yield client
 
 
@@ -59,7 +59,7 @@ def test_nothing_is_writable_without_a_link_off_loopback(away: Any, place: str) 
 
 @pytest.mark.parametrize("public", [False, True])
 def test_reading_needs_a_link_unless_the_server_is_public(settings: SiteSettings, public: bool) -> None:
-    with opened(settings, host="0.0.0.0", login=True, public=public) as client:
+    with opened(settings, host="0.0.0.0", no_login=False, public=public) as client:
         assert client.get("/").status_code == (200 if public else 401)
         assert client.get("/api/benchmarks").status_code == (200 if public else 401)
         assert client.get("/access").status_code == 401
@@ -130,7 +130,7 @@ def test_a_header_that_identifies_nobody_does_not_replace_the_forms_token(
     settings: SiteSettings, header: str
 ) -> None:
     """An attack on an admin behind a proxy with Basic authentication: the browser sends both."""
-    with opened(settings, login=True) as client:
+    with opened(settings, no_login=False) as client:
         client.cookies.set("whichone", token_of(client, "admin"))
         headers = {"authorization": header}
         made = client.post("/access", data={"for": "admin"}, headers=headers)
@@ -246,11 +246,11 @@ def test_links_and_cookies_behind_tls_are_for_tls(away: Any) -> None:
 
 
 def test_bodies_are_limited_in_size(settings: SiteSettings) -> None:
-    with opened(settings, upload_bytes=400_000) as client:
+    with opened(settings, max_upload=1) as client:
         assert client.post("/boards", content=b"x" * 300_000).status_code == 413
         board = "/boards/0123456789abcdef/submissions"
         assert client.post(board, content=b"x" * 300_000).status_code != 413
-        assert client.post(board, content=b"x" * 400_001).status_code == 413
+        assert client.post(board, content=b"x" * 2**20 + 1).status_code == 413
 
         def endless() -> Iterator[bytes]:  # a body that does not say how long it is
             for _ in range(500):
@@ -258,9 +258,9 @@ def test_bodies_are_limited_in_size(settings: SiteSettings) -> None:
 
         headers = {"content-type": "application/x-www-form-urlencoded"}
         assert client.post("/boards", content=endless(), headers=headers).status_code == 413
-        page = client.post(board, content=b"x" * 400_001).text
-        assert "More than the 400,000 bytes" in page and "Back to Explorer" in page
-        assert client.post(f"/api{board}", content=b"x" * 400_001).json()["detail"].startswith("more than")
+        page = client.post(board, content=b"x" * 2**20 + 1).text
+        assert "More than the 1,048,576 bytes" in page and "Back to Explorer" in page
+        assert client.post(f"/api{board}", content=b"x" * 2**20 + 1).json()["detail"].startswith("more than")
 
 
 def test_uploads_are_limited_in_number(settings: SiteSettings, key: str) -> None:

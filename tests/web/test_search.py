@@ -25,7 +25,7 @@ from whichone.runs.runner import run_retriever
 from whichone.web.explorer import explorer_index, listing
 from whichone.web.explorer.explorer_index import Indexes
 from whichone.web.explorer.listing import opened
-from whichone.web.web_site import SiteSettings
+from whichone.web.site_settings import SiteSettings
 
 LETTERS = "aaabbcdé ñ李x"
 
@@ -189,7 +189,7 @@ def without_sets(tmp_path: Path, shared: Path) -> Iterator[Any]:
     folder = tmp_path / "served"
     import_kilt([shared / "data/kilt-samples/nq-dev-kilt.jsonl"], folder / "nq", KiltPlan())
     settings = SiteSettings(folder=folder, database=str(tmp_path / "w.sqlite"), cache=tmp_path,
-                        hosts=("testserver",), login=False)  # fmt: skip
+                        hosts=("testserver",), no_login=True)  # fmt: skip
     with open_client(settings) as client:
         yield client
 
@@ -240,7 +240,7 @@ def test_plain_questions_can_be_explored(tmp_path: Path) -> None:
     run_retriever(FunctionRetriever(search, name="same"), made, tmp_path / "served" / "run", k=2,
                   name="same")  # fmt: skip
     settings = SiteSettings(folder=tmp_path / "served", database=str(tmp_path / "w.sqlite"), cache=tmp_path,
-                        hosts=("testserver",), login=False)  # fmt: skip
+                        hosts=("testserver",), no_login=True)  # fmt: skip
     with open_client(settings) as client:
         key = made.folder.content_hash[:12]
         run = next(b for b in client.get("/api/benchmarks").json() if b["key"] == key)["runs"][0]

@@ -20,7 +20,7 @@ import pytest
 import whichone
 from whichone.errors import UsageError
 from whichone.web.search_service import make_search_app
-from whichone.web.web_site import SiteSettings
+from whichone.web.site_settings import SiteSettings
 
 STAFF = [
     {"id": "1", "title": "Ada Park", "text": "Ada Park works in Payroll.", "tenant": "a"},
@@ -90,7 +90,7 @@ def test_the_secret_is_beside_the_index_and_changes_need_a_token(service: Servic
     assert not list(service.index.glob("*secret*")) + list(service.index.glob(".*secret*"))
     assert service.index.with_name("index.secret").stat().st_mode & 0o777 == 0o600
     with pytest.raises(UsageError, match="not served without tokens"):
-        make_search_app(service.index, SiteSettings(login=False))
+        make_search_app(service.index, SiteSettings(no_login=True))
 
 
 def test_the_service(service: Service) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import errno
 import json
 import os
@@ -21,6 +20,7 @@ import pytest
 from campaigns import as_person, begin, form_token, make_campaign
 from jinja2.exceptions import SecurityError
 from leaderboards import make_board, submitted, whole_board
+from msgspec.structs import replace
 from web_server import opened, served, text_of, visitor
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
@@ -28,7 +28,8 @@ from whichone.errors import BadInput, UsageError
 from whichone.web.app import make_app
 from whichone.web.boards import board_scoring, board_worker
 from whichone.web.boards.board import set_marks, without_details
-from whichone.web.web_site import SiteSettings, secret_in
+from whichone.web.site_settings import SiteSettings
+from whichone.web.web_site import secret_in
 
 
 def trec(benchmark: Benchmark, right: set[str]) -> bytes:
@@ -62,13 +63,13 @@ def test_an_annotator_sees_their_own_campaign_and_nothing_else(client: Any, key:
 
 
 def test_loopback_asks_for_a_link_too_unless_it_is_told_not_to(settings: SiteSettings) -> None:
-    with opened(settings, login=True) as client:
+    with opened(settings, no_login=False) as client:
         assert client.get("/").status_code == 401
         token = client.app.state.site.links.at_start()  # type: ignore[attr-defined]
         assert client.get("/enter", params={"token": token}).status_code == 200
         assert client.get("/access").status_code == 200
     with pytest.raises(UsageError, match="without login"):
-        make_app(dataclasses.replace(settings, host="0.0.0.0"))
+        make_app(replace(settings, host="0.0.0.0"))
 
 
 def test_the_printed_link_opens_the_page(served_folder: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.run import Run
 from whichone.runs.run_files import export_dpr_run, export_trec_run
 from whichone.runs.runner import run_retriever
-from whichone.web.web_site import SiteSettings
+from whichone.web.site_settings import SiteSettings
 
 Open = Callable[[Path], tuple[Any, str]]
 
@@ -37,7 +37,7 @@ def opened(tmp_path: Path) -> Iterator[Open]:
 
     def board(folder: Path) -> tuple[Any, str]:
         settings = SiteSettings(folder=folder, database=str(tmp_path / "web.sqlite"),
-                            cache=tmp_path / "cache", hosts=("testserver",), login=False)  # fmt: skip
+                            cache=tmp_path / "cache", hosts=("testserver",), no_login=True)  # fmt: skip
         client = open_client(settings)
         client.__enter__()
         clients.append(client)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import pwd
 import re
@@ -20,10 +19,11 @@ from typing import Any
 
 import httpx
 import psycopg
+from msgspec.structs import replace
 from starlette.testclient import TestClient
 
 from whichone.web.app import make_app
-from whichone.web.web_site import SiteSettings
+from whichone.web.site_settings import SiteSettings
 
 
 def find_program(name: str) -> str | None:
@@ -86,7 +86,7 @@ def visitor(
 
 def opened(settings: SiteSettings, **changes: Any) -> TestClient:
     """The application; a server without login was opened by its address of the start."""
-    app = make_app(dataclasses.replace(settings, **changes))
+    app = make_app(replace(settings, **changes))
     client = TestClient(app)
     if app.state.site.local is not None:
         client.cookies.set("whichone", app.state.site.local.token)

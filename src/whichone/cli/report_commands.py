@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import click
 import msgspec
-from msgspec import Meta
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
@@ -30,6 +29,7 @@ from whichone.report.report import ReportOptions, make_report
 from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.runner import run_retriever
+from whichone.web.site_settings import SiteSettings
 from whichone.world.compile import compile_builtin
 
 # Systems that need no extra: the retriever and its options.
@@ -264,57 +264,7 @@ def report_command(
 
 @command()
 def serve_command(
-    folder: Annotated[tuple[str, ...], Argument("folder")] = (),
-    *,
-    host: Annotated[str, Option("Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, Option("The port it listens on."), Meta(ge=1, le=65535)] = 8000,
-    database: Annotated[
-        str | None,
-        Option(
-            "Where answers are kept: postgresql://USER@HOST/NAME, or a file for SQLite.  [default: FOLDER/whichone-web.sqlite]",
-            envvar="WHICHONE_DATABASE",
-        ),
-    ] = None,
-    secret: Annotated[
-        str | None,
-        Option(
-            "The file with the secret that signs links, readable by its owner alone; servers that share a database share it.  [default: beside the database]",
-            kind="written",
-            envvar="WHICHONE_SECRET",
-        ),
-    ] = None,
-    no_login: Annotated[
-        bool, Option("No link for the admin: an address that opens a single time, on this machine alone.")
-    ] = False,
-    public: Annotated[bool, Option("Let anybody read; writing still needs a link.")] = False,
-    names: Annotated[
-        tuple[str, ...],
-        Option(
-            "A host name that the server goes by; once one is given, requests for others are refused.",
-            flags=("--name",),
-        ),
-    ] = (),
-    max_upload: Annotated[
-        int,
-        Option("Largest file of predictions, in MiB; unpacked it may be eight times as large."),
-        Meta(ge=1, le=4096),
-    ] = 64,
-    contact: Annotated[str, Option("Whom to ask, shown wherever something is refused.")] = "",
-    index: Annotated[
-        str | None,
-        Option(
-            "Serve an index of `namesake` for searching: a page with a box, and an API.",
-            flags=("--search",),
-            kind="folder",
-        ),
-    ] = None,
-    mcp: Annotated[
-        bool,
-        Option(
-            "With --search: tools for an assistant over standard input and output (Model Context Protocol)."
-        ),
-    ] = False,
-    log: Annotated[bool, Option("Log every request as a line of JSON on standard error.")] = False,
+    folder: Annotated[tuple[str, ...], Argument("folder")] = (), *, settings: SiteSettings
 ) -> None:
     """Show all benchmarks and runs below FOLDER (builtin/amber without one) as web pages.
 
@@ -331,8 +281,8 @@ def serve_command(
     whichone serve --search INDEX --port 8080
     whichone serve --search INDEX --mcp
     """
-    if mcp:
-        _serve_tools(index)
+    if settings.mcp:
+        _serve_tools(settings.search)
         return
     try:
         import fastapi  # noqa: F401
@@ -341,31 +291,15 @@ def serve_command(
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise missing_extra(error.name or "fastapi", "web") from None
+    if settings.search:
+        from whichone.web.search_service import serve_search
+
+        serve_search(settings.search, settings)
+        return
     from whichone.web.app import serve
-    from whichone.web.web_site import SiteSettings
 
     folders = [Path(place).resolve() for place in folder]
-    settings = SiteSettings(
-        folder=folders[0] if folders else None,
-        more=tuple(folders[1:]),
-        host=host,
-        port=port,
-        database=database,
-        secret=Path(secret).resolve() if secret else None,
-        login=not no_login,
-        public=public,
-        contact=contact,
-        log=log,
-        hosts=names,
-        upload_bytes=max_upload * 2**20,
-        unpacked_bytes=8 * max_upload * 2**20,
-    )
-    if index is None:
-        serve(settings)
-        return
-    from whichone.web.search_service import serve_search
-
-    serve_search(index, settings)
+    serve(msgspec.structs.replace(settings, folder=folders[0] if folders else None, more=tuple(folders[1:])))
 
 
 def _serve_tools(index: str | None) -> None:

@@ -24,9 +24,10 @@ from whichone.web.explorer import explorer_routes as explorer
 from whichone.web.explorer.explorer_index import NotReady
 from whichone.web.limits import REFUSED, RequestGuard, refused
 from whichone.web.pages import asset_response, show, template_environment
+from whichone.web.site_settings import SiteSettings
 from whichone.web.storage import StorageUnavailable
 from whichone.web.study import study_routes as study
-from whichone.web.web_site import Here, Site, SiteSettings, open_site, site_of
+from whichone.web.web_site import Here, Site, open_site, site_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -147,13 +148,12 @@ def serve(settings: SiteSettings) -> None:
 
     app: ASGIApp = make_app(settings)
     site: Site = app.state.site  # type: ignore[attr-defined]
-    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-    place = f"http://{shown}:{settings.port}/"
+    place = settings.address
     shown_folders = ", ".join(map(str, [settings.folder or "builtin/amber", *settings.more]))
     talk(f"serving {shown_folders} at {place}")
-    if settings.login:
-        talk(f"open it with the admin's link: {place}enter?token={site.links.at_start()}")
-    else:
+    if settings.no_login:
         talk(f"without login: this address opens a single time: {place}enter?token={site.once}")
+    else:
+        talk(f"open it with the admin's link: {place}enter?token={site.links.at_start()}")
     sys.setswitchinterval(0.001)  # threads hand over quickly: clicks wait for the writer's
     run_server(app, host=settings.host, port=settings.port, body_seconds=settings.body_seconds)

@@ -26,7 +26,8 @@ from whichone.versions import versions
 from whichone.web.ask import LONGEST, Asker, Turns
 from whichone.web.limits import REFUSED, RequestGuard, refused
 from whichone.web.pages import asset_response, template_environment
-from whichone.web.web_site import SignedTokens, SiteSettings, secret_in
+from whichone.web.site_settings import SiteSettings
+from whichone.web.web_site import SignedTokens, secret_in
 
 Right = Literal["search", "change"]
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(HTTPBearer(auto_error=False))]
@@ -158,7 +159,7 @@ class Doors:
 
 
 def make_search_app(index: str | Path, settings: SiteSettings) -> FastAPI:
-    if not settings.login:
+    if settings.no_login:
         raise UsageError(
             "an index is not served without tokens: whoever reaches a proxy in front could change it",
             hint="--public lets anybody search; changes need the token that is printed",
@@ -166,7 +167,7 @@ def make_search_app(index: str | Path, settings: SiteSettings) -> FastAPI:
     namesake = Namesake.open(index)
     namesake.search("the name of a thing", 1)  # what is compiled is compiled before anybody waits
     folder = Path(index).resolve()  # beside it, so that the secret does not travel with a copy
-    place = settings.secret or folder.with_name(f"{folder.name}.secret")
+    place = Path(settings.secret) if settings.secret else folder.with_name(f"{folder.name}.secret")
     doors = Doors(secret_in(place), public=settings.public)
     metrics = Metrics()
 
@@ -360,11 +361,9 @@ def serve_search(index: str | Path, settings: SiteSettings) -> None:
     from whichone.web.limits import run_server
 
     app = make_search_app(index, settings)
-    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
-    place = f"http://{shown}:{settings.port}"
-    talk(f"searching {index}: a page at {place}/, its API at {place}/docs")
+    talk(f"searching {index}: a page at {settings.address}, its API at {settings.address}docs")
     if importlib.util.find_spec("mcp") is not None:
-        talk(f"tools for assistants (Model Context Protocol, streamable HTTP) at {place}/mcp")
+        talk(f"tools for assistants (Model Context Protocol, streamable HTTP) at {settings.address}mcp")
     talk(f"token to search:  {app.state.doors.token('search')}")
     talk(f"token to change:  {app.state.doors.token('change')}")
     talk('send it as a header: "Authorization: Bearer TOKEN", or give it to the page')

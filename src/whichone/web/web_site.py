@@ -21,6 +21,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.web.annotation.task_queue import QueuePlan
 from whichone.web.limits import TokenBuckets
 from whichone.web.served_folder import PassageCache, ServedFolder, TableReader
+from whichone.web.site_settings import SiteSettings
 from whichone.web.storage import Database, Row, Transaction, one_at_a_time, open_database
 
 # Signed tokens: what a link and a form must send back, and the secret that signs them.
@@ -241,67 +242,6 @@ def _insert(t: Transaction, link: Link) -> None:
     t.execute(f"insert into links ({_COLUMNS}) values ({marks})", values)
 
 
-# How the server was asked to run.
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
-
-
-@dataclass(frozen=True)
-class SiteSettings:
-    folder: Path | None = None
-    more: tuple[Path, ...] = ()
-    """Further folders to show, such as other benchmarks over the same corpus."""
-    host: str = "127.0.0.1"
-    port: int = 8000
-    database: str | None = None
-    secret: Path | None = None
-    """The file with the secret that signs links; beside the database when it is not given."""
-    login: bool = True
-    """False makes no link for the admin: an address printed at the start opens a single time."""
-    public: bool = False
-    """Whether anybody may read; writing needs a token all the same."""
-    contact: str = ""
-    """Whom to ask, shown wherever something is refused."""
-    cache: Path | None = None
-    upload_bytes: int = 64 * 2**20
-    unpacked_bytes: int = 512 * 2**20
-    scoring_bytes: int = 4 * 2**30
-    scoring_seconds: float = 1800.0
-    submissions_a_day: int = 20
-    submissions_in_all: int = 100
-    """To one board that hides its gold."""
-    writes_a_second: float = 10.0
-    write_burst: int = 60
-    body_seconds: float = 30.0
-    """How long a request may pause while its headers or its body arrive; the whole of a form may take
-    twice as long, an upload twenty times."""
-    log: bool = False
-    """Whether every request is logged, as a line of JSON."""
-    hosts: tuple[str, ...] = ()
-    """Names that the server goes by, beside its own address."""
-
-    @property
-    def loopback(self) -> bool:
-        return self.host in LOOPBACK
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """On loopback only its own names, so that no other site's name can be pointed at it; () for any."""
-        own = LOOPBACK if self.loopback else (self.host,)
-        return (*own, *self.hosts) if self.loopback or self.hosts else ()
-
-    def database_url(self) -> str:
-        return self.database or str((self.folder or Path()) / "whichone-web.sqlite")
-
-    def secret_file(self) -> Path:
-        url = self.database_url()
-        if url.startswith(("postgresql://", "postgres://")):
-            beside = (self.folder or Path()) / "whichone-web.secret"
-        else:
-            beside = Path(f"{url.removeprefix('sqlite:///')}.secret")
-        return self.secret or beside
-
-
 # What all rooms share: settings, the served folder, the database, the links.
 
 T = TypeVar("T")
@@ -339,7 +279,7 @@ class Site:
 
 
 def open_site(settings: SiteSettings) -> Site:
-    if not settings.login and not settings.loopback:
+    if settings.no_login and not settings.loopback:
         raise UsageError(
             f"without login the server must listen on this machine alone, not on {settings.host}",
             hint="leave out --no-login, or leave out --host",
@@ -350,8 +290,8 @@ def open_site(settings: SiteSettings) -> Site:
     return Site(
         settings, folder, tables, database, tokens, Links(database, tokens),
         writes=TokenBuckets(settings.writes_a_second, settings.write_burst), passages=PassageCache(folder, tables),
-        local=None if settings.login else Visitor("local", "admin", secrets.token_hex(32)),
-        once="" if settings.login else secrets.token_urlsafe(24),
+        local=Visitor("local", "admin", secrets.token_hex(32)) if settings.no_login else None,
+        once=secrets.token_urlsafe(24) if settings.no_login else "",
     )  # fmt: skip
 
 
