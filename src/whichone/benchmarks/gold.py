@@ -300,12 +300,13 @@ class GoldCheck:
 # Relevance judgements of others: BEIR's, TREC's and Hugging Face's, kept on disk where they are many.
 Judgement = tuple[str, str, int]  # Query, passage or page, and its relevance; 0 is judged and not relevant
 _BLOCK = 65_536
-_ROWS = TableSchema(
+_ROWS = TableSchema.of(
     "judgements",
-    pa.schema(
-        [("query", pa.string()), ("place", pa.int64()), ("document", pa.string()), ("relevance", pa.int64())]
-    ),
     ("query", "place"),
+    ("query", pa.string()),
+    ("place", pa.int64()),
+    ("document", pa.string()),
+    ("relevance", pa.int64()),
 )
 
 

@@ -258,7 +258,7 @@ def run_starts(values: pa.Array | pa.ChunkedArray) -> Rows:
 
 Hashes = npt.NDArray[np.uint64]
 
-_PAIRS = TableSchema("pairs", pa.schema([("hash", pa.uint64()), ("row", pa.int64())]), ("hash", "row"))
+_PAIRS = TableSchema.of("pairs", ("hash", "row"), ("hash", pa.uint64()), ("row", pa.int64()))
 
 
 def hashes(texts: Iterable[str]) -> Hashes:

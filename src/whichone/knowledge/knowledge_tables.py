@@ -55,10 +55,13 @@ FACTS = TableSchema.of(
     ("rank", _text),  # preferred, normal, deprecated
     ("place", pa.int32()),  # order of the statement within the entity
 )
-PROPERTIES = TableSchema(
+PROPERTIES = TableSchema.of(
     "properties",
-    pa.schema([("property", _text), ("label", _text), ("datatype", _text), ("position", pa.int64())]),
     ("property",),
+    ("property", _text),
+    ("label", _text),
+    ("datatype", _text),
+    ("position", pa.int64()),
 )
 PAGES = TableSchema.of(
     "pages",
@@ -85,11 +88,11 @@ LINKS = TableSchema.of(
     ("target", _text),  # title as written, blanks not underscores
     ("target_page", _text),  # resolved through redirects; null if there is no such page
 )
-REDIRECTS = TableSchema(
-    "redirects", pa.schema([("title", _text), ("target", _text), ("target_page", _text)]), ("title",)
+REDIRECTS = TableSchema.of(
+    "redirects", ("title",), ("title", _text), ("target", _text), ("target_page", _text)
 )
-VIEWS = TableSchema(
-    "views", pa.schema([("title", _text), ("views", pa.int64()), ("source", _text)]), ("title", "source")
+VIEWS = TableSchema.of(
+    "views", ("title", "source"), ("title", _text), ("views", pa.int64()), ("source", _text)
 )
 
 ALL = (ENTITIES, NAMES, FACTS, PROPERTIES, PAGES, LINKS, REDIRECTS, VIEWS)

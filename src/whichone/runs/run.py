@@ -96,12 +96,8 @@ def more_than_corpus(seen: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word for word in seen if word not in ("corpus", "questions"))
 
 
-FAILURES = TableSchema(
-    "failures", pa.schema([("question", pa.string()), ("error", pa.string())]), ("question",)
-)
-LEFT_OUT = TableSchema(
-    "left_out", pa.schema([("question", pa.string()), ("reason", pa.string())]), ("question",)
-)
+FAILURES = TableSchema.of("failures", ("question",), ("question", pa.string()), ("error", pa.string()))
+LEFT_OUT = TableSchema.of("left_out", ("question",), ("question", pa.string()), ("reason", pa.string()))
 
 
 class Results:
@@ -170,23 +166,17 @@ class Results:
 
 KIND = "run"
 
-RANKINGS = TableSchema(
+RANKINGS = TableSchema.of(
     "rankings",
-    pa.schema(
-        [
-            ("question", pa.string()),
-            ("rank", pa.int32()),  # from 1
-            ("passage", pa.string()),  # a passage id, or a page id for page-level systems
-            ("page", pa.string()),
-            ("score", pa.float64()),
-        ]
-    ),
     ("question", "rank"),
+    ("question", pa.string()),
+    ("rank", pa.int32()),  # from 1
+    ("passage", pa.string()),  # a passage id, or a page id for page-level systems
+    ("page", pa.string()),
+    ("score", pa.float64()),
 )
-NOTES = TableSchema("notes", pa.schema([("question", pa.string()), ("notes", pa.string())]), ("question",))
-TIMING = TableSchema(
-    "timing", pa.schema([("question", pa.string()), ("seconds", pa.float64())]), ("question",)
-)
+NOTES = TableSchema.of("notes", ("question",), ("question", pa.string()), ("notes", pa.string()))
+TIMING = TableSchema.of("timing", ("question",), ("question", pa.string()), ("seconds", pa.float64()))
 
 
 COUNTS = "counts"  # Parameter of a run: "pages" where k of them were asked for; else k counts passages
@@ -269,34 +259,26 @@ _LISTS: dict[str, Callable[[pa.Table], Iterable[list[Any]]]] = {
 
 ANSWERS_KIND = "answers"
 
-ANSWERS = TableSchema(
+ANSWERS = TableSchema.of(
     "answers",
-    pa.schema(
-        [
-            ("question", pa.string()),
-            ("text", pa.string()),  # null is a refusal, or a question back
-            ("asks", pa.string()),  # the question back
-            ("passages", pa.list_(pa.string())),  # those the answer rests on
-            ("shown", pa.list_(pa.string())),  # those the reader was shown, in their order
-            ("score", pa.float64()),
-            ("notes", pa.string()),  # JSON
-        ]
-    ),
     ("question",),
+    ("question", pa.string()),
+    ("text", pa.string()),  # null is a refusal, or a question back
+    ("asks", pa.string()),  # the question back
+    ("passages", pa.list_(pa.string())),  # those the answer rests on
+    ("shown", pa.list_(pa.string())),  # those the reader was shown, in their order
+    ("score", pa.float64()),
+    ("notes", pa.string()),  # JSON
 )
-ANSWERS_TIMING = TableSchema(
+ANSWERS_TIMING = TableSchema.of(
     "timing",
-    pa.schema(
-        [
-            ("question", pa.string()),
-            ("seconds", pa.float64()),
-            ("prompt_tokens", pa.int64()),
-            ("tokens", pa.int64()),
-            ("cost", pa.float64()),
-            ("cached", pa.bool_()),
-        ]
-    ),
     ("question",),
+    ("question", pa.string()),
+    ("seconds", pa.float64()),
+    ("prompt_tokens", pa.int64()),
+    ("tokens", pa.int64()),
+    ("cost", pa.float64()),
+    ("cached", pa.bool_()),
 )
 
 

@@ -273,7 +273,7 @@ def title_of(value: Value) -> str:
     return text.decode("utf-8", "replace").replace("_", " ")
 
 
-IDS = TableSchema("redirect_ids", pa.schema([("id", pa.int64()), ("target", pa.string())]), ("id",))
+IDS = TableSchema.of("redirect_ids", ("id",), ("id", pa.int64()), ("target", pa.string()))
 TITLES = pa.schema([("id", pa.int64()), ("title", pa.string())])
 _HEAD = 1 << 16
 _WANTED = {

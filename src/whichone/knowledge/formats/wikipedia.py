@@ -42,7 +42,7 @@ TEMPLATES = TableSchema.of(
     ("redirect", pa.int64()),
     ("calls", pa.list_(pa.int64())),
 )
-USES = TableSchema("uses", pa.schema([("page", pa.string()), ("templates", pa.list_(pa.int64()))]), ("page",))
+USES = TableSchema.of("uses", ("page",), ("page", pa.string()), ("templates", pa.list_(pa.int64())))
 _NOT_INCLUDED = re.compile(
     r"<!--.*?(?:-->|\Z)|<noinclude\b[^<>]*>.*?(?:</noinclude\s*>|\Z)|<nowiki\b[^<>]*>.*?</nowiki\s*>",
     re.DOTALL | re.IGNORECASE,
