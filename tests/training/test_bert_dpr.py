@@ -19,12 +19,12 @@ from whichone.retrieval.adapters.adapted import FunctionRetriever
 from whichone.runs.runner import run_retriever
 from whichone.training.examples import Example, Negative, Text
 from whichone.training.reading_examples import reading_examples
-from whichone.training.trainer import TrainingSettings
+from whichone.training.trainer import ReaderOptions, TrainingSettings
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
-from whichone.training.train_readers import DprReaderTraining, ShownInTraining, answer_spans  # noqa: E402
+from whichone.training.train_readers import DprReaderTraining, answer_spans  # noqa: E402
 
 
 @pytest.fixture
@@ -198,9 +198,9 @@ def test_claims_learn_from_the_wrong_pages_of_a_run(tmp_path: Path) -> None:
     run = run_retriever(ranked, bench, tmp_path / "run", k=3, name="dpr")
     made, _ = reading_examples(bench, bench.queries, "claims", tmp_path / "w", run=run)
     assert [(e.text, e.target) for e in made] == [("w1 w2.", "SUPPORTS"), ("w7 w8.", "NEUTRAL")]
-    ShownInTraining(runs=(str(tmp_path / "run"),)).check("claims")
+    ReaderOptions(runs=(str(tmp_path / "run"),)).check("claims")
     with pytest.raises(UsageError, match="--run goes with"):
-        ShownInTraining(context="gold", runs=("RUN",)).check("seq2seq")
+        ReaderOptions(context="gold", runs=("RUN",)).check("seq2seq")
 
 
 def test_fever_reads_the_pages_first_sentence_and_orders_by_probability(tmp_path: Path) -> None:

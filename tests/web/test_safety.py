@@ -260,7 +260,9 @@ def test_bodies_are_limited_in_size(settings: SiteSettings) -> None:
         assert client.post("/boards", content=endless(), headers=headers).status_code == 413
         page = client.post(board, content=b"x" * (2**20 + 1)).text
         assert "More than the 1,048,576 bytes" in page and "Back to Explorer" in page
-        assert client.post(f"/api{board}", content=b"x" * (2**20 + 1)).json()["detail"].startswith("more than")
+        assert (
+            client.post(f"/api{board}", content=b"x" * (2**20 + 1)).json()["detail"].startswith("more than")
+        )
 
 
 def test_uploads_are_limited_in_number(settings: SiteSettings, key: str) -> None:

@@ -275,7 +275,8 @@ def save_benchmark(
         if given is not None:
             _check_gold_pages(written, given)
         benchmark_tables.write_sets(folder, sets)
-        own = corpus is None or not _can_be_named(corpus, by_hash)
+        named = corpus.folder if corpus is not None else None
+        own = named is None or not (by_hash or not (named.root.parent / MANIFEST).exists())
         if own:
             inside = _put_inside(
                 folder, corpus, name, passages, names, benchmark_tables.main_language_of(checks.languages)
@@ -298,12 +299,6 @@ def save_benchmark(
             made={} if own else {CORPUS: str(corpus.folder.root.resolve())},  # type: ignore[union-attr]
         )
         return Benchmark(folder)
-
-
-def _can_be_named(corpus: Corpus, inside: bool) -> bool:
-    """Whether a corpus is a folder, and not one inside a benchmark's unless that is allowed."""
-    folder = corpus.folder
-    return folder is not None and (inside or not (folder.root.parent / MANIFEST).exists())
 
 
 def _put_inside(

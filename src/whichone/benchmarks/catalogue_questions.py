@@ -340,7 +340,12 @@ def qualify(
     ways: list[Qualified] = []
     others = names.others(bearer)
     usable = [a for a in bearer.values if a != asked and names.tells_apart(bearer, a)]
-    for attribute in _as_people_would(usable, bearer, labels, wordings):
+    named = {a: labels.get(a, a) for a in usable}
+    # any others than numbers and those with a wording of their own only where there are none
+    usual = [
+        a for a in usable if bearer.values[a][0].kind != "string" or wordings.saying(named[a]).named(named[a])
+    ]
+    for attribute in usual or usable:
         label, value = labels.get(attribute, attribute), bearer.values[attribute][0]
         words = {"name": names.name, "label": label}
         otherwise = names.reads_otherwise(bearer, value.text)
@@ -368,17 +373,6 @@ def qualify(
 def _plain(texts: Sequence[str], reads_otherwise: bool) -> list[str]:
     """Templates that can be read in one way: all, or those that say the label."""
     return [text for text in texts if not reads_otherwise or "$label" in text]
-
-
-def _as_people_would(
-    usable: Sequence[str], bearer: CatalogueEntry, labels: Mapping[str, str], wordings: Wordings
-) -> list[str]:
-    """Attributes with a wording of their own and numbers; any others only where there are none."""
-    return [
-        a
-        for a in usable
-        if bearer.values[a][0].kind != "string" or wordings.saying(labels.get(a, a)).named(labels.get(a, a))
-    ] or list(usable)
 
 
 def _other_words(

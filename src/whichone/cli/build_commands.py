@@ -4,16 +4,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from whichone.benchmarks import derive
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.catalogue_build import CatalogueOptions, build_catalogue, examples
-from whichone.benchmarks.derive import (
-    KINDS,
-    checked_part,
-    noisy_benchmark,
-    own_parts,
-    small_corpus,
-    split_benchmark,
-)
 from whichone.benchmarks.open_questions import sample_paq
 from whichone.cli.click_options import command, corpus_option
 from whichone.cli.printing import emit, emit_benchmark, emit_table
@@ -77,8 +70,8 @@ def build_noise_command(
     whichone retrieve OUT RUN --retriever bm25
     whichone score RUN --measures acc@1 --by noise,strength
     """
-    created = noisy_benchmark(
-        Benchmark.open(bench), out, kinds=kinds or tuple(KINDS), strongest=strongest, seed=seed
+    created = derive.noisy_benchmark(
+        Benchmark.open(bench), out, kinds=kinds or tuple(derive.KINDS), strongest=strongest, seed=seed
     )
     emit_benchmark(created, as_json)
 
@@ -173,7 +166,7 @@ def build_small_command(
             raise BadInput(f"the run is over {run.benchmark_id}, not {benchmark.id}", file=run.path)
     names = [run.name for run in runs]
     notes = [n if names.count(n) == 1 else f"{n} ({r.path.name})" for n, r in zip(names, runs, strict=True)]
-    created = small_corpus(
+    created = derive.small_corpus(
         benchmark,
         places[-1],
         {name: run.ranked_pages() for name, run in zip(notes, runs, strict=True)},
@@ -212,7 +205,11 @@ def build_splits_command(
     whichone build splits INVENTORS PARTS --by split
     """
     whole = Benchmark.open(benchmark)
-    splits = own_parts(whole, out, by) if by else split_benchmark(whole, out, _shares(shares), seed=seed)
+    splits = (
+        derive.own_parts(whole, out, by)
+        if by
+        else derive.split_benchmark(whole, out, _shares(shares), seed=seed)
+    )
     rows = []
     for part, split in splits.items():
         counts = {what: split.folder.manifest.counts[what] for what in ("queries", "sets")}
@@ -228,5 +225,5 @@ def _shares(words: tuple[str, ...]) -> dict[str, float]:
             shares[part] = float(share)
         except ValueError:
             raise UsageError(f"{word!r} is no part and share", hint="write it as dev=0.1") from None
-        checked_part(part)
+        derive.checked_part(part)
     return shares

@@ -16,7 +16,15 @@ from whichone.cli.printing import emit, emit_json
 from whichone.errors import UsageError
 from whichone.options import Argument, Json, Option, Seed
 from whichone.runs.retrieve import default_index_folder
-from whichone.training.trainer import LinkerOptions, RagOptions, RagStart, Start, TrainingSettings, preset
+from whichone.training.trainer import (
+    LinkerOptions,
+    RagOptions,
+    RagStart,
+    ReaderOptions,
+    Start,
+    TrainingSettings,
+    preset,
+)
 from whichone.training.training_data import LearningPlan, TrainingCorpus
 
 if TYPE_CHECKING:
@@ -182,31 +190,7 @@ def train_reader_command(
     checkpoint: Annotated[
         str, Option("RoBERTa-large, BART-base and BERT-base in AmbER; any HuggingFace folder or name.")
     ],
-    context: Annotated[
-        Literal["none", "gold", "retrieved"] | None,
-        Option(
-            "seq2seq: passages before the question, for every task (BART, T5, BART + DPR); without it one passage at a time, wrong ones as none (AmbER)."
-        ),
-    ] = None,
-    depth: Annotated[int, Option("With --context: at most so many passages.")] = 3,
-    runs: Annotated[
-        tuple[str, ...],
-        Option(
-            "A run over a SOURCE: its first passages with --context retrieved, its best wrong page without --context; a search where there is none.",
-            flags=("--run",),
-            kind="path",
-        ),
-    ] = (),
-    prefix: Annotated[str, Option("seq2seq: text before every input; {task} is the task's name.")] = "",
-    negatives: Annotated[
-        Literal["bm25", "tfidf", "namesake", "kilt"],
-        Option(
-            "Whose best wrong page is shown as one without an answer; AmbER's paper: tfidf; KILT's claims: kilt, BM25's and another passage of the gold pages."
-        ),
-    ] = "bm25",
-    tasks: Annotated[
-        tuple[str, ...], Option("Learn this task only; the reader then answers no other.", flags=("--task",))
-    ] = (),
+    options: ReaderOptions,
     base: Annotated[str | None, Option("dpr: the BERT folder that a file of DPR's own belongs to.")] = None,
     plan: LearningPlan,
     corpus: TrainingCorpus,
@@ -225,7 +209,7 @@ def train_reader_command(
     whichone train reader BENCH OUT --kind seq2seq --context none --checkpoint FOLDER
     whichone train reader A B OUT --kind seq2seq --context retrieved --depth 3 --run RUN --checkpoint FOLDER
     """
-    from whichone.training.train_readers import ShownInTraining, train_dpr_reader, train_reader
+    from whichone.training.train_readers import train_dpr_reader, train_reader
 
     plan, out = planned(places, plan, corpus)
     if kind == "dpr":
@@ -234,15 +218,7 @@ def train_reader_command(
         )
     else:
         trained = train_reader(
-            plan,
-            out,
-            kind=kind,
-            checkpoint=checkpoint,
-            settings=settings,
-            negatives=negatives,
-            tasks=tasks,
-            shown=ShownInTraining(context=context, depth=depth, runs=runs, prefix=prefix),
-            device=device,
+            plan, out, kind=kind, checkpoint=checkpoint, settings=settings, options=options, device=device
         )
     tell(out, trained, as_json, model="model")
 
@@ -288,16 +264,7 @@ def train_retriever_command(
     settings: TrainingSettings,
     device: str | None,
     *,
-    checkpoint: Annotated[
-        str,
-        Option("What to start from: a sentence-transformers or DPR folder, a package, a name, a DPR file."),
-    ],
-    passage_checkpoint: Annotated[
-        str | None, Option("The passage encoder, where it is another one (DPR).")
-    ] = None,
-    base: Annotated[
-        str | None, Option("The BERT folder that a checkpoint file of DPR's own belongs to.")
-    ] = None,
+    start: Start,
     kind: Annotated[
         Literal["dense", "late", "sparse"],
         Option("One vector a passage, one a token (ColBERT), or weights of words (SPLADE)."),
@@ -331,13 +298,7 @@ def train_retriever_command(
 
     plan, out = planned(places, plan, corpus)
     trained = train_retriever(
-        plan,
-        out,
-        start=Start(checkpoint, passage_checkpoint, base),
-        settings=settings,
-        kind=kind,
-        per_relation=per is not None,
-        device=device,
+        plan, out, start=start, settings=settings, kind=kind, per_relation=per is not None, device=device
     )
     tell(out, trained, as_json)
 

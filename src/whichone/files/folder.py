@@ -24,16 +24,6 @@ from whichone.errors import BadInput, BrokenFolder, LockedFolder, UsageError, Wh
 from whichone.files import manifest as files_manifest
 from whichone.files import tables
 from whichone.files.lines import read_json, sealed, sealed_records, unsealed, write_atomic
-from whichone.files.manifest import (
-    FORMAT,
-    MANIFEST,
-    Compare,
-    FileEntry,
-    Manifest,
-    decode_manifest,
-    encode_manifest,
-    read_manifest,
-)
 from whichone.files.output import is_at, out_of_room, refuse_to_replace, request_for
 from whichone.files.tables import TableSchema, part_name, part_names
 
@@ -86,11 +76,11 @@ _ROWS = 4_096
 class Folder:
     """One folder on disk: open it to read, create it (as a context) to write and commit."""
 
-    def __init__(self, path: Path, manifest: Manifest) -> None:
+    def __init__(self, path: Path, manifest: files_manifest.Manifest) -> None:
         self.root = path
         self.manifest = manifest
         self._lock: int | None = None
-        self._files: dict[str, FileEntry] = {}
+        self._files: dict[str, files_manifest.FileEntry] = {}
         self._resume = False
         self._new = False
 
@@ -100,13 +90,13 @@ class Folder:
     def open(cls, path: str | Path, kind: str | Sequence[str]) -> Folder:
         root = Path(path)
         kinds = [kind] if isinstance(kind, str) else list(kind)
-        manifest = read_manifest(root, kinds)
+        manifest = files_manifest.read_manifest(root, kinds)
         if manifest.kind not in kinds:
             raise BadInput(f"this is a {manifest.kind}, not a {' or '.join(kinds)}", file=root)
         return cls.with_sizes_checked(root, manifest)
 
     @classmethod
-    def with_sizes_checked(cls, root: Path, manifest: Manifest) -> Folder:
+    def with_sizes_checked(cls, root: Path, manifest: files_manifest.Manifest) -> Folder:
         """A finished folder whose files are all there and as long as its manifest says."""
         for name, entry in manifest.files.items():
             file = root / name
@@ -129,7 +119,7 @@ class Folder:
         files_manifest.check_file(self.root / name, self._entry(name).crc32, whole=whole)
         return self.root / name
 
-    def path_by_block(self, name: str) -> tuple[Path, Compare | None]:
+    def path_by_block(self, name: str) -> tuple[Path, files_manifest.Compare | None]:
         """The same for a reader that compares each block before it uses it; None where all were compared here."""
         entry = self._entry(name)
         if entry.bytes <= files_manifest.AT_ONCE:
@@ -137,7 +127,7 @@ class Folder:
         path = self.path(name, whole=False)
         return path, functools.partial(files_manifest.check_ranges, path, entry.crc32)
 
-    def _entry(self, name: str) -> FileEntry:
+    def _entry(self, name: str) -> files_manifest.FileEntry:
         if name not in self.manifest.files:
             raise BrokenFolder(f"it has no {name}", file=self.root)
         return self.manifest.files[name]
@@ -201,10 +191,10 @@ class Folder:
         root = Path(path)
         if root.exists() and not root.is_dir():
             raise UsageError("this is a file, not a folder", where=str(root))
-        manifest = Manifest(kind=kind)
+        manifest = files_manifest.Manifest(kind=kind)
         finish_interrupted(root)
-        if (root / MANIFEST).exists():
-            old = read_manifest(root, [kind])
+        if (root / files_manifest.MANIFEST).exists():
+            old = files_manifest.read_manifest(root, [kind])
             if old.kind != kind:
                 raise UsageError(
                     f"there is a {old.kind} already, which a {kind} may not replace",
@@ -258,11 +248,13 @@ class Folder:
         (self.partial / name).write_bytes(data)
         self.adopt(name)
 
-    def adopt(self, name: str, *, rows: int | None = None, entry: FileEntry | None = None) -> None:
+    def adopt(
+        self, name: str, *, rows: int | None = None, entry: files_manifest.FileEntry | None = None
+    ) -> None:
         """Name a file that is in `.partial` in the next commit; `entry` where its hash is known."""
         self._files[name] = entry or file_entry(self.partial / name, rows)
 
-    def adopt_parts(self, table: str, parts: Mapping[str, FileEntry]) -> None:
+    def adopt_parts(self, table: str, parts: Mapping[str, files_manifest.FileEntry]) -> None:
         """The same for the files of a table, in place of those that it had."""
         for old in part_names(table, self._files):
             del self._files[old]
@@ -277,15 +269,15 @@ class Folder:
         parents: Mapping[str, str] | None = None,
         counts: Mapping[str, Any] | None = None,
         made: Mapping[str, Any] | None = None,
-    ) -> Manifest:
+    ) -> files_manifest.Manifest:
         """Move the files into place and replace the manifest: from here on the folder is done.
 
         The old manifest goes first, so that a kill in between leaves an unfinished folder, never
         a manifest that names other files.
         """
-        manifest = Manifest(
+        manifest = files_manifest.Manifest(
             kind=self.manifest.kind,
-            format=FORMAT,
+            format=files_manifest.FORMAT,
             name=name or self.manifest.name,
             files=dict(sorted(self._files.items())),
             parameters=dict(parameters or {}),
@@ -294,23 +286,23 @@ class Folder:
             counts=dict(counts or {}),
             made={**(made or {}), **request_for(self.root)},
         )
-        write_atomic(self.partial / _NEXT, encode_manifest(manifest))
+        write_atomic(self.partial / _NEXT, files_manifest.encode_manifest(manifest))
         self._finish(manifest)
         return manifest
 
-    def _finish(self, manifest: Manifest) -> None:
+    def _finish(self, manifest: files_manifest.Manifest) -> None:
         """The steps of a commit; done again after a kill between any two of them, they end the same."""
         previous = self.partial / _PREVIOUS
-        if (self.root / MANIFEST).exists() and not previous.exists():
-            (self.root / MANIFEST).replace(previous)  # it names the files that have to go
-        (self.root / MANIFEST).unlink(missing_ok=True)
+        if (self.root / files_manifest.MANIFEST).exists() and not previous.exists():
+            (self.root / files_manifest.MANIFEST).replace(previous)  # it names the files that have to go
+        (self.root / files_manifest.MANIFEST).unlink(missing_ok=True)
         for name in manifest.files:
             if (self.partial / name).exists():
                 (self.root / name).parent.mkdir(parents=True, exist_ok=True)
                 (self.partial / name).replace(self.root / name)
         for name in _files_named_in(previous) - manifest.files.keys():
             (self.root / name).unlink(missing_ok=True)
-        write_atomic(self.root / MANIFEST, encode_manifest(manifest))
+        write_atomic(self.root / files_manifest.MANIFEST, files_manifest.encode_manifest(manifest))
         self._remove_partial()
         self.manifest = manifest
 
@@ -350,7 +342,7 @@ class Folder:
 
 def _files_named_in(manifest: Path) -> set[str]:
     try:
-        return set(decode_manifest(manifest).files) if manifest.exists() else set()
+        return set(files_manifest.decode_manifest(manifest).files) if manifest.exists() else set()
     except BadInput:  # damaged: what it named stays
         return set()
 
@@ -359,7 +351,7 @@ def finish_interrupted(root: Path) -> None:
     """Complete a commit that was killed between its first and last step."""
     if not (root / ".partial" / _NEXT).exists():
         return
-    manifest = decode_manifest(root / ".partial" / _NEXT)
+    manifest = files_manifest.decode_manifest(root / ".partial" / _NEXT)
     folder = Folder(root, manifest)
     folder._lock = _lock(root)
     try:
@@ -400,9 +392,9 @@ def wait_until_unlocked(root: Path) -> None:
         os.close(handle)
 
 
-def file_entry(file: Path, rows: int | None = None) -> FileEntry:
+def file_entry(file: Path, rows: int | None = None) -> files_manifest.FileEntry:
     sha256, crc32 = files_manifest.sums_of(file)
-    return FileEntry(sha256, file.stat().st_size, rows, crc32)
+    return files_manifest.FileEntry(sha256, file.stat().st_size, rows, crc32)
 
 
 def file_hash(path: Path) -> str:
@@ -412,7 +404,7 @@ def file_hash(path: Path) -> str:
 
 def folder_kinds(root: Path) -> Iterator[tuple[Path, str]]:
     """Every finished folder at or below a place, with its kind; unreadable ones are passed over."""
-    for manifest in sorted(root.rglob(MANIFEST)):
+    for manifest in sorted(root.rglob(files_manifest.MANIFEST)):
         if ".partial" in manifest.parts:
             continue
         try:
@@ -433,7 +425,7 @@ class UpdateState(msgspec.Struct, frozen=True, kw_only=True):
     generation: int = 0
     segments: tuple[str, ...] = ()
     removed: dict[str, str] = {}
-    files: dict[str, FileEntry] = {}
+    files: dict[str, files_manifest.FileEntry] = {}
 
     @property
     def journal(self) -> str:
@@ -479,7 +471,9 @@ class FolderReport(msgspec.Struct, frozen=True):
 def verify_folders(places: Sequence[Path]) -> Iterator[FolderReport]:
     """A report on each finished or half-written folder at or below the places."""
     for place in places:
-        roots = sorted({file.parent for file in place.rglob(MANIFEST) if ".partial" not in file.parts})
+        roots = sorted(
+            {file.parent for file in place.rglob(files_manifest.MANIFEST) if ".partial" not in file.parts}
+        )
         if not roots:
             if (place / ".partial").exists():
                 raise BrokenFolder(
@@ -487,20 +481,20 @@ def verify_folders(places: Sequence[Path]) -> Iterator[FolderReport]:
                     file=place,
                     hint="run the command that makes it again: it goes on where it stopped",
                 )
-            raise BadInput(f"no {MANIFEST} is in it or below it", file=place)
+            raise BadInput(f"no {files_manifest.MANIFEST} is in it or below it", file=place)
         yield from map(verify_folder, roots)
 
 
 def verify_folder(root: Path) -> FolderReport:
     try:
-        manifest = decode_manifest(root / MANIFEST)
+        manifest = files_manifest.decode_manifest(root / files_manifest.MANIFEST)
     except WhichoneError as error:
         return FolderReport(str(root), "", 0, 0, [error.message])
     files, damage = dict(manifest.files), []
     try:
         state = read_updates(root)
         files |= state.files
-        missing = [name for name in state.segments if not (root / name / MANIFEST).exists()]
+        missing = [name for name in state.segments if not (root / name / files_manifest.MANIFEST).exists()]
         damage += [f"{name} is missing" for name in missing]
         if (root / UPDATES).exists():
             sealed_records(root / state.journal)

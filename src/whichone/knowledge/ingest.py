@@ -60,67 +60,58 @@ def ingest(
         raise UsageError(f"{options.memory!r} is no amount of memory", hint="for example 4GB")
     for source in sources:
         source.check()
+    path = Path(path)
     with _cluster(options) as session:
-        return _take_in(Path(path), sources, options, started, session)
-
-
-def _take_in(
-    path: Path,
-    sources: Sequence[Source],
-    options: IngestOptions,
-    started: Sequence[Worker[PartJob, Finished]],
-    session: Any,
-) -> Manifest:
-    targets = [repacked_name(source.path) for source in sources] if options.repack else []
-    described = [_described(source, session) for source in sources]
-    if (known := _known(path, described)) is not None:
-        talk(f"{path}: everything is in it already; nothing to do")
-        return known
-    if not (anew := may_overwrite(path)):
-        _refuse_changed(path, described)
-    with Folder.create(path, KIND, resume=not options.restart, extend=not anew) as folder:
-        _check_new(folder, described)
-        work = [
-            Work(source, entry["key"], folder.partial, entry["parameters"])
-            for source, entry in zip(sources, described, strict=True)
-        ]
-        # Refuse to throw away unfinished work of another command.
-        mine = {w.key for w in work}
-        if others := [e for e in folder.journal.read() if e["key"] not in mine]:
-            names = sorted({e["file"] for e in others})
-            raise UsageError(
-                f"it contains unfinished work on {', '.join(names)}, with other options or another file",
-                where=str(folder.root),
-                hint="finish that first with the command that began it, or drop it with --restart",
+        targets = [repacked_name(source.path) for source in sources] if options.repack else []
+        described = [_described(source, session) for source in sources]
+        if (known := _known(path, described)) is not None:
+            talk(f"{path}: everything is in it already; nothing to do")
+            return known
+        if not (anew := may_overwrite(path)):
+            _refuse_changed(path, described)
+        with Folder.create(path, KIND, resume=not options.restart, extend=not anew) as folder:
+            _check_new(folder, described)
+            work = [
+                Work(source, entry["key"], folder.partial, entry["parameters"])
+                for source, entry in zip(sources, described, strict=True)
+            ]
+            # Refuse to throw away unfinished work of another command.
+            mine = {w.key for w in work}
+            if others := [e for e in folder.journal.read() if e["key"] not in mine]:
+                names = sorted({e["file"] for e in others})
+                raise UsageError(
+                    f"it contains unfinished work on {', '.join(names)}, with other options or another file",
+                    where=str(folder.root),
+                    hint="finish that first with the command that began it, or drop it with --restart",
+                )
+            _read_parts(folder, work, options, started, session)
+            _check_share(folder, work, options)
+            # Positions go on from file to file of a kind, in the order in which they are taken in.
+            taken: Counter[str] = Counter()
+            for entry in folder.manifest.sources:
+                taken[entry["kind"]] += entry["positions"]
+            for owner in work:
+                owner.start = taken[owner.source.kind]
+                taken[owner.source.kind] += owner.counted("positions")
+            with _queries(folder, options, session) as queries:
+                rows = merge_tables(folder, work, queries)
+            if refused := [record for w in work for record in w.refused()]:
+                held = folder.manifest.files.get(BAD_RECORDS)
+                before = folder.path(BAD_RECORDS).read_bytes() if held else b""
+                folder.write_bytes(BAD_RECORDS, before + _lines(refused))
+            for owner, target in zip(work if targets else (), targets, strict=True):
+                join_frames(target, [owner.file(f.range.number, "zst") for f in owner.finished])
+                talk(f"repacked as {target}")
+            added = [
+                {**entry, "positions": owner.counted("positions"), "counts": owner.counts()}
+                | ({"licence": options.licence} if options.licence else {})
+                for owner, entry in zip(work, described, strict=True)
+            ]
+            return folder.commit(
+                sources=[*folder.manifest.sources, *added],
+                counts=dict(sorted({**folder.manifest.counts, **rows}.items())),
+                made={"whichone": __version__},
             )
-        _read_parts(folder, work, options, started, session)
-        _check_share(folder, work, options)
-        # Positions go on from file to file of a kind, in the order in which they are taken in.
-        taken: Counter[str] = Counter()
-        for entry in folder.manifest.sources:
-            taken[entry["kind"]] += entry["positions"]
-        for owner in work:
-            owner.start = taken[owner.source.kind]
-            taken[owner.source.kind] += owner.counted("positions")
-        with _queries(folder, options, session) as queries:
-            rows = merge_tables(folder, work, queries)
-        if refused := [record for w in work for record in w.refused()]:
-            held = folder.manifest.files.get(BAD_RECORDS)
-            before = folder.path(BAD_RECORDS).read_bytes() if held else b""
-            folder.write_bytes(BAD_RECORDS, before + _lines(refused))
-        for owner, target in zip(work if targets else (), targets, strict=True):
-            join_frames(target, [owner.file(f.range.number, "zst") for f in owner.finished])
-            talk(f"repacked as {target}")
-        added = [
-            {**entry, "positions": owner.counted("positions"), "counts": owner.counts()}
-            | ({"licence": options.licence} if options.licence else {})
-            for owner, entry in zip(work, described, strict=True)
-        ]
-        return folder.commit(
-            sources=[*folder.manifest.sources, *added],
-            counts=dict(sorted({**folder.manifest.counts, **rows}.items())),
-            made={"whichone": __version__},
-        )
 
 
 @contextmanager

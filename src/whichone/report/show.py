@@ -20,7 +20,7 @@ from whichone.measures.answer_measures import step_of
 from whichone.measures.outcomes import outcome
 from whichone.measures.ranking_measures import kind_of_page
 from whichone.measures.scores import as_answered, other_values
-from whichone.records import Answer, page_of
+from whichone.records import page_of
 from whichone.runs.run import COUNTS, TRACE, Answers, Run, open_corpus, trace_of
 
 # One question of a folder of answers: what was asked, shown, said, and what would have been right.
@@ -37,6 +37,12 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
     gold = query.gold_pages()
     cited = answer.passages if answer else ()
     labels = BearerLabels(benchmark)
+    trace: list[dict[str, Any]] = []  # what each search brought in first, and whose page that is
+    for call in done.calls if (done := trace_of(answer) if answer else None) else ():
+        trace.append(msgspec.to_builtins(call))
+        if call.tool == "search":
+            titles = [labels.of_page(page_of(p), query.name_set) for p in call.passages]
+            trace[-1] |= {"is": step_of(call, gold, others), "titles": titles}
     document: dict[str, Any] = {
         "question": question,
         "input": query.input,
@@ -55,31 +61,12 @@ def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
             }
             for passage in map(corpus.passage, answers.shown.get(question, ()))
         ],
-        "trace": _trace_rows(answer, gold, others, labels, query.name_set),
+        "trace": trace,
         "notes": {k: v for k, v in answer.notes.items() if k != TRACE} if answer else {},
         "failure": answers.failures.get(question),
         "left_out": answers.left_out.get(question),
     }
     return document, _text(document)
-
-
-def _trace_rows(
-    answer: Answer | None,
-    gold: frozenset[str],
-    others: frozenset[str],
-    labels: BearerLabels,
-    name_set: str | None,
-) -> list[dict[str, Any]]:
-    """What an agent did, step by step, what each search brought in first, and whose page that is."""
-    trace = trace_of(answer) if answer else None
-    rows = []
-    for call in trace.calls if trace else ():
-        row: dict[str, Any] = msgspec.to_builtins(call)
-        if call.tool == "search":
-            row["is"] = step_of(call, gold, others)
-            row["titles"] = [labels.of_page(page_of(p), name_set) for p in call.passages]
-        rows.append(row)
-    return rows
 
 
 def _step_lines(step: dict[str, Any]) -> list[str]:

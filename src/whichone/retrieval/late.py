@@ -15,18 +15,12 @@ from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
 from whichone.protocols import Retriever
 from whichone.records import Passage, Question, Ranking
+from whichone.retrieval import token_vectors
 from whichone.retrieval.bm25 import Bm25
 from whichone.retrieval.dense import Dense
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.indexes import adopt_folder, created, found_or_built, opened
 from whichone.retrieval.token_vectors import KIND as TOKENS
-from whichone.retrieval.token_vectors import (
-    Precision,
-    StoredTokens,
-    TokenEncoder,
-    open_token_encoder,
-    store_tokens,
-)
 
 # MaxSim: for each token of the question its closest token of the passage, added up.
 
@@ -57,7 +51,7 @@ class LateParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     encoder: str = "auto"
     depth: Annotated[int, msgspec.Meta(ge=1)] = 100
     vectors: Literal["stored", "none"] = "stored"
-    precision: Precision = "int8"
+    precision: token_vectors.Precision = "int8"
     device: str | None = None
 
 
@@ -77,7 +71,7 @@ class Late:
 
     def __init__(
         self,
-        encoder: TokenEncoder,
+        encoder: token_vectors.TokenEncoder,
         tokens: Tokens,
         first: Retriever,
         corpus: Corpus,
@@ -89,14 +83,14 @@ class Late:
     @classmethod
     def over(cls, corpus: Corpus, work: Path, **options: Any) -> Late:
         parameters = msgspec.convert(options, LateParameters, strict=False)
-        model = open_token_encoder(parameters.model, device=parameters.device).describe()
+        model = token_vectors.open_token_encoder(parameters.model, device=parameters.device).describe()
         return cls.open(found_or_built(cls, corpus, work, msgspec.to_builtins(parameters), model))
 
     @classmethod
     def build(cls, corpus: Corpus | Iterable[Passage], folder: str | Path, **options: Any) -> Late:
         """Index passages into a folder; killed and started again it goes on."""
         parameters = msgspec.convert(options, LateParameters, strict=False)
-        encoder = open_token_encoder(parameters.model, device=parameters.device)
+        encoder = token_vectors.open_token_encoder(parameters.model, device=parameters.device)
         kept = msgspec.to_builtins(parameters)
         with created(Path(folder), cls.name, corpus, kept, resume=True) as (place, held):
             _build_first(held, place.partial / "first", parameters)
@@ -105,7 +99,9 @@ class Late:
                 precision, tokens = parameters.precision, place.partial / "tokens"
                 if _stored(tokens, encoder, precision, held.hash) is None:
                     columns = held.passages.select(["id", "title", "text"])
-                    store_tokens(columns, encoder, tokens, precision=precision, corpus=held.hash)
+                    token_vectors.store_tokens(
+                        columns, encoder, tokens, precision=precision, corpus=held.hash
+                    )
                 adopt_folder(place, "tokens")
         return cls.open(folder)
 
@@ -113,7 +109,7 @@ class Late:
     def open(cls, folder: str | Path, *, device: str | None = None) -> Late:
         place, corpus, options = opened(folder, cls.name)
         parameters = msgspec.convert(options, LateParameters)
-        encoder = open_token_encoder(parameters.model, device=device or parameters.device)
+        encoder = token_vectors.open_token_encoder(parameters.model, device=device or parameters.device)
         tokens: Tokens
         if parameters.vectors == "stored":
             stored = _stored(place.root / "tokens", encoder, parameters.precision, corpus.hash)
@@ -168,7 +164,7 @@ class Late:
 class EncodedWhenAsked:
     """Token vectors of candidates, encoded together when they are asked for; the last ones are kept."""
 
-    def __init__(self, encoder: TokenEncoder, corpus: Corpus) -> None:
+    def __init__(self, encoder: token_vectors.TokenEncoder, corpus: Corpus) -> None:
         self._encoder, self._corpus = encoder, corpus
         self._kept: dict[int, Vectors] = {}
 
@@ -186,7 +182,9 @@ class EncodedWhenAsked:
         return vectors
 
 
-def _stored(place: Path, encoder: TokenEncoder, precision: Precision, corpus: str) -> StoredTokens | None:
+def _stored(
+    place: Path, encoder: token_vectors.TokenEncoder, precision: token_vectors.Precision, corpus: str
+) -> token_vectors.StoredTokens | None:
     try:
         folder = Folder.open(place, TOKENS)
     except (Missing, BrokenFolder):
@@ -194,7 +192,7 @@ def _stored(place: Path, encoder: TokenEncoder, precision: Precision, corpus: st
     wanted = {**encoder.describe(), "precision": precision, "corpus": corpus}
     given = folder.manifest.parameters
     same = all(given.get(key) == msgspec.to_builtins(value) for key, value in wanted.items())
-    return StoredTokens(folder) if same else None
+    return token_vectors.StoredTokens(folder) if same else None
 
 
 def _build_first(corpus: Corpus, folder: Path, parameters: LateParameters) -> None:

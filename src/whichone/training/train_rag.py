@@ -11,14 +11,8 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.arrow_records import Spool, blocks
 from whichone.files.lines import write_json_lines
 from whichone.progress import talk
+from whichone.reading import checkpoint
 from whichone.reading import rag as rag_reader
-from whichone.reading.checkpoint import (
-    Taught,
-    initialisation_of,
-    weights_fingerprint,
-    write_described,
-    write_taught,
-)
 from whichone.reading.rag import DocumentIndex, Rows, passage_folder, question_folder
 from whichone.reading.rag_model import IGNORED, RagModel, log_likelihood
 from whichone.records import Query
@@ -94,11 +88,11 @@ class RagTraining(trainer.Training[RagExample]):
         self.target_limit = int(getattr(self.rag.generator.config, "max_position_embeddings", None) or 1024)
         given = (start.checkpoint, start.question_encoder, start.generator)
         places = [trainer.place_of(place) for place in given if place is not None]
-        first = initialisation_of(places[-1], self.rag.rag)
+        first = checkpoint.initialisation_of(places[-1], self.rag.rag)
         tokenizer = self.rag.tokenizer
         answers = (answer for e in examples for answer in (e.target, *e.others))
         longest = max((len(tokenizer(text_target=answer)["input_ids"]) for answer in answers), default=0)
-        self.taught = Taught(
+        self.taught = checkpoint.Taught(
             initialisation=msgspec.structs.replace(
                 first, checkpoint=" + ".join(Path(p).name for p in places)
             ),
@@ -110,7 +104,7 @@ class RagTraining(trainer.Training[RagExample]):
         model = Joined({"questions": self.rag.encoder, "generator": self.rag.generator}, (), self.loss)
         identity = {
             "model": f"rag-{self.rag.marginal}",
-            "start": [weights_fingerprint(place) or place for place in places],
+            "start": [checkpoint.weights_fingerprint(place) or place for place in places],
             "index": index.described,
             "corpus": index.corpus.hash,
             "options": msgspec.to_builtins(self.options),
@@ -173,8 +167,8 @@ class RagTraining(trainer.Training[RagExample]):
 
     def save(self, folder: Path) -> None:
         self.rag.save(folder)
-        write_taught(folder, self.taught)
-        write_described(folder / rag_reader.FILE, self.trained)
+        checkpoint.write_taught(folder, self.taught)
+        checkpoint.write_described(folder / rag_reader.FILE, self.trained)
 
 
 def train_rag(

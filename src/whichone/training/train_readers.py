@@ -9,7 +9,7 @@ import torch
 import transformers
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput, UsageError
+from whichone.errors import BadInput
 from whichone.files.arrow_records import Seen, Spool, blocks
 from whichone.files.lines import write_json_lines
 from whichone.progress import talk
@@ -27,13 +27,13 @@ from whichone.reading.checkpoint import (
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
 from whichone.reading.extractive import DprReaderModel
 from whichone.reading.seq2seq import KILT, KILT_LABELS, joined_input, prefixed, written
-from whichone.records import Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import Run
 from whichone.training import reading_examples
 from whichone.training.examples import BLOCK, Example, Text, examples_hash, training_identity
 from whichone.training.loop import Joined
 from whichone.training.trainer import (
+    ReaderOptions,
     Start,
     Trained,
     Training,
@@ -43,7 +43,7 @@ from whichone.training.trainer import (
     place_of,
     write_account,
 )
-from whichone.training.training_data import LearningPlan, LearningSource, dev_sources, training_data
+from whichone.training.training_data import LearningPlan, dev_sources, training_data
 
 LABELS = (SUPPORTS, REFUTES, NEUTRAL)
 MOST = 1024  # Tokens of a target at most, of a model that has no limit of its own (T5)
@@ -235,26 +235,6 @@ def _claims(training: ReaderTraining, batch: Sequence[reading_examples.ReadingEx
 _ENCODE = {"extractive": _extractive, "seq2seq": _seq2seq, "claims": _claims}
 
 
-class ShownInTraining(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sequence-to-sequence reader is shown in training; without `context` one passage a time.
-
-    `runs` are rankings of the sources, which context or wrong passages come from; a source without one is searched.
-    """
-
-    context: reading_examples.Context | None = None
-    depth: int = 3
-    runs: tuple[str, ...] = ()
-    prefix: str = ""
-
-    def check(self, kind: reading_examples.Kind) -> None:
-        if kind != "seq2seq" and (self.context or self.prefix):
-            raise UsageError("--context and --prefix are for readers that are seq2seq")
-        if self.depth < 1:
-            raise UsageError("--depth must be at least 1")
-        if self.runs and self.context not in (None, "retrieved"):
-            raise UsageError("--run goes with --context retrieved, or without --context")
-
-
 def train_reader(
     plan: LearningPlan,
     out: str | Path,
@@ -262,15 +242,13 @@ def train_reader(
     kind: reading_examples.Kind,
     checkpoint: str,
     settings: TrainingSettings,
-    shown: ShownInTraining | None = None,
+    options: ReaderOptions | None = None,
     device: str | None = None,
-    negatives: reading_examples.Negatives = "bm25",
-    tasks: Sequence[str] = (),
 ) -> Trained:
     """Train on the training records of the sources, as `train retriever` chooses them."""
-    shown = shown or ShownInTraining()
+    shown = options or ReaderOptions()
     shown.check(kind)
-    tasks = reading_examples.chosen_tasks(kind, tasks, context=shown.context is not None)
+    tasks = reading_examples.chosen_tasks(kind, shown.tasks, context=shown.context is not None)
     folder, device = begin(out, device, Start(checkpoint))
     sources, unseen = reading_examples.reading_queries(plan, settings.seed, folder / "sources")
     examples, dev = (
@@ -278,7 +256,15 @@ def train_reader(
         Spool(reading_examples.ReadingExample, folder),
     )
     for part, into in (*((s, examples) for s in sources), *((s, dev) for s in dev_sources(plan))):
-        all_examples, without = _examples_of(part, kind, shown, settings, negatives, tasks)
+        work, run = default_index_folder(part.benchmark.corpus), run_over(part.benchmark, shown.runs)
+        if shown.context is None:
+            all_examples, without = reading_examples.reading_examples(
+                part.benchmark, part.records, kind, work,
+                seed=settings.seed, negatives=shown.negatives, tasks=tasks, run=run,
+            )  # fmt: skip
+        else:
+            maker = reading_examples.ContextExamples(part.benchmark, shown.context, shown.depth, work, run)
+            all_examples, without = maker.examples(part.records, tasks)
         if without:
             talk(
                 f"{part.name}: {len(without)} queries teach nothing"
@@ -301,7 +287,7 @@ def train_reader(
         {
             "kind": kind,
             "tasks": tasks,
-            "negatives": negatives,
+            "negatives": shown.negatives,
             "checkpoint": checkpoint,
             "taught": training.taught,
             "settings": settings,
@@ -313,31 +299,6 @@ def train_reader(
         },
     )
     return trained
-
-
-def _examples_of(
-    part: LearningSource[Query],
-    kind: reading_examples.Kind,
-    shown: ShownInTraining,
-    settings: TrainingSettings,
-    negatives: reading_examples.Negatives,
-    tasks: Sequence[str],
-) -> tuple[Sequence[reading_examples.ReadingExample], list[str]]:
-    work = default_index_folder(part.benchmark.corpus)
-    run = run_over(part.benchmark, shown.runs)
-    if shown.context is None:
-        return reading_examples.reading_examples(
-            part.benchmark,
-            part.records,
-            kind,
-            work,
-            seed=settings.seed,
-            negatives=negatives,
-            tasks=tasks,
-            run=run,
-        )
-    maker = reading_examples.ContextExamples(part.benchmark, shown.context, shown.depth, work, run)
-    return maker.examples(part.records, tasks)
 
 
 def run_over(benchmark: Benchmark, places: Sequence[str]) -> Run | None:

@@ -163,6 +163,44 @@ class LinkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = False
 
 
+class ReaderOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reader is shown in training, and which tasks; without `context` one passage a time."""
+
+    context: Annotated[
+        Literal["none", "gold", "retrieved"] | None,
+        Option(
+            "seq2seq: passages before the question, for every task (BART, T5, BART + DPR); without it one passage at a time, wrong ones as none (AmbER)."
+        ),
+    ] = None
+    depth: Annotated[int, Option("With --context: at most so many passages.")] = 3
+    runs: Annotated[
+        tuple[str, ...],
+        Option(
+            "A run over a SOURCE: its first passages with --context retrieved, its best wrong page without --context; a search where there is none.",
+            flags=("--run",),
+            kind="path",
+        ),
+    ] = ()
+    prefix: Annotated[str, Option("seq2seq: text before every input; {task} is the task's name.")] = ""
+    negatives: Annotated[
+        Literal["bm25", "tfidf", "namesake", "kilt"],
+        Option(
+            "Whose best wrong page is shown as one without an answer; AmbER's paper: tfidf; KILT's claims: kilt, BM25's and another passage of the gold pages."
+        ),
+    ] = "bm25"
+    tasks: Annotated[
+        tuple[str, ...], Option("Learn this task only; the reader then answers no other.", flags=("--task",))
+    ] = ()
+
+    def check(self, kind: str) -> None:
+        if kind != "seq2seq" and (self.context or self.prefix):
+            raise UsageError("--context and --prefix are for readers that are seq2seq")
+        if self.depth < 1:
+            raise UsageError("--depth must be at least 1")
+        if self.runs and self.context not in (None, "retrieved"):
+            raise UsageError("--run goes with --context retrieved, or without --context")
+
+
 class RagStart(msgspec.Struct, frozen=True, kw_only=True):
     """A RAG checkpoint, or DPR's question encoder and a generator; and the fixed passage encoder."""
 
@@ -198,9 +236,6 @@ class RagOptions(msgspec.Struct, frozen=True, kw_only=True):
     vectors: Annotated[str | None, Option("Files of passage vectors that others published.")] = None
 
 
-# What a training starts from: a checkpoint, or a pair of them.
-
-
 class Start(msgspec.Struct, frozen=True):
     """`checkpoint` is a folder, an installed package, a model's name, or a file of DPR's own.
 
@@ -208,9 +243,17 @@ class Start(msgspec.Struct, frozen=True):
     file of DPR's own belongs to (config.json, vocab.txt).
     """
 
-    checkpoint: str
-    passages: str | None = None
-    base: str | None = None
+    checkpoint: Annotated[
+        str,
+        Option("What to start from: a sentence-transformers or DPR folder, a package, a name, a DPR file."),
+    ]
+    passages: Annotated[
+        str | None,
+        Option("The passage encoder, where it is another one (DPR).", flags=("--passage-checkpoint",)),
+    ] = None
+    base: Annotated[str | None, Option("The BERT folder that a checkpoint file of DPR's own belongs to.")] = (
+        None
+    )
 
     def check(self) -> None:
         """Fail before any data is made where it is known that there is no such model."""

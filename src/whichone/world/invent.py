@@ -24,30 +24,8 @@ from whichone.files.output import differences, refuse_to_replace
 from whichone.files.pools import run_in_order
 from whichone.options import Option, Seed
 from whichone.progress import progress, talk
-from whichone.world import dump_files, vocabulary
+from whichone.world import dump_files, source, vocabulary
 from whichone.world.compile import FIRST_REVISION, KILT, VIEWS, WIKIDATA, WIKIPEDIA
-from whichone.world.source import (
-    DISAMBIGUATION_TYPE,
-    Article,
-    ArticleBlock,
-    Item,
-    ItemStatement,
-    Wiki,
-    disambiguation_page,
-    disambiguation_title,
-)
-from whichone.world.vocabulary import (
-    HUMANS,
-    OTHERS,
-    PROPERTIES,
-    QUANTITIES,
-    VALUES,
-    WORDS_A_SENTENCE,
-    InventedKind,
-    InventedText,
-    ValueTable,
-    value_article,
-)
 
 _EARLY, _LATE = 0.85, 0.07  # where a page states a fact: in its lead, at its end; else nowhere
 _OTHER_LABEL = 0.25  # share of bearers whose label is longer and who bear the name as an alias
@@ -62,80 +40,38 @@ class Mentioned(NamedTuple):
     name: str
 
 
-def invented_article(
-    inventor: Inventor,
-    rng: random.Random,
-    *,
-    name: str,
-    title: str,
-    kind: InventedKind,
-    item_id: str,
-    views: int,
-    shared: bool,
-    seen: Sequence[Mentioned],
-) -> Article:
-    year = rng.randrange(1700, 2010)
-    longer = f"{name} of {rng.choice(inventor.vocabulary.phrases).split()[-1].capitalize()}"
-    other_label = shared and rng.random() < _OTHER_LABEL
-    label, alias = (longer, name) if other_label else (name, longer)
-    statements, early, late = _facts(inventor, rng, name, kind)
-    born = "P569" if kind.type == "Q5" else "P571"
-    statements.append(ItemStatement(property=born, kind="time", value=f"{year}-01-01"))
-    item = Item(
-        id=item_id,
-        label=label,
-        aliases=(alias,) if other_label or rng.random() < _REDIRECT else (),
-        description=f"{kind.title} of {year}",
-        types=(kind.type,),
-        statements=tuple(statements),
-        title=title,
-        sitelinks=1 + min(len(str(views)) * 3, 24),
-    )
-    lead = f"{name} is a {kind.title} of {year}."
-    # An item's number is in the redirect's title, so that no two pages want the same one.
-    redirects = (f"{longer} ({item_id})",) if len(item.aliases) and not shared else ()
-    return Article(
-        title=title,
-        blocks=_blocks(inventor, rng, [lead, *early, *_mention(rng, seen)], late),
-        categories=(f"Every {kind.title}", f"Of {year}"),
-        item=item,
-        views=views,
-        redirects=redirects,
-    )
-
-
 def _facts(
-    inventor: Inventor, rng: random.Random, name: str, kind: InventedKind
-) -> tuple[list[ItemStatement], list[str], list[str]]:
+    inventor: Inventor, rng: random.Random, name: str, kind: vocabulary.InventedKind
+) -> tuple[list[source.ItemStatement], list[str], list[str]]:
     """Statements, and the sentences that state them early and late in the text."""
-    statements: list[ItemStatement] = []
+    statements: list[source.ItemStatement] = []
     early: list[str] = []
     late: list[str] = []
     wanted = rng.sample(kind.properties, rng.randint(1, len(kind.properties)))
     for prop in wanted:
-        for _ in range(1 if prop in QUANTITIES or rng.random() < 0.75 else 2):
+        for _ in range(1 if prop in vocabulary.QUANTITIES or rng.random() < 0.75 else 2):
             statement, mention = _fact(inventor, rng, prop)
             statements.append(statement)
-            sentence = VALUES[prop].sentence.format(name=name, value=mention)
+            sentence = vocabulary.VALUES[prop].sentence.format(name=name, value=mention)
             if (draw := rng.random()) < _EARLY:
                 early.append(sentence)
             elif draw < _EARLY + _LATE:
                 late.append(sentence)
     if rng.random() < 0.03:
-        statements.append(ItemStatement(property=wanted[0], kind="somevalue", value=""))
+        statements.append(source.ItemStatement(property=wanted[0], kind="somevalue", value=""))
     return statements, early, late
 
 
-def _fact(inventor: Inventor, rng: random.Random, prop: str) -> tuple[ItemStatement, str]:
-    if prop in QUANTITIES:
-        low, high = QUANTITIES[prop]
+def _fact(inventor: Inventor, rng: random.Random, prop: str) -> tuple[source.ItemStatement, str]:
+    if prop in vocabulary.QUANTITIES:
+        low, high = vocabulary.QUANTITIES[prop]
         amount = int(low * (high / low) ** rng.random())
         shown = f"{amount:,}" if rng.random() < 0.5 else str(amount)
-        return ItemStatement(property=prop, kind="quantity", value=str(amount)), shown
+        return source.ItemStatement(property=prop, kind="quantity", value=str(amount)), shown
     values = inventor.values.by_property[prop]
     # The square makes low numbers frequent: some instruments are played by many.
     value = values[int(len(values) * rng.random() ** 2)]
-    statement = ItemStatement(
+    statement = source.ItemStatement(
         property=prop,
         kind="item",
         value=value.item.id,
@@ -154,22 +90,26 @@ def _mention(rng: random.Random, seen: Sequence[Mentioned]) -> list[str]:
 
 def _blocks(
     inventor: Inventor, rng: random.Random, lead: list[str], late: list[str]
-) -> tuple[ArticleBlock, ...]:
+) -> tuple[source.ArticleBlock, ...]:
     words = int(inventor.invention.words * (0.5 + rng.random()))
-    count = max(1, (words - 6 * len(lead)) // WORDS_A_SENTENCE)
+    count = max(1, (words - 6 * len(lead)) // vocabulary.WORDS_A_SENTENCE)
     filler = [inventor.vocabulary.sentence(rng) for _ in range(count)]
     cut = max(1, count // 3)
-    blocks = [ArticleBlock("paragraph", " ".join((*lead, *filler[:cut])))]
+    blocks = [source.ArticleBlock("paragraph", " ".join((*lead, *filler[:cut])))]
     if rest := filler[cut:]:
-        blocks.append(ArticleBlock("heading", rng.choice(("History", "Life", "Details", "Reception")), 2))
-        blocks += (ArticleBlock("paragraph", " ".join(rest[n : n + 6])) for n in range(0, len(rest), 6))
+        blocks.append(
+            source.ArticleBlock("heading", rng.choice(("History", "Life", "Details", "Reception")), 2)
+        )
+        blocks += (
+            source.ArticleBlock("paragraph", " ".join(rest[n : n + 6])) for n in range(0, len(rest), 6)
+        )
     if rng.random() < 0.3:
         kinds = list(inventor.values.by_property)
         seen = (rng.choice(inventor.values.by_property[rng.choice(kinds)]) for _ in range(2))
-        blocks.append(ArticleBlock("heading", "See also", 2))
-        blocks += (ArticleBlock("bullet", value.link) for value in seen)
+        blocks.append(source.ArticleBlock("heading", "See also", 2))
+        blocks += (source.ArticleBlock("bullet", value.link) for value in seen)
     if late:
-        blocks.append(ArticleBlock("paragraph", " ".join(late)))
+        blocks.append(source.ArticleBlock("paragraph", " ".join(late)))
     return tuple(blocks)
 
 
@@ -209,8 +149,8 @@ class Invention(msgspec.Struct, frozen=True, kw_only=True):
         return math.ceil(self.entities / BLOCK)
 
     @property
-    def wiki(self) -> Wiki:
-        return Wiki(language=self.language)
+    def wiki(self) -> source.Wiki:
+        return source.Wiki(language=self.language)
 
 
 class Inventor:
@@ -218,8 +158,8 @@ class Inventor:
 
     def __init__(self, invention: Invention) -> None:
         self.invention = invention
-        self.values = ValueTable(invention.entities, invention.blocks * BLOCK, invention.seed)
-        self.vocabulary = InventedText(invention.seed)
+        self.values = vocabulary.ValueTable(invention.entities, invention.blocks * BLOCK, invention.seed)
+        self.vocabulary = vocabulary.InventedText(invention.seed)
         self._names = vocabulary.Shuffle(vocabulary.NAMES, invention.seed)
         self._ranks = vocabulary.Shuffle(invention.entities, invention.seed + 7)
 
@@ -229,17 +169,17 @@ class Inventor:
         top = min(3.0 * n**skew, _MOST_VIEWS)
         return max(1, int(top / (self._ranks(entity) + 1) ** skew))
 
-    def value_pages(self) -> Iterator[Article]:
+    def value_pages(self) -> Iterator[source.Article]:
         rng = random.Random(f"values {self.invention.seed}")
         items = (
             (n, item) for n, v in enumerate(self.values) for item in (v.item, v.user) if item is not None
         )
         for n, item in items:
             text = [self.vocabulary.sentence(rng) for _ in range(max(1, self.invention.words // 24))]
-            if (article := value_article(item, text, 20 + 20_000 // (n % 997 + 1))) is not None:
+            if (article := vocabulary.value_article(item, text, 20 + 20_000 // (n % 997 + 1))) is not None:
                 yield article
 
-    def block(self, number: int) -> list[Article]:
+    def block(self, number: int) -> list[source.Article]:
         invention = self.invention
         rng = random.Random(f"block {invention.seed} {number}")
         first = number * BLOCK
@@ -248,8 +188,8 @@ class Inventor:
         rng.shuffle(places)
         groups = list(_groups(size, invention.ambiguity, invention.bearers_mean, rng))
         titles: set[str] = set()
-        pages: dict[int, Article] = {}
-        explained: list[Article] = []
+        pages: dict[int, source.Article] = {}
+        explained: list[source.Article] = []
         seen: list[Mentioned] = []
         taken = 0
         for n, bearers in enumerate(groups):
@@ -267,22 +207,28 @@ class Inventor:
 
     def _name_and_kinds(
         self, number: int, bearers: int, rng: random.Random
-    ) -> tuple[str, list[InventedKind]]:
+    ) -> tuple[str, list[vocabulary.InventedKind]]:
         name, draw = " ".join(vocabulary.name(self._names(number))), rng.random()
-        kinds = HUMANS if draw < _HUMAN else (*HUMANS, *OTHERS) if draw < _HUMAN + _MIXED else OTHERS
-        if kinds is OTHERS and rng.random() < 0.2:
+        kinds = (
+            vocabulary.HUMANS
+            if draw < _HUMAN
+            else (*vocabulary.HUMANS, *vocabulary.OTHERS)
+            if draw < _HUMAN + _MIXED
+            else vocabulary.OTHERS
+        )
+        if kinds is vocabulary.OTHERS and rng.random() < 0.2:
             name = f"The {name}"
         return name, [rng.choice(kinds) for _ in range(bearers)]
 
     def _bearers(
         self,
         name: str,
-        kinds: list[InventedKind],
+        kinds: list[vocabulary.InventedKind],
         members: list[int],
         titles: set[str],
         seen: list[Mentioned],
         rng: random.Random,
-    ) -> list[Article]:
+    ) -> list[source.Article]:
         views = [self.views(member) for member in members]
         best = views.index(max(views))
         bearers = []
@@ -290,28 +236,46 @@ class Inventor:
             bare = len(members) == 1 or (n == best and rng.random() < 0.6)
             title = name if bare else _free_title(f"{name} ({kind.title})", titles, member)
             titles.add(title)
+            year, shared = rng.randrange(1700, 2010), len(members) > 1
+            longer = f"{name} of {rng.choice(self.vocabulary.phrases).split()[-1].capitalize()}"
+            other_label = shared and rng.random() < _OTHER_LABEL
+            label, alias = (longer, name) if other_label else (name, longer)
+            statements, early, late = _facts(self, rng, name, kind)
+            born = "P569" if kind.type == "Q5" else "P571"
+            statements.append(source.ItemStatement(property=born, kind="time", value=f"{year}-01-01"))
+            item = source.Item(
+                id=f"Q{FIRST_ITEM + member}",
+                label=label,
+                aliases=(alias,) if other_label or rng.random() < _REDIRECT else (),
+                description=f"{kind.title} of {year}",
+                types=(kind.type,),
+                statements=tuple(statements),
+                title=title,
+                sitelinks=1 + min(len(str(views[n])) * 3, 24),
+            )
+            lead = [f"{name} is a {kind.title} of {year}.", *early, *_mention(rng, seen)]
             bearers.append(
-                invented_article(
-                    self,
-                    rng,
-                    name=name,
+                source.Article(
                     title=title,
-                    kind=kind,
-                    item_id=f"Q{FIRST_ITEM + member}",
+                    blocks=_blocks(self, rng, lead, late),
+                    categories=(f"Every {kind.title}", f"Of {year}"),
+                    item=item,
                     views=views[n],
-                    shared=len(members) > 1,
-                    seen=seen,
+                    # An item's number is in the redirect's title, so that no two pages want the same one.
+                    redirects=(f"{longer} ({item.id})",) if len(item.aliases) and not shared else (),
                 )
             )
         return bearers
 
-    def _explain(self, name: str, bearers: list[Article], titles: set[str], item: int) -> Article:
+    def _explain(
+        self, name: str, bearers: list[source.Article], titles: set[str], item: int
+    ) -> source.Article:
         ordered = sorted(bearers, key=lambda a: (-(a.views or 0), a.title))
         lines = [(a.title, a.item.description if a.item else "") for a in ordered]
-        title = disambiguation_title(name, titles)
+        title = source.disambiguation_title(name, titles)
         titles.add(title)
         total = sum(a.views or 0 for a in bearers)
-        return disambiguation_page(name, title, lines, f"Q{item}", 1 + total // 50)
+        return source.disambiguation_page(name, title, lines, f"Q{item}", 1 + total // 50)
 
 
 def _free_title(title: str, taken: set[str], member: int) -> str:
@@ -404,7 +368,7 @@ def _parts(invention: Invention, workers: int) -> Iterator[WorldPart]:
     articles = list(inventor.value_pages())
     both = ((value.item, value.user) for value in inventor.values)
     items = [item for pair in both for item in pair if item is not None]
-    lines = [dump_files.property_json(prop, wiki) for prop in PROPERTIES]
+    lines = [dump_files.property_json(prop, wiki) for prop in vocabulary.PROPERTIES]
     lines += (dump_files.item_json(item, wiki) for item in items)
     heads = (dump_files.OPENING, dump_files.opening(wiki), b"", dump_files.HEADER)
     yield _part(heads, lines, articles, _FIRST_PAGE, wiki, len(items))
@@ -431,10 +395,12 @@ def block_part(invention: Invention, number: int) -> WorldPart:
 def closing_part(invention: Invention) -> WorldPart:
     """The types, which have no page, and the ends of the files."""
     wiki = invention.wiki
-    labels = {kind.type: kind.type_label for kind in (*HUMANS, *OTHERS)}
-    labels |= {value.type: value.type_label for value in VALUES.values()}
-    labels |= {DISAMBIGUATION_TYPE: "Wikimedia disambiguation page", "Q28640": "profession"}
-    lines = [dump_files.item_json(Item(id=key, label=label), wiki) for key, label in sorted(labels.items())]
+    labels = {kind.type: kind.type_label for kind in (*vocabulary.HUMANS, *vocabulary.OTHERS)}
+    labels |= {value.type: value.type_label for value in vocabulary.VALUES.values()}
+    labels |= {source.DISAMBIGUATION_TYPE: "Wikimedia disambiguation page", "Q28640": "profession"}
+    lines = [
+        dump_files.item_json(source.Item(id=key, label=label), wiki) for key, label in sorted(labels.items())
+    ]
     content = dump_files.BETWEEN.join(lines) + dump_files.CLOSING
     return WorldPart(
         bz2.compress(content), bz2.compress(dump_files.MEDIAWIKI_CLOSING), b"", b"", items=len(lines)
@@ -444,17 +410,17 @@ def closing_part(invention: Invention) -> WorldPart:
 def _part(
     heads: tuple[bytes, bytes, bytes, bytes],
     lines: Iterable[bytes],
-    articles: list[Article],
+    articles: list[source.Article],
     first_page: int,
-    wiki: Wiki,
+    wiki: source.Wiki,
     items: int,
 ) -> WorldPart:
-    xml, source, counts = [heads[1]], [heads[2]], [heads[3]]
+    xml, kilt, counts = [heads[1]], [heads[2]], [heads[3]]
     number = first_page
     for article in articles:
         revision = FIRST_REVISION + number
         xml.append(dump_files.page_xml(article, number, revision, wiki))
-        source.append(dump_files.kilt_line(article, number, revision, wiki))
+        kilt.append(dump_files.kilt_line(article, number, revision, wiki))
         counts.append(dump_files.views_line(article.title, article.views or 0, wiki))
         number += 1
         for title in article.redirects:
@@ -463,7 +429,7 @@ def _part(
     return WorldPart(
         bz2.compress(heads[0] + b"".join(line + dump_files.BETWEEN for line in lines)),
         bz2.compress(b"".join(xml)),
-        gzip.compress(b"".join(source), mtime=0),
+        gzip.compress(b"".join(kilt), mtime=0),
         bz2.compress(b"".join(counts)),
         pages=len(articles),
         items=items,

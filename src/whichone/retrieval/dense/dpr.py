@@ -24,6 +24,7 @@ from whichone.files.folder import file_hash
 from whichone.files.lines import read_json, write_atomic
 from whichone.names import name_key
 from whichone.records import grouped
+from whichone.retrieval.dense import sentence
 from whichone.retrieval.dense.encoder import (
     Vectors,
     batches_by_length,
@@ -31,13 +32,6 @@ from whichone.retrieval.dense.encoder import (
     plain_weights,
     torch_libraries,
     weights_hash,
-)
-from whichone.retrieval.dense.sentence import (
-    PackedModel,
-    SentenceEncoder,
-    Tokeniser,
-    fast_rules,
-    first_states,
 )
 
 BATCH = 32
@@ -58,7 +52,7 @@ class DprSide:
         self.size = int(model.config.projection_dim or model.config.hidden_size)
 
     @functools.cached_property
-    def packed(self) -> PackedModel | None:
+    def packed(self) -> sentence.PackedModel | None:
         """On a GPU a copy in half precision that encodes passages."""
         if self.model.device.type != "cuda":
             return None
@@ -112,16 +106,16 @@ class DprSide:
         return self.encode(titles, texts)
 
 
-def packed_side(model: Any, tokenizer: Any, longest: int, kind: Any) -> PackedModel | None:
+def packed_side(model: Any, tokenizer: Any, longest: int, kind: Any) -> sentence.PackedModel | None:
     """The same model in another precision, for pairs of title and text that are tokenised ahead."""
-    if (rules := fast_rules(tokenizer)) is None:
+    if (rules := sentence.fast_rules(tokenizer)) is None:
         return None
-    return PackedModel(
+    return sentence.PackedModel(
         copy.deepcopy(model).to(kind).eval(),
-        Tokeniser(rules, longest, pairs=True),
+        sentence.Tokeniser(rules, longest, pairs=True),
         pad=int(tokenizer.pad_token_id or 0),
         device=str(model.device),
-        pool=first_states,
+        pool=sentence.first_states,
     )
 
 
@@ -140,7 +134,7 @@ class DprEncoder:
         }
 
     @property
-    def packed(self) -> PackedModel | None:
+    def packed(self) -> sentence.PackedModel | None:
         return self.passage.packed
 
     def describe_passages(self) -> dict[str, Any]:
@@ -403,7 +397,7 @@ class PairEncoder:
         return description
 
     @property
-    def packed(self) -> PackedModel | None:
+    def packed(self) -> sentence.PackedModel | None:
         return self._passages.packed
 
     def describe_passages(self) -> dict[str, Any]:
@@ -425,7 +419,7 @@ class PairEncoder:
     def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
         return self._passages.passages(titles, texts)
 
-    def _question_encoder(self, relation: str) -> DprSide | SentenceEncoder:
+    def _question_encoder(self, relation: str) -> DprSide | sentence.SentenceEncoder:
         if relation not in self._questions:
             self._questions[relation] = _open("question", self._relations[relation], self._device)
         return self._questions[relation]
@@ -437,7 +431,7 @@ def _relation_folders(folder: Path) -> dict[str, Path]:
     return {place.name: place for place in sorted((folder / RELATIONS).iterdir()) if place.is_dir()}
 
 
-def _open(side: Side, folder: Path, device: str | None) -> DprSide | SentenceEncoder:
+def _open(side: Side, folder: Path, device: str | None) -> DprSide | sentence.SentenceEncoder:
     if is_dpr(folder):
         return open_side(side, folder, device)
-    return SentenceEncoder(folder, name=folder.name, device=device)
+    return sentence.SentenceEncoder(folder, name=folder.name, device=device)

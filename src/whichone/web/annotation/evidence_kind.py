@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.benchmarks.benchmark import Benchmark, save_benchmark
+from whichone.benchmarks.benchmark import save_benchmark
 from whichone.corpus.corpus import Corpus
 from whichone.measures.comparison import fleiss_kappa, mean_cohen_kappa
 from whichone.records import Provenance, Query, page_of
@@ -149,46 +149,6 @@ _COUNTS = ("finished", "dropped", "dropped_without_evidence", "passages_added", 
            "in_second_queue")  # fmt: skip
 
 
-def new_benchmark(
-    benchmark: Benchmark, tasks: Sequence[Judgements], path: Path, *, campaign: str, plan: QueuePlan,
-    results: Mapping[str, Any], resolved: Mapping[str, evidence_tasks.ResolvedEvidence], without: frozenset[str] = NOBODY,
-) -> Benchmark:  # fmt: skip
-    settled = {d.task.query: d for d in tasks if d.settled}
-    titles = benchmark.page_titles
-    added = {q: _evidence(done, resolved, without, titles) for q, done in settled.items()}
-    pages = sorted({entry.page for entries in added.values() for entry in entries})
-    paragraphs = evidence_tasks.paragraphs_of(benchmark, pages)
-    queries = []
-    for query in benchmark.queries:
-        if (done := settled.get(query.id)) is None:
-            queries.append(query)
-        elif not dropped(done, resolved, query.gold_pages(), without):
-            evidence = [_placed(entry, paragraphs, benchmark.corpus) for entry in added[query.id]]
-            queries.append(_with_evidence(query, evidence, gold_rejected(done, without)))
-    return save_benchmark(
-        path,
-        name=benchmark.name,
-        queries=queries,
-        corpus=benchmark.corpus,
-        sets=benchmark.sets,
-        card=(
-            f"{benchmark.card}\n\n## Annotated version of {benchmark.id}\n\n"
-            f"Campaign {campaign}: {results['finished']} questions judged by {PEOPLE} people each, "
-            f"{results['dropped']} dropped because their gold passage was rejected or, where there was none "
-            f"({results['dropped_without_evidence']}), because no two people found evidence, "
-            f"{results['passages_added']} passages added by a majority of {campaign_kind.MAJORITY}, "
-            f"{results['pasted_merged']} more that {campaign_kind.MAJORITY} people pasted. "
-            f"Every annotation is in {ANNOTATIONS}, under pseudonyms.\n"
-        ),
-        parameters={**benchmark.folder.manifest.parameters, "campaign": campaign,
-                    "campaign_plan": msgspec.to_builtins(plan), "left_out_people": sorted(without)},
-        sources=benchmark.folder.manifest.sources,
-        parents={**benchmark.folder.manifest.parents, "benchmark": benchmark.id},
-        counts={k: results[k] for k in _COUNTS},
-        files={ANNOTATIONS: campaign_kind.annotation_lines(tasks)},
-    )  # fmt: skip
-
-
 def _evidence(
     done: Judgements, resolved: Mapping[str, evidence_tasks.ResolvedEvidence], without: frozenset[str],
     titles: Mapping[str, str],
@@ -320,10 +280,42 @@ class EvidenceKind:
         self, site: Site, served: ServedBenchmark, plan: QueuePlan, tasks: list[Judgements], root: Path,
         campaign: str, results: dict[str, Any], without: frozenset[str],
     ) -> list[Path]:  # fmt: skip
+        benchmark = served.open()
+        resolved = evidence_tasks.resolve(site.tables, served.corpus, evidence_tasks.pasted_texts(tasks))
+        settled = {d.task.query: d for d in tasks if d.settled}
+        titles = benchmark.page_titles
+        added = {q: _evidence(done, resolved, without, titles) for q, done in settled.items()}
+        pages = sorted({entry.page for entries in added.values() for entry in entries})
+        paragraphs = evidence_tasks.paragraphs_of(benchmark, pages)
+        queries = []
+        for query in benchmark.queries:
+            if (done := settled.get(query.id)) is None:
+                queries.append(query)
+            elif not dropped(done, resolved, query.gold_pages(), without):
+                evidence = [_placed(entry, paragraphs, benchmark.corpus) for entry in added[query.id]]
+                queries.append(_with_evidence(query, evidence, gold_rejected(done, without)))
         path = campaign_kind.version_path(root, campaign)
-        new_benchmark(
-            served.open(), tasks, path, campaign=campaign, plan=plan, results=results,
-            resolved=evidence_tasks.resolve(site.tables, served.corpus, evidence_tasks.pasted_texts(tasks)), without=without,
+        save_benchmark(
+            path,
+            name=benchmark.name,
+            queries=queries,
+            corpus=benchmark.corpus,
+            sets=benchmark.sets,
+            card=(
+                f"{benchmark.card}\n\n## Annotated version of {benchmark.id}\n\n"
+                f"Campaign {campaign}: {results['finished']} questions judged by {PEOPLE} people each, "
+                f"{results['dropped']} dropped because their gold passage was rejected or, where there was none "
+                f"({results['dropped_without_evidence']}), because no two people found evidence, "
+                f"{results['passages_added']} passages added by a majority of {campaign_kind.MAJORITY}, "
+                f"{results['pasted_merged']} more that {campaign_kind.MAJORITY} people pasted. "
+                f"Every annotation is in {ANNOTATIONS}, under pseudonyms.\n"
+            ),
+            parameters={**benchmark.folder.manifest.parameters, "campaign": campaign,
+                        "campaign_plan": msgspec.to_builtins(plan), "left_out_people": sorted(without)},
+            sources=benchmark.folder.manifest.sources,
+            parents={**benchmark.folder.manifest.parents, "benchmark": benchmark.id},
+            counts={k: results[k] for k in _COUNTS},
+            files={ANNOTATIONS: campaign_kind.annotation_lines(tasks)},
         )  # fmt: skip
         return [path]
 

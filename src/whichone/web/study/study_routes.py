@@ -12,18 +12,8 @@ from starlette.responses import JSONResponse, Response
 
 from whichone.benchmarks.bearer_labels import three_choices
 from whichone.errors import BadInput
+from whichone.web import pages
 from whichone.web.limits import REFUSALS
-from whichone.web.pages import (
-    FOR_ADMINS,
-    creation,
-    csv_response,
-    go,
-    may_call,
-    must_be,
-    or_not_found,
-    received,
-    show,
-)
 from whichone.web.served_folder import benchmark_named
 from whichone.web.storage import Row, Transaction
 from whichone.web.study import study as room
@@ -44,12 +34,12 @@ class GivenAnswer(BaseModel):
 
 
 def _study(site: Site, key: str) -> tuple[Row, room.StudyPlan]:
-    return or_not_found(room.one_study(site.database, key), "study")
+    return pages.or_not_found(room.one_study(site.database, key), "study")
 
 
-def page_text(site: Site, benchmark: str, pages: list[str]) -> dict[str, tuple[str, list[str]]]:
+def page_text(site: Site, benchmark: str, page_ids: list[str]) -> dict[str, tuple[str, list[str]]]:
     """Pages with all their text, from the benchmark that a study or campaign is over."""
-    texts = site.tables.pages(benchmark_named(site.folder, benchmark).corpus, pages)
+    texts = site.tables.pages(benchmark_named(site.folder, benchmark).corpus, page_ids)
     return {page: (title, joined(passages)) for page, (title, passages) in texts.items()}
 
 
@@ -68,9 +58,9 @@ def holds(text: list[str], span: str) -> bool:
     return " ".join(span.split()) in " ".join(" ".join(text).split())
 
 
-@router.get("/study", include_in_schema=False, dependencies=FOR_ADMINS)
+@router.get("/study", include_in_schema=False, dependencies=pages.FOR_ADMINS)
 def study_list(request: Request, site: Here) -> Response:
-    return show(
+    return pages.show(
         request,
         "studies.html",
         studies=room.studies(site.database),
@@ -81,14 +71,14 @@ def study_list(request: Request, site: Here) -> Response:
 
 @router.post("/study", include_in_schema=False)
 async def create(request: Request, site: Here) -> Response:
-    new = await creation(request, shows_gold=True)
+    new = await pages.creation(request, shows_gold=True)
     form = new.form
     seed = form.number("seed", 0, 0, 2**31)
     pilot = form.number("pilot", 2, 0, 50)
     wanted = form.number("items", 20, 1, 5000)
     chosen = await run_in_threadpool(three_choices, new.served.open(), seed=seed, most=wanted + pilot)
-    pages = [page for item in chosen.items for page in item.pages]
-    texts = await run_in_threadpool(page_text, site, new.served.id, pages)
+    page_ids = [page for item in chosen.items for page in item.pages]
+    texts = await run_in_threadpool(page_text, site, new.served.id, page_ids)
     titles = {page: title for page, (title, _) in texts.items()}
     plan = room.StudyPlan(
         seed=seed, consent=form.text("consent") or room.CONSENT, pilot=pilot, wanted=wanted,
@@ -98,12 +88,12 @@ async def create(request: Request, site: Here) -> Response:
         code=form.text("code", longest=100).strip(), return_url=form.address("return_url"),
     )  # fmt: skip
     await run_in_threadpool(room.make_study, site.database, new.key, new.served.id, new.title, plan)
-    return go(f"/access?scope=study:{new.key}")
+    return pages.go(f"/access?scope=study:{new.key}")
 
 
 @router.get("/study/{key}", include_in_schema=False)
 def here(request: Request, key: Key) -> Response:
-    return _here(request, key, must_be(request, "annotator", f"study:{key}").id, None, 200)
+    return _here(request, key, pages.must_be(request, "annotator", f"study:{key}").id, None, 200)
 
 
 def _here(
@@ -112,22 +102,22 @@ def _here(
     site = site_of(request)
     row, plan = _study(site, key)
     if row["state"] != "open":
-        return show(request, "not_open.html", title=row["title"], state=row["state"])
+        return pages.show(request, "not_open.html", title=row["title"], state=row["state"])
     place = room.place_of(site.database, key, plan, person)
     if place.step == "consent":
         practice = f", after {plan.pilot} for practice" if plan.pilot else ""
-        return show(
+        return pages.show(
             request, "consent.html", title=row["title"], consent=plan.consent,
             action=f"/study/{key}/consent", note=f"{place.total} questions{practice}.",
             guidelines=plan.guidelines, error=error,
         )  # fmt: skip
     values: dict[str, Any] = {"study": row, "plan": plan, "place": place}
     if place.step in ("pick", "mark") and place.item is not None:
-        pages = room.pages_for(plan, person, place.item)
-        texts = page_text(site, row["benchmark"], pages)
-        values["pages"] = [(p, *texts.get(p, (p, []))) for p in pages]
+        page_ids = room.pages_for(plan, person, place.item)
+        texts = page_text(site, row["benchmark"], page_ids)
+        values["pages"] = [(p, *texts.get(p, (p, []))) for p in page_ids]
         values["item"] = plan.items[place.item]
-    return show(request, "study.html", status, error=error, sent=sent, **values)
+    return pages.show(request, "study.html", status, error=error, sent=sent, **values)
 
 
 _STEPS = {
@@ -138,15 +128,15 @@ _STEPS = {
 
 @router.post("/study/{key}/state", include_in_schema=False)
 async def change_state(request: Request, site: Here, key: Key) -> Response:
-    form = await received(request, "admin")
+    form = await pages.received(request, "admin")
     await run_in_threadpool(_study, site, key)
     await run_in_threadpool(room.set_state, site.database, key, form.choice("state", get_args(room.States)))  # type: ignore[arg-type]
-    return go(f"/study/{key}/results")
+    return pages.go(f"/study/{key}/results")
 
 
 @router.post("/study/{key}/{step}", include_in_schema=False)
 async def step(request: Request, site: Here, key: Key, step: str) -> Response:
-    form = await received(request, "annotator", f"study:{key}")
+    form = await pages.received(request, "annotator", f"study:{key}")
     person = form.person.id
     row, plan = await run_in_threadpool(_study, site, key)
     if row["state"] != "open":
@@ -165,7 +155,7 @@ async def step(request: Request, site: Here, key: Key, step: str) -> Response:
             return await run_in_threadpool(_here, request, key, person, error.message, 422, value)
     else:
         raise HTTPException(404, "there is no such step")
-    return go(f"/study/{key}")
+    return pages.go(f"/study/{key}")
 
 
 def _check(
@@ -197,18 +187,18 @@ def _keep(
         room.mark(t, key, plan, person, item, value.strip())
 
 
-@router.get("/study/{key}/results", include_in_schema=False, dependencies=FOR_ADMINS)
+@router.get("/study/{key}/results", include_in_schema=False, dependencies=pages.FOR_ADMINS)
 def results(request: Request, site: Here, key: Key, everybody: bool = False) -> Response:
     row, plan = _study(site, key)
     shown = _results(site, key, row, plan, everybody)
-    return show(request, "study_results.html", study=row, plan=plan, results=shown, everybody=everybody)
+    return pages.show(request, "study_results.html", study=row, plan=plan, results=shown, everybody=everybody)
 
 
 def _results(site: Site, key: str, row: Row, plan: room.StudyPlan, everybody: bool = False) -> dict[str, Any]:
     return study_results(site, key, plan, site.folder.named(row["benchmark"]), everybody=everybody)
 
 
-@router.get("/study/{key}/export/{what}", include_in_schema=False, dependencies=FOR_ADMINS)
+@router.get("/study/{key}/export/{what}", include_in_schema=False, dependencies=pages.FOR_ADMINS)
 def export(
     site: Here, key: Key, what: Literal["answers.csv", "items.csv", "results.json"],
     everybody: bool = False,
@@ -217,20 +207,20 @@ def export(
     if what == "answers.csv":
         external = {k.person: k.external for k in site.links.listed(f"study:{key}")}
         rows = [{**r, "external": external.get(r["person"], "")} for r in scored_answers(site, key, plan)]
-        return csv_response(rows, f"study-{key}-answers.csv")
+        return pages.csv_response(rows, f"study-{key}-answers.csv")
     results = _results(site, key, row, plan, everybody)
     if what == "items.csv":
-        return csv_response(results["per_item"], f"study-{key}-items.csv")
+        return pages.csv_response(results["per_item"], f"study-{key}-items.csv")
     return JSONResponse(results)
 
 
-@router.get("/api/studies", responses=REFUSALS, dependencies=FOR_ADMINS)
+@router.get("/api/studies", responses=REFUSALS, dependencies=pages.FOR_ADMINS)
 def list_studies(site: Here) -> list[dict[str, Any]]:
     """Every study; for admins."""
     return room.studies(site.database)
 
 
-@router.get("/api/studies/{key}/results", responses=REFUSALS, dependencies=FOR_ADMINS)
+@router.get("/api/studies/{key}/results", responses=REFUSALS, dependencies=pages.FOR_ADMINS)
 def get_results(site: Here, key: Key, everybody: bool = False) -> dict[str, Any]:
     """People's accuracy, exact match, time and agreement, beside systems; for admins."""
     row, plan = _study(site, key)
@@ -240,7 +230,7 @@ def get_results(site: Here, key: Key, everybody: bool = False) -> dict[str, Any]
 @router.post("/api/studies/{key}/answers", responses=REFUSALS)
 async def answer(request: Request, site: Here, key: Key, given: GivenAnswer) -> dict[str, Any]:
     """Keeps the answer to the item that is next for this person; it is on disk when this returns."""
-    person = may_call(request, "annotator", f"study:{key}", bearer=True).id
+    person = pages.may_call(request, "annotator", f"study:{key}", bearer=True).id
     row, plan = await run_in_threadpool(_study, site, key)
     place = await run_in_threadpool(room.place_of, site.database, key, plan, person)
     if row["state"] != "open" or place.item != given.item or place.step not in ("pick", "mark"):
