@@ -16,15 +16,7 @@ from whichone.cli.printing import emit, emit_json
 from whichone.errors import UsageError
 from whichone.options import Argument, Json, Option, Seed
 from whichone.runs.retrieve import default_index_folder
-from whichone.training.trainer import (
-    LinkerOptions,
-    RagOptions,
-    RagStart,
-    ReaderOptions,
-    Start,
-    TrainingSettings,
-    preset,
-)
+from whichone.training import trainer
 from whichone.training.training_data import LearningPlan, TrainingCorpus
 
 if TYPE_CHECKING:
@@ -64,7 +56,7 @@ def planned(places: tuple[str, ...], plan: LearningPlan, corpus: TrainingCorpus)
 
 def settings_options(default: str, *fields: str) -> Callable[[F], F]:
     """`--preset`, its settings that may be changed, and `--device`; the command gets `settings`."""
-    hints = get_type_hints(TrainingSettings, include_extras=True)
+    hints = get_type_hints(trainer.TrainingSettings, include_extras=True)
     offered = (*fields, *OF_ALL)
 
     def decorate(function: F) -> F:
@@ -74,7 +66,7 @@ def settings_options(default: str, *fields: str) -> Callable[[F], F]:
             named = values.pop("preset")
             if named == default == "amber-reader" and values.get("kind") == "dpr":
                 named = "dpr-reader"
-            return function(**values, settings=preset(named, **changes))
+            return function(**values, settings=trainer.preset(named, **changes))
 
         device = click.option("--device", help="cuda or cpu; cuda where there is one.")
         device(command)
@@ -103,10 +95,10 @@ def tell(out: str, trained: Trained, as_json: bool, model: str = "best") -> None
 @settings_options("blink")
 def train_linker_command(
     places: Annotated[tuple[str, ...], Argument("text", metavar="LINKS... OUT")],
-    settings: TrainingSettings,
+    settings: trainer.TrainingSettings,
     device: str | None,
     *,
-    options: LinkerOptions,
+    options: trainer.LinkerOptions,
     as_json: Json = False,
 ) -> None:
     """Train BLINK's two stages on LINKS into the folder OUT; OUT/model is what `--retriever blink` takes.
@@ -150,11 +142,11 @@ def train_linker_command(
 @settings_options("rag")
 def train_rag_command(
     places: Sources,
-    settings: TrainingSettings,
+    settings: trainer.TrainingSettings,
     device: str | None,
     *,
-    start: RagStart,
-    options: RagOptions,
+    start: trainer.RagStart,
+    options: trainer.RagOptions,
     plan: LearningPlan,
     corpus: TrainingCorpus,
     as_json: Json = False,
@@ -183,14 +175,14 @@ def train_rag_command(
 @settings_options("amber-reader", "hard")
 def train_reader_command(
     places: Sources,
-    settings: TrainingSettings,
+    settings: trainer.TrainingSettings,
     device: str | None,
     *,
     kind: Annotated[Literal["extractive", "seq2seq", "claims", "dpr"], Option("What it is to be.")],
     checkpoint: Annotated[
         str, Option("RoBERTa-large, BART-base and BERT-base in AmbER; any HuggingFace folder or name.")
     ],
-    options: ReaderOptions,
+    options: trainer.ReaderOptions,
     base: Annotated[str | None, Option("dpr: the BERT folder that a file of DPR's own belongs to.")] = None,
     plan: LearningPlan,
     corpus: TrainingCorpus,
@@ -230,7 +222,7 @@ def train_reader_command(
 @settings_options("re-ranker", "kinds", "hard", "others")
 def train_reranker_command(
     places: Sources,
-    settings: TrainingSettings,
+    settings: trainer.TrainingSettings,
     device: str | None,
     *,
     checkpoint: Annotated[
@@ -251,7 +243,11 @@ def train_reranker_command(
     from whichone.training.train_encoders import train_reranker
 
     plan, out = planned(places, plan, corpus)
-    tell(out, train_reranker(plan, out, start=Start(checkpoint), settings=settings, device=device), as_json)
+    tell(
+        out,
+        train_reranker(plan, out, start=trainer.Start(checkpoint), settings=settings, device=device),
+        as_json,
+    )
 
 
 # `whichone train retriever`: make an encoder better at telling namesakes apart.
@@ -261,10 +257,10 @@ def train_reranker_command(
 @settings_options("default", "kinds", "hard", "mode", "size", "flops")
 def train_retriever_command(
     places: Sources,
-    settings: TrainingSettings,
+    settings: trainer.TrainingSettings,
     device: str | None,
     *,
-    start: Start,
+    start: trainer.Start,
     kind: Annotated[
         Literal["dense", "late", "sparse"],
         Option("One vector a passage, one a token (ColBERT), or weights of words (SPLADE)."),

@@ -29,20 +29,9 @@ from whichone.reading.extractive import DprReaderModel
 from whichone.reading.seq2seq import KILT, KILT_LABELS, joined_input, prefixed, written
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import Run
-from whichone.training import reading_examples
+from whichone.training import reading_examples, trainer
 from whichone.training.examples import BLOCK, Example, Text, examples_hash, training_identity
 from whichone.training.loop import Joined
-from whichone.training.trainer import (
-    ReaderOptions,
-    Start,
-    Trained,
-    Training,
-    TrainingSettings,
-    begin,
-    chosen_device,
-    place_of,
-    write_account,
-)
 from whichone.training.training_data import LearningPlan, dev_sources, training_data
 
 LABELS = (SUPPORTS, REFUTES, NEUTRAL)
@@ -50,7 +39,7 @@ MOST = 1024  # Tokens of a target at most, of a model that has no limit of its o
 CLASSES: dict[reading_examples.Kind, str] = dict(zip(("extractive", "seq2seq", "claims"), HEADS, strict=True))
 
 
-class ReaderTraining(Training[reading_examples.ReadingExample]):
+class ReaderTraining(trainer.Training[reading_examples.ReadingExample]):
     kept = "model"
 
     def __init__(
@@ -59,18 +48,18 @@ class ReaderTraining(Training[reading_examples.ReadingExample]):
         checkpoint: str | Path,
         examples: Sequence[reading_examples.ReadingExample],
         folder: Path,
-        settings: TrainingSettings,
+        settings: trainer.TrainingSettings,
         *,
         held_out: Sequence[reading_examples.ReadingExample] = (),
         device: str | None = None,
         taught: Mapping[str, Any] | None = None,
         tasks: Sequence[str] = (),
     ) -> None:
-        device = chosen_device(device)
+        device = trainer.chosen_device(device)
         torch.manual_seed(settings.seed)  # of a head that is made anew
         self.kind, self.tasks = kind, tasks
         self.library = "Seq2SeqTrainer" if kind == "seq2seq" else "Trainer"
-        place = place_of(str(checkpoint))
+        place = trainer.place_of(str(checkpoint))
         labels: dict[str, Any] = {}
         if kind == "claims":
             labels = {
@@ -98,7 +87,11 @@ class ReaderTraining(Training[reading_examples.ReadingExample]):
             longest=self._longest_target(examples) if kind == "seq2seq" else 0,
             **(taught or {}),
         )
-        identity = {"model": kind, **Start(str(checkpoint)).identity(), "examples": examples_hash(examples)}
+        identity = {
+            "model": kind,
+            **trainer.Start(str(checkpoint)).identity(),
+            "examples": examples_hash(examples),
+        }
         if self.prefix:
             identity["prefix"] = self.prefix
         if held_out:
@@ -171,15 +164,12 @@ def _extractive(training: ReaderTraining, batch: Sequence[reading_examples.Readi
         return_offsets_mapping=True,
         return_tensors="pt",
     )
-    begin, end = [], []
-    for i, example in enumerate(batch):
-        place = (
-            _token_span(encoded, i, starts[i], starts[i] + len(example.target)) if starts[i] >= 0 else (0, 0)
-        )
-        begin.append(place[0])
-        end.append(place[1])
+    spans = [
+        _token_span(encoded, i, start, start + len(e.target)) if start >= 0 else (0, 0)
+        for i, (e, start) in enumerate(zip(batch, starts, strict=True))
+    ]
     encoded.pop("offset_mapping")
-    encoded["start_positions"], encoded["end_positions"] = torch.tensor(begin), torch.tensor(end)
+    encoded["start_positions"], encoded["end_positions"] = torch.tensor(spans).T
     return encoded
 
 
@@ -241,15 +231,15 @@ def train_reader(
     *,
     kind: reading_examples.Kind,
     checkpoint: str,
-    settings: TrainingSettings,
-    options: ReaderOptions | None = None,
+    settings: trainer.TrainingSettings,
+    options: trainer.ReaderOptions | None = None,
     device: str | None = None,
-) -> Trained:
+) -> trainer.Trained:
     """Train on the training records of the sources, as `train retriever` chooses them."""
-    shown = options or ReaderOptions()
+    shown = options or trainer.ReaderOptions()
     shown.check(kind)
     tasks = reading_examples.chosen_tasks(kind, shown.tasks, context=shown.context is not None)
-    folder, device = begin(out, device, Start(checkpoint))
+    folder, device = trainer.begin(out, device, trainer.Start(checkpoint))
     sources, unseen = reading_examples.reading_queries(plan, settings.seed, folder / "sources")
     examples, dev = (
         Spool(reading_examples.ReadingExample, folder),
@@ -282,7 +272,7 @@ def train_reader(
     )
     trained = training.run()
     write_json_lines(folder / "examples.jsonl", examples)
-    write_account(
+    trainer.write_account(
         folder,
         {
             "kind": kind,
@@ -311,7 +301,7 @@ def run_over(benchmark: Benchmark, places: Sequence[str]) -> Run | None:
     return None
 
 
-class DprReaderTraining(Training[Example]):
+class DprReaderTraining(trainer.Training[Example]):
     """Loss of DPR: marginal likelihood of all spans that are an answer, and a softmax over passages."""
 
     kept = "model"
@@ -321,15 +311,15 @@ class DprReaderTraining(Training[Example]):
         checkpoint: str,
         examples: Sequence[Example],
         folder: Path,
-        settings: TrainingSettings,
+        settings: trainer.TrainingSettings,
         *,
         held_out: Sequence[Example] = (),
         base: str | None = None,
         device: str | None = None,
     ) -> None:
-        device = chosen_device(device)
+        device = trainer.chosen_device(device)
         torch.manual_seed(settings.seed)  # of heads that are made anew
-        place = place_of(checkpoint)
+        place = trainer.place_of(checkpoint)
         self.reader = DprReaderModel.open(place, base=base, device=device, window=settings.longest)
         self.taught = Taught(
             initialisation=initialisation_of(
@@ -344,7 +334,7 @@ class DprReaderTraining(Training[Example]):
             settings,
             device=device,
             identity=training_identity(
-                "dpr-reader", Start(checkpoint, base=base).identity(), examples, held_out
+                "dpr-reader", trainer.Start(checkpoint, base=base).identity(), examples, held_out
             ),
         )
 
@@ -362,8 +352,8 @@ class DprReaderTraining(Training[Example]):
         for size, answers in zip(sizes, spans, strict=True):
             total = total - relevance[place : place + size].log_softmax(0)[0]
             if answers:
-                begin, end = starts[place].log_softmax(0), ends[place].log_softmax(0)
-                total = total - torch.logsumexp(torch.stack([begin[a] + end[b] for a, b in answers]), 0)
+                first, last = starts[place].log_softmax(0), ends[place].log_softmax(0)
+                total = total - torch.logsumexp(torch.stack([first[a] + last[b] for a, b in answers]), 0)
             place += size
         return total / len(batch)
 
@@ -403,12 +393,12 @@ def train_dpr_reader(
     out: str | Path,
     *,
     checkpoint: str,
-    settings: TrainingSettings,
+    settings: trainer.TrainingSettings,
     base: str | None = None,
     device: str | None = None,
-) -> Trained:
+) -> trainer.Trained:
     """Train on questions with a right passage that states an answer; slots are asked in words."""
-    folder, device = begin(out, device, Start(checkpoint, base=base))
+    folder, device = trainer.begin(out, device, trainer.Start(checkpoint, base=base))
     data = training_data(msgspec.structs.replace(plan, in_words=True), settings, folder / "sources")
     every = data.learn if plan.dev else [*data.learn, *data.watch]
     examples = [e for e in every if states(e.positive, e.answers)]
@@ -422,7 +412,7 @@ def train_dpr_reader(
     )
     trained = training.run()
     write_json_lines(folder / "examples.jsonl", examples)
-    write_account(
+    trainer.write_account(
         folder,
         {
             "kind": "dpr",

@@ -24,15 +24,7 @@ from whichone.files.folder import file_hash
 from whichone.files.lines import read_json, write_atomic
 from whichone.names import name_key
 from whichone.records import grouped
-from whichone.retrieval.dense import sentence
-from whichone.retrieval.dense.encoder import (
-    Vectors,
-    batches_by_length,
-    checked,
-    plain_weights,
-    torch_libraries,
-    weights_hash,
-)
+from whichone.retrieval.dense import encoder, sentence
 
 BATCH = 32
 LONGEST = 256
@@ -86,23 +78,23 @@ class DprSide:
             rows = self.tokenizer.pad({"input_ids": alone}, return_tensors="pt")
         return rows.to(self.model.device)
 
-    def encode(self, first: Sequence[str], second: Sequence[str] | None = None) -> Vectors:
+    def encode(self, first: Sequence[str], second: Sequence[str] | None = None) -> encoder.Vectors:
         import torch
 
         vectors = np.zeros((len(first), self.size), np.float32)
         with torch.inference_mode():
-            for places in batches_by_length([len(t) for t in second or first], BATCH):
+            for places in encoder.batches_by_length([len(t) for t in second or first], BATCH):
                 pairs = None if second is None else [second[n] for n in places]
                 tokens = self.tokens([first[n] for n in places], pairs)
                 vectors[places] = self.model(**tokens).pooler_output.float().cpu().numpy()
-        return checked(vectors, len(first), self.size, self.name)
+        return encoder.checked(vectors, len(first), self.size, self.name)
 
-    def questions(self, texts: Sequence[str]) -> Vectors:
+    def questions(self, texts: Sequence[str]) -> encoder.Vectors:
         return self.encode(texts)
 
-    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> encoder.Vectors:
         if self.packed is not None:
-            return checked(self.packed.passages(titles, texts), len(texts), self.size, self.name)
+            return encoder.checked(self.packed.passages(titles, texts), len(texts), self.size, self.name)
         return self.encode(titles, texts)
 
 
@@ -140,10 +132,10 @@ class DprEncoder:
     def describe_passages(self) -> dict[str, Any]:
         return self.passage.describe_passages()
 
-    def questions(self, texts: Sequence[str]) -> Vectors:
+    def questions(self, texts: Sequence[str]) -> encoder.Vectors:
         return self.question.questions(texts)
 
-    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> encoder.Vectors:
         return self.passage.passages(titles, texts)
 
 
@@ -151,7 +143,7 @@ def open_dpr(
     question: str, passage: str | None, *, base: str | None = None, device: str | None = None
 ) -> DprEncoder:
     """A pair of folders, or one checkpoint of DPR's own with `base`, the folder of its BERT."""
-    torch_libraries()
+    encoder.torch_libraries()
     if Path(question).is_file():
         if base is None:
             raise UsageError(
@@ -189,7 +181,7 @@ def open_side(side: Side, folder: Path, device: str | None = None) -> DprSide:
         raise BadInput(f"cannot be read as {_CLASSES[side]}: {error}", file=folder) from error
     longest = min(LONGEST, int(model.config.max_position_embeddings), tokenizer.model_max_length)
     model = model.to(device) if device else model
-    return DprSide(model, tokenizer, folder.resolve().name, weights_hash(folder), longest)
+    return DprSide(model, tokenizer, folder.resolve().name, encoder.weights_hash(folder), longest)
 
 
 def _own_checkpoint(file: Path, base: Path, device: str | None) -> DprEncoder:
@@ -213,7 +205,7 @@ def _own_checkpoint(file: Path, base: Path, device: str | None) -> DprEncoder:
     return DprEncoder(sides[0], sides[1])
 
 
-def _fill(encoder: Any, own: dict[str, Any], prefix: str, file: Path, base: Path) -> None:
+def _fill(model: Any, own: dict[str, Any], prefix: str, file: Path, base: Path) -> None:
     """Every weight of the model from the file; its pooler is never used."""
     own = {
         k if k.startswith("encode_proj.") else f"bert_model.{k}": v
@@ -221,7 +213,7 @@ def _fill(encoder: Any, own: dict[str, Any], prefix: str, file: Path, base: Path
         if not k.endswith("embeddings.position_ids") and not k.startswith("pooler.")
     }
     try:
-        missing = encoder.load_state_dict(own, strict=False).missing_keys
+        missing = model.load_state_dict(own, strict=False).missing_keys
     except RuntimeError as error:
         raise BadInput(f"its weights do not fit {base}: {error}", file=file) from error
     if missing:
@@ -229,7 +221,7 @@ def _fill(encoder: Any, own: dict[str, Any], prefix: str, file: Path, base: Path
 
 
 def _weights(file: Path) -> dict[str, Any]:
-    held = plain_weights(file)
+    held = encoder.plain_weights(file)
     weights = held.get("model_dict", held) if isinstance(held, dict) else None
     if not isinstance(weights, dict) or not any(k.startswith("question_model.") for k in weights):
         raise BadInput("it contains no question_model.* weights, so it is no DPR pair", file=file)
@@ -271,7 +263,7 @@ def _side(side: Side, folder: Path, device: str | None) -> DprSide:
     getattr(model, _INNER[side]).bert_model.load_state_dict(bert.state_dict(), strict=False)
     longest = min(LONGEST, int(model.config.max_position_embeddings))
     model = model.to(device) if device else model
-    return DprSide(model, tokenizer, folder.resolve().name, weights_hash(folder), longest)
+    return DprSide(model, tokenizer, folder.resolve().name, encoder.weights_hash(folder), longest)
 
 
 def save_own_checkpoint(file: Path, question: Any, passage: Any) -> None:
@@ -393,7 +385,7 @@ class PairEncoder:
             "passage_encoder": self._passages.describe(),
         }
         if self._relations:
-            description["relations"] = {r: weights_hash(f) for r, f in self._relations.items()}
+            description["relations"] = {r: encoder.weights_hash(f) for r, f in self._relations.items()}
         return description
 
     @property
@@ -409,14 +401,14 @@ class PairEncoder:
         relation = self._routes.relation(text) or ""
         return relation if relation in self._relations else ""
 
-    def questions(self, texts: Sequence[str]) -> Vectors:
+    def questions(self, texts: Sequence[str]) -> encoder.Vectors:
         vectors = np.zeros((len(texts), self.size), np.float32)
         places = grouped((self.relation(text), place) for place, text in enumerate(texts))
         for relation, here in places.items():
             vectors[here] = self._question_encoder(relation).questions([texts[n] for n in here])
         return vectors
 
-    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> Vectors:
+    def passages(self, titles: Sequence[str], texts: Sequence[str]) -> encoder.Vectors:
         return self._passages.passages(titles, texts)
 
     def _question_encoder(self, relation: str) -> DprSide | sentence.SentenceEncoder:

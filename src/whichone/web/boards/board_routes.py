@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from whichone.measures.intervals import Estimate
+from whichone.web.boards import submissions
 from whichone.web.boards.board import (
     board_tables,
     boards,
@@ -29,19 +30,6 @@ from whichone.web.boards.board import (
     sign_of,
     tabs_of,
     without_figures,
-)
-from whichone.web.boards.submissions import (
-    FOLDER,
-    FORMATS,
-    MOST_FILES,
-    SAID,
-    About,
-    Limits,
-    delete,
-    mixed_scripts,
-    one_submission,
-    submissions_of,
-    submit_file,
 )
 from whichone.web.limits import REFUSALS
 from whichone.web.pages import Form, creation, go, may_read, must_be, or_not_found, received, visitor
@@ -119,7 +107,7 @@ def board(
     if order:
         listed.reverse()
     chosen = by if by in measures else next(iter(measures), "")
-    submissions = submissions_of(site.database, key)
+    sent = submissions.submissions_of(site.database, key)
     name = row["benchmark"].rpartition("-")[0]
     others = [
         b for b in boards(site)
@@ -137,14 +125,14 @@ def board(
         or ([m for m in measures if "@" not in m] if len(row["benchmarks"]) > 1 else measures[:_SHOWN]),
         opened=next((s for s in systems if s["submission"] == open), None),
         chosen=chosen, turned=bool(order), note=note_of(row, systems, measures[0]) if systems else "",
-        meaning=definitions(measures), signs={m: sign_of(m) for m in measures}, choices=choices, said=SAID,
+        meaning=definitions(measures), signs={m: sign_of(m) for m in measures}, choices=choices, said=submissions.SAID,
         asked={"by": by, "q": q, "sees": sees, "system_kind": system_kind, "of": shown, "order": order,
                "show": show},
-        waiting=sum(s["state"] in ("waiting", "scoring") for s in submissions),
+        waiting=sum(s["state"] in ("waiting", "scoring") for s in sent),
         lines=without_figures(site.database, row),
         others=others if person is None or not person.scope else [],
         may_submit=person is not None and person.may("submitter", _scope(key)),
-        submissions=submissions if person is not None and person.may("admin") else None,
+        submissions=sent if person is not None and person.may("admin") else None,
     )  # fmt: skip
 
 
@@ -155,21 +143,21 @@ def _scale(estimates: Sequence[Estimate]) -> tuple[float, float]:
     return low, max(math.ceil(10 * max(ends, default=1.0)) / 10, low + 0.1)
 
 
-def _described(form: Form) -> tuple[str, str, About]:
+def _described(form: Form) -> tuple[str, str, submissions.About]:
     """The name, the format and the description of a submission, or why it is not taken."""
     name, format = form.text("name", longest=200).strip(), form.text("format", "auto")
     if not _NAME.fullmatch(name):
         raise HTTPException(422, "name the system with letters, digits, blanks or .,()+/- (at most 100)")
-    if word := mixed_scripts(name):
+    if word := submissions.mixed_scripts(name):
         raise HTTPException(422, f"write {word} in the letters of one script")
-    if format not in FORMATS:
-        raise HTTPException(422, f"format must be one of {', '.join(FORMATS)}")
-    about = About(
+    if format not in submissions.FORMATS:
+        raise HTTPException(422, f"format must be one of {', '.join(submissions.FORMATS)}")
+    about = submissions.About(
         **{
             field: form.address(field) if said.address
             else form.choice(field, ("", *said.choices)) if said.choices
             else form.text(field, longest=_LONGEST_SAID).strip()
-            for field, said in SAID.items()
+            for field, said in submissions.SAID.items()
         }
     )  # fmt: skip
     missing = form.yes("missing") or form.text("missing_is_wrong").lower() in ("true", "1")
@@ -184,8 +172,10 @@ async def _receive(request: Request, form: Form, board: str) -> str:
         with form.file("file") as file:
             row, (name, format, about) = _board(site, board), _described(form)
             golds = tuple(golds_of(site, row).values()) if row["hidden"] else ()
-            limits = Limits(site.settings.submissions_a_day, site.settings.submissions_in_all, golds)
-            submit_file(
+            limits = submissions.Limits(
+                site.settings.submissions_a_day, site.settings.submissions_in_all, golds
+            )
+            submissions.submit_file(
                 site.database, submission=submission, board=board, name=name, person=form.person.id,
                 role=form.person.role, format=format, about=about, file=file, limits=limits,
             )  # fmt: skip
@@ -201,7 +191,7 @@ async def _receive(request: Request, form: Form, board: str) -> str:
 @router.get("/boards/{key}/submit", include_in_schema=False)
 def submit_page(request: Request, site: Here, key: Key, again: str = "") -> Response:
     person = must_be(request, "submitter", _scope(key))
-    before = one_submission(site.database, key, again) if again else None
+    before = submissions.one_submission(site.database, key, again) if again else None
     values: dict[str, str] = {}
     if before is not None and before["person"] == person.id:
         format = before["format"].partition("+")
@@ -216,18 +206,18 @@ def _submit_page(
     site = site_of(request)
     return show_page(
         request, "submit.html", status, board=_board(site, key), values=values, error=error,
-        formats=FORMATS, said=SAID, most=site.settings.upload_bytes,
+        formats=submissions.FORMATS, said=submissions.SAID, most=site.settings.upload_bytes,
         in_all=site.settings.submissions_in_all, a_day=site.settings.submissions_a_day,
     )  # fmt: skip
 
 
 @router.post("/boards/{key}/submissions", include_in_schema=False)
 async def submit_form(request: Request, key: Key) -> Response:
-    form = await received(request, "submitter", _scope(key), MOST_FILES)
+    form = await received(request, "submitter", _scope(key), submissions.MOST_FILES)
     try:
         submission = await _receive(request, form, key)
     except HTTPException as error:  # what was typed is still there
-        fields = ("name", "format", "missing", *SAID)
+        fields = ("name", "format", "missing", *submissions.SAID)
         values = {field: form.text(field, longest=_LONGEST_SAID) for field in fields}
         return await run_in_threadpool(
             _submit_page, request, key, values, str(error.detail), error.status_code
@@ -244,7 +234,7 @@ def submission(request: Request, site: Here, key: Key, submission: SubmissionKey
 def _own_submission(request: Request, key: str, submission: str) -> Row:
     """A submission, for those who submitted it and for admins: its message may quote its file."""
     person = may_read(request, "reader", _scope(key))
-    row = or_not_found(one_submission(site_of(request).database, key, submission), "submission")
+    row = or_not_found(submissions.one_submission(site_of(request).database, key, submission), "submission")
     if person is None or not (person.may("admin") or person.id == row["person"]):
         row = {**row, "message": ""}
     return row
@@ -257,16 +247,18 @@ async def moderate(
 ) -> Response:  # fmt: skip
     """Hides, shows or deletes a system; whoever submitted it may delete it too."""
     form = await received(request, None)
-    row = or_not_found(await run_in_threadpool(one_submission, site.database, key, submission), "submission")
+    row = or_not_found(
+        await run_in_threadpool(submissions.one_submission, site.database, key, submission), "submission"
+    )
     own = form.person.id == row["person"] and form.person.may("submitter", _scope(key))
     if not form.person.may("admin") and not (own and action == "delete"):
         raise HTTPException(403, "this needs a link for the role admin")
-    if action == "delete" and row["person"] == FOLDER:
+    if action == "delete" and row["person"] == submissions.FOLDER:
         raise HTTPException(422, "a run of the served folder comes back: hide it instead")
 
     def work(t: Transaction) -> None:
         if action == "delete":
-            delete(t, submission)
+            submissions.delete(t, submission)
         else:
             shown = int(action == "show")
             t.execute("update submissions set shown = ? where submission = ?", (shown, submission))
@@ -353,10 +345,10 @@ def get_board(request: Request, site: Here, key: Key) -> dict[str, Any]:
 
 _FIELDS = {
     "name": {"type": "string", "maxLength": 100},
-    "format": {"type": "string", "enum": list(FORMATS), "default": "auto"},
+    "format": {"type": "string", "enum": list(submissions.FORMATS), "default": "auto"},
     "file": {"type": "string", "format": "binary"},
     "missing_is_wrong": {"type": "boolean", "default": False},
-    **{field: {"type": "string", "maxLength": _LONGEST_SAID} for field in SAID},
+    **{field: {"type": "string", "maxLength": _LONGEST_SAID} for field in submissions.SAID},
 }
 _UPLOAD = {"schema": {"type": "object", "required": ["name", "file"], "properties": _FIELDS}}
 
@@ -367,7 +359,7 @@ _UPLOAD = {"schema": {"type": "object", "required": ["name", "file"], "propertie
 )  # fmt: skip
 async def submit_predictions(request: Request, key: Key) -> dict[str, Any]:
     """Keeps predictions to be scored in the background; nothing is read before the link is checked."""
-    form = await received(request, "submitter", _scope(key), MOST_FILES)
+    form = await received(request, "submitter", _scope(key), submissions.MOST_FILES)
     return {"submission": await _receive(request, form, key)}
 
 
