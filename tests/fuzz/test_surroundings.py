@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import resource
-import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +25,46 @@ COMMANDS = {
 }  # fmt: skip
 
 
+BOUNDED = """
+import resource, sys
+from whichone.cli import run
+
+most = int(sys.argv.pop(1))
+sys.dont_write_bytecode = True  # Python would keep a compiled module that was cut off
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+run()
+"""
+SMALL_DISK = """
+import ctypes, os, sys
+from whichone.cli import run
+
+place, size = sys.argv.pop(1), sys.argv.pop(1)
+system, own_user, own_mounts = ctypes.CDLL(None), 0x10000000, 0x20000
+maps = {"setgroups": "deny", "uid_map": f"0 {os.getuid()} 1", "gid_map": f"0 {os.getgid()} 1"}
+assert system.unshare(own_user | own_mounts) == 0
+for name, text in maps.items():
+    with open(f"/proc/self/{name}", "w") as file:
+        file.write(text)
+assert system.mount(b"none", place.encode(), b"tmpfs", 0, f"size={size}".encode()) == 0
+run()
+"""
+
+
+def typed(
+    commands: Path, around: Path, words: Sequence[str | bytes], before: Sequence[str] = ("whichone",)
+) -> subprocess.CompletedProcess[str]:
+    """What a command says, in a process of its own and with a cache of its own."""
+    return subprocess.run(
+        [commands / before[0], *before[1:], *words],
+        cwd=around,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        env={**os.environ, "WHICHONE_CACHE": str(around / "new-cache")},
+    )
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("surroundings")
@@ -40,23 +79,12 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("most", [10, 3000])
-def test_a_full_disk_is_said(command: str, most: int, place: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_said(command: str, most: int, place: Path, tmp_path: Path, commands: Path) -> None:
     """A bound on the size of files represents the disk: the system refuses in the same call."""
     for item in place.iterdir():
         (tmp_path / item.name).symlink_to(item)
     (tmp_path / "reading.py").write_text("def answer(question, passages):\n    return 'x'\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "whichone", *COMMANDS[command]],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={
-            **os.environ,
-            "WHICHONE_CACHE": str(tmp_path / "new-cache"),
-            "PYTHONDONTWRITEBYTECODE": "1",  # Python would keep a compiled module that was cut off
-        },
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
-    )
+    done = typed(commands, tmp_path, COMMANDS[command], ("forked-python", "-c", BOUNDED, str(most)))
     assert "Traceback" not in done.stderr, done.stderr
     if done.returncode != 0:
         assert done.returncode == 3, done.stderr
@@ -105,7 +133,7 @@ def test_a_plugin_that_cannot_be_imported_is_named(
     assert "Traceback" not in done.stderr
 
 
-def test_own_code_that_cannot_be_imported_is_named(place: Path, tmp_path: Path) -> None:
+def test_own_code_that_cannot_be_imported_is_named(place: Path, tmp_path: Path, commands: Path) -> None:
     for item in place.iterdir():
         (tmp_path / item.name).symlink_to(item)
     for name, text, said in (
@@ -113,25 +141,17 @@ def test_own_code_that_cannot_be_imported_is_named(place: Path, tmp_path: Path) 
         ("wrong", "def search(:\n", "wrong.py:1: wrong fails"),
     ):
         (tmp_path / f"{name}.py").write_text(text)
-        done = subprocess.run(
-            [sys.executable, "-m", "whichone", "retrieve", "bench", "OUT", "--retriever", f"{name}:search"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-        )  # fmt: skip
+        done = typed(commands, tmp_path, ["retrieve", "bench", "OUT", "--retriever", f"{name}:search"])
         assert done.returncode == 3, done.stderr
         assert said in done.stderr
         assert "Traceback" not in done.stderr
 
 
-SMALL_DISK = """
-mount -t tmpfs -o size={size} none {place} && cd {around} && exec {python} -m whichone {words}
-"""
-
-
 @pytest.mark.parametrize("command", ["retrieve", "import", "ingest", "index", "name index"])
 @pytest.mark.parametrize("size", ["8k", "32k", "256k"])
-def test_the_disk_that_is_full_is_named(command: str, size: str, place: Path, tmp_path: Path) -> None:
+def test_the_disk_that_is_full_is_named(
+    command: str, size: str, place: Path, tmp_path: Path, commands: Path
+) -> None:
     """A small disk of its own, which the output is on, and nothing else."""
     if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode:
         pytest.skip("this system lets no user mount a disk of their own")
@@ -140,21 +160,14 @@ def test_the_disk_that_is_full_is_named(command: str, size: str, place: Path, tm
     (small / ".keep").touch()
     for item in place.iterdir():
         (tmp_path / item.name).symlink_to(item)
-    commands = {
+    known = {
         **COMMANDS,
         "ingest": [*COMMANDS["ingest"][:-1], "--wikidata", "world/wikidata.json.bz2", "OUT"],
         "index": ["index", "bench", "OUT", "--retriever", "bm25"],
         "name index": ["index", "bench", "OUT", "--retriever", "namesake", "-o", "encoder=none"],
     }
-    words = shlex.join("small/out" if word == "OUT" else word for word in commands[command])
-    script = SMALL_DISK.format(size=size, place=small, around=tmp_path, python=sys.executable, words=words)
-    done = subprocess.run(
-        ["unshare", "-Urm", "sh", "-c", script],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "WHICHONE_CACHE": str(tmp_path / "new-cache")},
-    )
+    words = ["small/out" if word == "OUT" else word for word in known[command]]
+    done = typed(commands, tmp_path, words, ("forked-python", "-c", SMALL_DISK, str(small), size))
     assert "Traceback" not in done.stderr, done.stderr
     if done.returncode:
         assert done.returncode == 3, done.stderr
@@ -164,29 +177,19 @@ def test_the_disk_that_is_full_is_named(command: str, size: str, place: Path, tm
         assert size != "8k", "everything fitted"
 
 
-def _typed(words: list[str | bytes], around: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "whichone", *words],
-        cwd=around,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        env={**os.environ, "WHICHONE_CACHE": str(around / "new-cache")},
-    )
-
-
 @pytest.mark.parametrize("command", [*COMMANDS, "index"])
-def test_a_colon_or_bytes_in_an_output_path(command: str, place: Path, tmp_path: Path) -> None:
+def test_a_colon_or_bytes_in_an_output_path(
+    command: str, place: Path, tmp_path: Path, commands: Path
+) -> None:
     """A colon works everywhere; what is not UTF-8 is refused before any work."""
     for item in place.iterdir():
         (tmp_path / item.name).symlink_to(item)
     (tmp_path / "reading.py").write_text("def answer(question, passages):\n    return 'x'\n")
     words = COMMANDS.get(command, ["index", "bench", "OUT", "--retriever", "bm25"])
-    done = _typed([word.replace("OUT", "a:b") for word in words], tmp_path)
+    done = typed(commands, tmp_path, [word.replace("OUT", "a:b") for word in words])
     assert done.returncode == 0, done.stderr
     named = [word.encode().replace(b"OUT", b"b\xffd") for word in words]
-    refused = _typed(list(named), tmp_path)
+    refused = typed(commands, tmp_path, list(named))
     assert refused.returncode == 2, refused.stderr
     assert "is not UTF-8" in refused.stderr
     assert not any(path.name.startswith("b") and path.name[1:2] == "\udcff" for path in tmp_path.iterdir())
@@ -211,12 +214,12 @@ HOTPOT = '[{"_id": "1", "question": "Q", "answer": "A", "context": [["T", "one t
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(
-    file: str, content: bytes, words: list[str], place: Path, tmp_path: Path
+    file: str, content: bytes, words: list[str], place: Path, tmp_path: Path, commands: Path
 ) -> None:
     for item in place.iterdir():
         (tmp_path / item.name).symlink_to(item)
     (tmp_path / file).write_bytes(content)
-    done = _typed([file if word == "F" else word for word in words], tmp_path)
+    done = typed(commands, tmp_path, [file if word == "F" else word for word in words])
     assert done.returncode == 3, done.stderr
     assert file in done.stderr
 
