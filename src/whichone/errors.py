@@ -214,8 +214,9 @@ def how_many(number: int, thing: str) -> str:
 def did_you_mean(word: str, choices: Iterable[str]) -> str | None:
     """A hint that names the nearest choices, or all of them when none is near."""
     known = sorted(choices)
-    if near := difflib.get_close_matches(word, known, n=3, cutoff=0.5):
-        return f"did you mean {' or '.join(near)}?"
+    small = {choice.lower(): choice for choice in known}
+    if near := difflib.get_close_matches(word.lower(), small, n=3, cutoff=0.5):
+        return f"did you mean {' or '.join(map(small.__getitem__, near))}?"
     return f"known: {sample(known, 20)}" if known else None
 
 

@@ -87,7 +87,7 @@ def test_an_index_is_complete_in_its_folder(
 def test_evidence_is_shown(corpus: Path, tmp_path: Path) -> None:
     typed("index", corpus, tmp_path / "i", "--retriever", "namesake", "-o", "encoder=none")
     shown = typed("search", tmp_path / "i", "Which clinic does Jo Mill work at as a nurse?", "-k", 1)
-    assert "Jo Mill: 2 pages have this name" in shown
+    assert "Jo Mill: 2 pages with this name" in shown
     assert "Jo Mill (nurse)" in shown.splitlines()[0]
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from two_of_each_name import answers_of_both, benchmark_of_people
 
-from whichone.errors import BadInput
-from whichone.report.show import show_answer
+from whichone.errors import BadInput, UsageError
+from whichone.report.show import show, show_answer
 from whichone.runs.read import read
+from whichone.runs.retrieve import retrieve
 from whichone.runs.run import Answers
 
 
@@ -65,3 +66,21 @@ def test_passages_that_a_reader_was_shown(tmp_path: Path) -> None:
 def test_a_question_that_is_not_there(careful: Answers) -> None:
     with pytest.raises(BadInput, match=r"no question 'q22'.*(?s:.*)q2"):
         show_answer(careful, "q22")
+
+
+def test_what_a_retriever_says_of_a_question(tmp_path: Path) -> None:
+    """`--explain` adds the reasons to a ranking, and is refused where there is no question to explain."""
+    benchmark = benchmark_of_people(tmp_path / "bench")
+    root, run = benchmark.folder.root, str(tmp_path / "run")
+    retrieve(root, run, retriever="namesake", options={"encoder": "none"}, k=30)
+    retrieve(root, tmp_path / "plain", retriever="bm25", k=30)
+    document, ranking = show(run, "q1")
+    explained = show(run, "q1", explain=True)[1]
+    assert explained.startswith(f"{ranking}\n\nAda Park: 2 pages with this name\n")
+    assert f"{document['notes']['names'][0]['candidates'][0]['probability']:.0%}" in explained
+    assert "\n    - the question says 'Payroll', which nothing here explains" in explained
+    assert show(str(tmp_path / "plain"), "q1", explain=True)[1].endswith(
+        "the retriever has noted nothing about it"
+    )
+    with pytest.raises(UsageError, match="one question of a run"):
+        show(run, explain=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,14 +11,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import whichone
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.cli import whichone as command_line
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.records import Question, Ranking
 from whichone.report.show import command_of
 from whichone.retrieval.adapters.adapted import FunctionRetriever, load_function, ranking
 from whichone.runs.retrieve import as_retriever, make_retriever, retrieve
+from whichone.runs.run import Run
 from whichone.runs.run_files import import_run
 from whichone.versions import code_of
 
@@ -368,6 +372,10 @@ def test_the_command_that_makes_a_run_again(
     command = f"whichone retrieve {small.folder.root.resolve()} run --retriever with_option:search"
     told = command_of(run.folder.manifest, Path("run"))
     assert told == f"{command} -k 1 --returns page -o page=w:2"
+    explained = retrieve(place, "named", retriever="namesake", options={"encoder": "none", "pool": 9}, k=1)
+    words = shlex.split(str(command_of(explained.folder.manifest, Path("again as told"))))
+    assert CliRunner().invoke(command_line, words[1:], catch_exceptions=False).exit_code == 0
+    assert Run.open("again as told").folder.manifest.parameters == explained.folder.manifest.parameters
     Path("run.txt").write_text("".join(f"q{n} Q0 w:{n} 1 1 t\n" for n in range(10)))
     brought = import_run("run.txt", "again", small, place=place, format="trec")
     told = command_of(brought.folder.manifest, Path("again"))

@@ -159,6 +159,7 @@ def search_command(
     """
     from whichone.corpus.corpus import Corpus
     from whichone.records import Question
+    from whichone.report.show import explained
     from whichone.retrieval.indexes import CORPUS, open_index_folder
 
     retriever = open_index_folder(index)
@@ -181,12 +182,8 @@ def search_command(
         score = "" if result["score"] is None else f"  {result['score']:.3f}"
         click.echo(f"{result['rank']:>3}{score}  {result['title']}  ({result['id']})")
         click.echo(f"     {result['text'][:200]}")
-    for name in ranking.notes.get("names", ()):
-        click.echo(f"\n{name['name']}: {name['bearers']} pages have this name")
-        for bearer in name["candidates"]:
-            click.echo(f"  {bearer['title']}")
-            for sign, key in (("+", "for"), ("-", "against")):
-                click.echo("".join(f"    {sign} {text}\n" for text in bearer.get(key, ())), nl=False)
+    if ranking.notes.get("names"):
+        click.echo("\n".join(explained(dict(ranking.notes))))
     if back:
         click.echo(f"\nthe question does not say who is meant; ask back: {back}")
     if not results:

@@ -359,7 +359,7 @@ def in_words(audit_report: Audit) -> str:
         ]
     if audit_report.worst:
         lines += [
-            f"## The {len(audit_report.worst)} worst",
+            f"## The worst {len(audit_report.worst)}" if len(audit_report.worst) > 1 else "## The worst",
             "",
             "| name | bearers | documents | questions | confused | who is lost | told apart by | missing | who |",
             "| --- | ---: | ---: | ---: | ---: | --- | --- | --- | --- |",

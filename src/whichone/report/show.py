@@ -12,7 +12,7 @@ from whichone import registry
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark, card_beside, with_licence
 from whichone.benchmarks.exports import Unit, trec_card
-from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.errors import BadInput, UsageError, did_you_mean, how_many
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
 from whichone.files.manifest import MANIFEST, Manifest, decode_manifest
@@ -21,6 +21,7 @@ from whichone.measures.outcomes import outcome
 from whichone.measures.ranking_measures import kind_of_page
 from whichone.measures.scores import as_answered, other_values
 from whichone.records import page_of
+from whichone.runs.retrieve import own_options
 from whichone.runs.run import COUNTS, TRACE, Answers, Run, open_corpus, trace_of
 
 # One question of a folder of answers: what was asked, shown, said, and what would have been right.
@@ -112,7 +113,9 @@ def show(place: str, name: str | None = None, *, explain: bool = False) -> Shown
         document = show_name(place, name)
         return document, describe_name(document)
     if kind == "run" and name:
-        return _ranking(place, name)
+        return _ranking(place, name, explain)
+    if explain:
+        raise UsageError("--explain is about one question of a run: show RUN QUESTION_ID --explain")
     if kind == "answers" and name:
         return show_answer(Answers.open(place), name)
     if name:
@@ -204,13 +207,14 @@ def command_of(manifest: Manifest, root: Path) -> str | None:
         words += ["--returns", str(returns)]
     parameters.pop("class", None)  # of the object that an adapter asks, which `make` names
     own = parameters.pop("options", None)  # of a function of the user's own
-    for key, value in sorted({**parameters, **(own if isinstance(own, dict) else {})}.items()):
+    described = own_options(str(retriever), parameters)
+    for key, value in sorted({**described, **(own if isinstance(own, dict) else {})}.items()):
         if isinstance(value, str | int | float | bool):
             words += ["-o", f"{key}={value}"]
     return shlex.join(words)
 
 
-def _ranking(place: str, question: str) -> Shown:
+def _ranking(place: str, question: str, explain: bool, most: int = 20) -> Shown:
     run = Run.open(place)
     benchmark = run.benchmark()
     known = {q.id: q for q in benchmark.queries}
@@ -229,11 +233,32 @@ def _ranking(place: str, question: str) -> Shown:
     document = {"question": question, "input": query.input, "ranking": rows, "notes": note}
     lines = [query.input]
     lines += [
-        f"{r['rank']:>4}  {r['score']:>9.4f}  {r['is']:<9} {r['title']}  ({r['passage']})" for r in rows
+        f"{r['rank']:>4}  {r['score']:>9.4f}  {r['is']:<9} {r['title']}  ({r['passage']})"
+        for r in rows[:most]
     ]
-    if note:
-        lines += ["", msgspec.json.format(msgspec.json.encode(note), indent=2).decode()]
+    if len(rows) > most:
+        lines.append(f"      and {len(rows) - most} more (--json has all)")
+    if explain:
+        lines += explained(note) if note else ["", "the retriever has noted nothing about it"]
     return document, "\n".join(lines)
+
+
+def explained(note: dict[str, Any]) -> list[str]:
+    """What a retriever notes about a question: who has each name, and what speaks for and against them, in words where it gives any."""
+    if not any("candidates" in name for name in note.get("names", ())):
+        return ["", msgspec.json.format(msgspec.json.encode(note), indent=2).decode()]
+    lines = []
+    for name in note["names"]:
+        lines += ["", f"{name['name']}: {how_many(name['bearers'], 'page')} with this name"]
+        for bearer in name["candidates"]:
+            likely = f", {bearer['probability']:.0%}" if "probability" in bearer else ""
+            lines.append(f"  {bearer['title']}{likely}")
+            lines += [
+                f"    {s} {text}"
+                for s, key in (("+", "for"), ("-", "against"))
+                for text in bearer.get(key, ())
+            ]
+    return lines
 
 
 def _short(value: Any, most: int = 300) -> str:

@@ -288,10 +288,15 @@ def recorded_call(run: Run) -> dict[str, Any]:
             file=run.path,
             hint="imported runs and functions of one's own cannot be made again from their folder",
         )
-    fields = getattr(registry.find("retrievers", name), "Parameters", None)
+    return {"retriever": name, "options": own_options(name, described), **depth}
+
+
+def own_options(retriever: str, described: Mapping[str, Any]) -> dict[str, Any]:
+    """What a retriever that has described itself was given: its own options, and not what it found out."""
+    known = retriever in registry.names("retrievers")
+    fields = getattr(registry.find("retrievers", retriever), "Parameters", None) if known else None
     names = set(fields.__struct_fields__) if fields is not None else set(described) - _NOT_OPTIONS
-    options = {key: value for key, value in described.items() if key in names}
-    return {"retriever": name, "options": options, **depth}
+    return {key: value for key, value in described.items() if key in names}
 
 
 def compare_runs(published: Run, again: Run) -> Reproduced:

@@ -230,7 +230,7 @@ def unknown_model(name: str) -> Missing:
     return Missing(
         f"the model {name!r} is no folder, not in WHICHONE_MODELS, no installed package, and not among the models"
         " that were fetched to this machine",
-        hint=f"name a folder that contains it, or fetch it first: hf download {name}",
+        hint="name a folder that contains it" + f", or fetch it first: hf download {name}" * ("/" in name),
     )
 
 
