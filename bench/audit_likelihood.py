@@ -4,7 +4,9 @@
 
 Each run is over a benchmark of a collection; with `--players` also BM25 over documents about players of that package,
 which are written into the current folder. A line for each: bearers that are asked about, the mean of what is predicted
-from the documents alone and of what is measured (`confused@20`), and the rank correlation over bearers and over names.
+from the documents alone and of what is measured (`confused@20`), and the rank correlation over bearers, with a 95 %
+interval by names, and over names. `at most` is that of a prediction that orders all bearers as they were measured: of
+few questions, most answered alike, no prediction can say more.
 """
 
 from __future__ import annotations
@@ -35,6 +37,24 @@ def correlation(predicted: list[float], measured: list[float]) -> float:
     return float(np.corrcoef(ranks(np.array(predicted)), ranks(np.array(measured)))[0, 1])
 
 
+def at_most(measured: list[float]) -> float:
+    """The correlation of a perfect order without ties."""
+    order = np.argsort(np.argsort(measured, kind="stable"))
+    return correlation(order.tolist(), measured)
+
+
+def by_names(own: list[list[tuple[float, float]]], draws: int = 2_000) -> tuple[float, float]:
+    """A 95 % interval of the correlation over bearers: names are drawn again."""
+    drawn, found = np.random.default_rng(0), []
+    for _ in range(draws):
+        pairs = [p for n in drawn.integers(0, len(own), len(own)) for p in own[n]]
+        predicted, measured = map(list, zip(*pairs, strict=True))
+        if len(set(predicted)) > 1 and len(set(measured)) > 1:
+            found.append(correlation(predicted, measured))
+    low, high = np.quantile(found, (0.025, 0.975))
+    return float(low), float(high)
+
+
 def compared(place: str) -> Mapping[str, Any]:
     from whichone.measures.measure import parse_measures
     from whichone.measures.scores import score_run
@@ -50,7 +70,7 @@ def compared(place: str) -> Mapping[str, Any]:
         if query.name_set and value == value:
             asked[query.name_set, min(query.gold_pages())].append(value)
     names = {name_set for name_set, _ in asked}
-    corpus, pairs, by_name = benchmark.corpus, [], []
+    corpus, of_names, by_name = benchmark.corpus, [], []
     for name_set in (s for s in benchmark.sets if s.id in names):
         pages = [[p for p in b.pages if corpus.page_row(p) is not None] for b in name_set.bearers]
         pages = [own for own in pages if own]
@@ -64,16 +84,19 @@ def compared(place: str) -> Mapping[str, Any]:
             for chance, of in zip(chances, pages, strict=True)
             if (values := [v for page in of for v in asked.get((name_set.id, page), ())])
         ]
-        pairs += own
-        by_name += [(fmean(chances), fmean(v for _, v in own))] if own else []
-    predicted, measured = map(list, zip(*pairs, strict=True))
+        if own:
+            of_names.append(own)
+            by_name.append((fmean(chances), fmean(v for _, v in own)))
+    predicted, measured = map(list, zip(*(p for own in of_names for p in own), strict=True))
+    low, high = by_names(of_names)
     return {
         "run": place,
         "names": len(by_name),
-        "bearers": len(pairs),
+        "bearers": len(predicted),
         "predicted": f"{fmean(predicted):.3f}",
         "measured": f"{fmean(measured):.3f}",
-        "over bearers": f"{correlation(predicted, measured):+.3f}",
+        "over bearers": f"{correlation(predicted, measured):+.3f} [{low:+.2f}, {high:+.2f}]",
+        "at most": f"{at_most(measured):+.3f}",
         "over names": f"{correlation(*map(list, zip(*by_name, strict=True))):+.3f}",
     }
 

@@ -44,6 +44,7 @@ def main() -> None:
     parser.add_argument("--judge", help="the folder of a reader, whose score is a feature too")
     parser.add_argument("--out", type=Path, help="also write the table there")
     parser.add_argument("--parts", action="store_true", help="of `table`: each kind of evidence alone too")
+    parser.add_argument("--curves", type=Path, help="of `absent`: write the operating curves there")
     parser.add_argument("--fit", action="store_true", help="of `absent`: learn its weights first")
     parser.add_argument(
         "--into", type=Path, help="a folder for weights, floors and the log instead of the repository's"
@@ -67,6 +68,8 @@ def main() -> None:
         print(made := absent.table(listed, model))
         if options.out is not None:
             options.out.write_text(made + "\n")
+        if options.curves is not None:
+            options.curves.write_text(absent.curves(listed, model))
         return
     from namesake_fit.model import cases_of
     from namesake_fit.sets import development

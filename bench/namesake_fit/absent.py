@@ -64,13 +64,13 @@ def cases_of(work: Path, players: Path | None, only: str, judge: str | None) -> 
         yield from _cases(name, benchmark, halves, retriever, bm25, reader)
         rows = (work / name).with_suffix(".parts") / "rows.csv"
         if rows.exists():
-            known = _with_attributes(benchmark, rows)
-            yield from _cases(f"{name}, attributes", benchmark, halves, known._retriever, bm25, None)
-            yield from _tasks(name, work, rows)
+            known = with_attributes(benchmark, rows)
+            yield from _cases(f"{name}, attributes", benchmark, halves, known._retriever, bm25, reader)
+            yield from _tasks(name, work, rows, reader)
         print(name, file=sys.stderr, flush=True)
 
 
-def _tasks(name: str, work: Path, rows: Path) -> Iterator[Case]:
+def _tasks(name: str, work: Path, rows: Path, reader: Any) -> Iterator[Case]:
     """What somebody asks to be done, over records without titles: "Close the account of ...", a fifth without saying whose."""
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.benchmarks.derive import absent_benchmark
@@ -84,9 +84,9 @@ def _tasks(name: str, work: Path, rows: Path) -> Iterator[Case]:
         )  # fmt: skip
     there = (away / "manifest.json").exists()
     benchmark = Benchmark.open(away) if there else absent_benchmark(Benchmark.open(place), away, share=SHARE)
-    known = _with_attributes(benchmark, rows, titled=False)
+    known = with_attributes(benchmark, rows, titled=False)
     bm25 = Bm25.over(benchmark.corpus, work / "indexes" / benchmark.corpus.hash[:16])
-    yield from _cases(f"{name}, tasks", benchmark, _halves(benchmark), known._retriever, bm25, None)
+    yield from _cases(f"{name}, tasks", benchmark, _halves(benchmark), known._retriever, bm25, reader)
 
 
 def _halves(benchmark: Any) -> dict[bool, list[Any]]:
@@ -105,7 +105,7 @@ def _halves(benchmark: Any) -> dict[bool, list[Any]]:
     return halves
 
 
-def _with_attributes(benchmark: Any, rows: Path, *, titled: bool = True) -> Any:
+def with_attributes(benchmark: Any, rows: Path, *, titled: bool = True) -> Any:
     """The bearers of a catalogue by their attributes alone, named by a title or by what is given."""
     import csv
 
@@ -142,20 +142,25 @@ def _cases(name: str, benchmark: Any, halves: Any, retriever: Any, bm25: Any, re
                 features = absence_features(values, scores, strangers=len(unknown), others=reading.best_other)
             (ranking,) = bm25.search([query.question()], READ)
             texts = [benchmark.corpus.passage(i) for i in ranking.passages] if reader and held_out else []
-            pair = float(max(reader(query.input, texts))) if reader and texts else -np.inf
+            pair = max(reader(query.input, texts)) if texts else -np.inf
             best = max(ranking.scores, default=-np.inf)
             absent = query.attributes["absent"]
             yield Case(name, held_out, query.name or query.id, absent, features, bool(unknown), best, pair)
 
 
 def _reader(folder: str) -> Any:
-    """Scores of a question with the first words of passages, by an ONNX cross-encoder."""
+    """Scores of a question with the first words of passages, by an ONNX cross-encoder; each pair is read once."""
     from whichone.retrieval.onnx_model import OnnxCrossEncoder
 
-    model = OnnxCrossEncoder(Path(folder))
-    return lambda question, read: model.scores(
-        [(question, f"{p.title}. {' '.join(p.text.split()[:60])}") for p in read]
-    )
+    model, known = OnnxCrossEncoder(Path(folder)), {}
+
+    def scores(question: str, read: Sequence[Any]) -> list[float]:
+        pairs = [(question, f"{p.title}. {' '.join(p.text.split()[:60])}") for p in read]
+        if new := [pair for pair in pairs if pair not in known]:
+            known.update(zip(new, map(float, model.scores(new)), strict=True))
+        return [known[pair] for pair in pairs]
+
+    return scores
 
 
 def fit(cases: Sequence[Case]) -> tuple[dict[str, float], float]:
@@ -205,6 +210,9 @@ def write(cases: Sequence[Case], into: Path | None) -> EvidenceModel:
     return model
 
 
+CURVES = ("BM25", "cross-encoder", "`namesake`")
+AT = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # Shares of refused present bearers where the curves are drawn
+FEWEST = 50  # A curve of fewer absent ones says nothing
 HEAD = (
     "| set | absent, present | BM25 | cross-encoder | `namesake` | at 10 % | as shipped: noticed, refused |\n"
     "| --- | --- | --- | --- | --- | --- | --- |"
@@ -215,25 +223,57 @@ def table(cases: Sequence[Case], model: EvidenceModel) -> str:
     """Shares of the absent that are noticed where 5 % of the present are refused, on names held out."""
     shipped = model.fits["words"]
     lines = [HEAD]
-    for name in dict.fromkeys(c.set for c in cases):
-        own = [c for c in cases if c.set == name and c.held_out]
-        away = np.array([c.absent for c in own])
-        nobody = np.array(
-            [float(c.stranger) if c.features is None else logistic(shipped.nobody, c.features) for c in own]
-        )
-        declined = nobody >= shipped.nobody_from
-        pairs = np.array([c.pair for c in own])
+    for name, own in _held_out(cases).items():
+        away, strange = _strange(own, model)
+        declined = strange["`namesake`"] >= shipped.nobody_from
         cells = [
             name,
             f"{away.sum()}, {(~away).sum()}",
-            _share(noticed(-np.array([c.bm25 for c in own]), away)),
-            _share(noticed(-pairs, away)) if np.isfinite(pairs).any() else "",
-            _share(noticed(nobody, away)),
-            _share(noticed(nobody, away, 2 * REFUSED)),
+            *(_share(noticed(strange[system], away)) if system in strange else "" for system in CURVES),
+            _share(noticed(strange["`namesake`"], away, 2 * REFUSED)),
             f"{_share(declined[away].mean())}, {_share(declined[~away].mean())}",
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def curves(cases: Sequence[Case], model: EvidenceModel) -> str:
+    """The same shares where fewer and more of the present are refused, as a table of comma-separated values."""
+    lines = [",".join(("set", "share of those there that is refused", *(c.strip("`") for c in CURVES)))]
+    for name, own in _held_out(cases).items():
+        away, strange = _strange(own, model)
+        if away.sum() < FEWEST or "," in name:
+            continue
+        for refused in AT:
+            shares = [
+                _share(noticed(strange[system], away, refused)) if system in strange else ""
+                for system in CURVES
+            ]
+            lines.append(",".join((name, f"{refused:g}", *shares)))
+    return "\n".join(lines) + "\n"
+
+
+def _held_out(cases: Sequence[Case]) -> dict[str, list[Case]]:
+    sets: dict[str, list[Case]] = {}
+    for case in cases:
+        if case.held_out:
+            sets.setdefault(case.set, []).append(case)
+    return sets
+
+
+def _strange(cases: Sequence[Case], model: EvidenceModel) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Who is absent, and how strange every system finds each question."""
+    weights = model.fits["words"].nobody
+    strange = {
+        "BM25": -np.array([c.bm25 for c in cases]),
+        "cross-encoder": -np.array([c.pair for c in cases]),
+        "`namesake`": np.array(
+            [float(c.stranger) if c.features is None else logistic(weights, c.features) for c in cases]
+        ),
+    }
+    if not np.isfinite(strange["cross-encoder"]).any():
+        del strange["cross-encoder"]
+    return np.array([c.absent for c in cases]), strange
 
 
 def noticed(strange: np.ndarray, away: np.ndarray, refused: float = REFUSED) -> float:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from fake_server import completion
 
 import whichone
-from whichone.agents.toolbox import Guarded, Toolbox, ToolCallingAgent
+from whichone.agents.toolbox import Action, Guarded, Toolbox, ToolCallingAgent
 from whichone.chat.endpoint import Endpoint, EndpointOptions
 from whichone.cli import whichone as command
 from whichone.errors import BadInput, UsageError
@@ -202,6 +202,41 @@ def test_tools_by_lines(toy, tmp_path, serve):
     for answer in made.answers.values():
         assert answer.text == "Eskby"
         assert [c.tool for c in trace_of(answer).calls] == ["search", "ask_user"]
+
+
+@pytest.mark.parametrize("style", ["tools", "lines"])
+def test_a_model_sees_the_ids_that_it_may_act_on(two_adas, serve, style) -> None:
+    """A number tells passages apart, but no action can be done to it."""
+    shown = 'ACT: close {"id":"id","day":"Monday"}'
+
+    def said(name: str, line: str, **arguments: str) -> dict:
+        return (
+            completion(None, tool_calls=[tool(name, **arguments)]) if style == "tools" else completion(line)
+        )
+
+    def script(request, n):
+        last = request["messages"][-1]["content"]
+        if n == 0:
+            assert (shown in request["messages"][0]["content"]) == (style == "lines")
+            return said("search", "SEARCH: Ada Park", text="Ada Park")
+        if last == "Done.":
+            return completion("ANSWER: It is closed.")
+        record = last.partition("[")[2].partition("]")[0]
+        return said("act", f'ACT: close {{"id": "{record}"}}', action="close", id=record)
+
+    def act(question, action, arguments) -> str:
+        done.append((action, dict(arguments)))
+        return "Done."
+
+    done: list = []
+    act.actions = {"close": Action(("Close the account of $who on $day.",), {"day": ("Monday",)})}
+    lookup = {p.id: p for p in two_adas.passage_records()}
+    search = as_retriever(lambda text, k: ["staff:2#0", "staff:1#0"][:k])
+    question = Question(id="q1", text="Close the account of Ada Park.", task="act")
+    tools = Toolbox(question, search, lambda ids: [lookup[i] for i in ids], act=act)
+    with Endpoint(EndpointOptions(url=serve(script).url, model="m", concurrency=1)) as model:
+        answer = ToolCallingAgent(model, style=style, k=1).work(question, tools)
+    assert (answer.text, done) == ("It is closed.", [("close", {"id": "staff:2#0"})])
 
 
 def test_a_model_that_only_makes_mistakes_ends(toy, tmp_path, serve):

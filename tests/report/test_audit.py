@@ -59,7 +59,15 @@ def test_accents_make_no_other_name(tmp_path: Path) -> None:
     ],
 )
 def test_how_likely_a_name_is_to_be_confused(texts: tuple[list[str], ...], expected: list[float]) -> None:
-    assert likelihoods("Ada Park", texts, {"the", "of", "office"}) == pytest.approx(expected)
+    assert likelihoods("Ada Park", texts, {"the", "of", "office"}) == pytest.approx(expected, abs=0.02)
+
+
+def test_what_scores_a_little_less_may_come_first() -> None:
+    """The longer text scores less for the name alone, but the rest of a question may move it by as much."""
+    longer = "Ada Park is a judge of the north who writes of ships and of sails"
+    texts = (["Ada Park is a poet of the north who writes of ships"], [longer])
+    one, two = likelihoods("Ada Park", texts)
+    assert 0.25 < one < 0.5 < two < 0.75
 
 
 def test_what_tells_them_apart_and_is_missing(tmp_path: Path) -> None:
@@ -80,7 +88,7 @@ def test_what_tells_them_apart_and_is_missing(tmp_path: Path) -> None:
     (ada,) = report.worst
     assert (ada.tells_apart, ada.missing) == (["department"], ["desk (1 of 2)"])
     # the name alone is a draw; of three words of the one and of two of the other, "note" is a draw, and numbers decide
-    assert ada.likely == pytest.approx(((0.5 + 0.5 / 3) / 2 + (0.5 + 0.5 / 2) / 2) / 2)
+    assert ada.likely == pytest.approx(((0.5 + 0.5 / 3) / 2 + (0.5 + 0.5 / 2) / 2) / 2, abs=0.01)
     assert ada.lost == "Ada Park (2): 0.38"
     assert "| department | desk (1 of 2) |" in in_words(report)
 

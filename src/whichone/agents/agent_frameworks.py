@@ -64,7 +64,7 @@ def inspect_tools(tools: Toolbox, k: int = 5) -> list[Any]:
             Args:
                 text: What to search for.
             """
-            return passages_text(tools.search(text, k)) or "Nothing is found."
+            return passages_text(tools.search(text, k), ids=tools.can_act) or "Nothing is found."
 
         return execute
 
@@ -135,7 +135,7 @@ def langchain_tools(tools: Toolbox, k: int = 5) -> list[Any]:
 
     def search(text: str) -> str:
         """Find passages about a text."""
-        return passages_text(tools.search(text, k)) or "Nothing is found."
+        return passages_text(tools.search(text, k), ids=tools.can_act) or "Nothing is found."
 
     def ask_user(text: str) -> str:
         """Ask the user which one is meant."""

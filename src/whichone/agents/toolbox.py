@@ -247,6 +247,10 @@ LINES = (
     " Write one line a turn and nothing else: SEARCH: words to search for, or ASK: a question to the user, "
     "or ANSWER: your answer."
 )
+ACTS = (
+    "You do tasks on records of people and things that may share a name with others. Search first. If it stays "
+    "unclear which one is meant, ask the user. Then act once, on the record whose id is in brackets, and say so."
+)
 _WORD = re.compile(r"[^\W_]+")
 _SLOT = re.compile(r"\$\{?\w+\}?")
 _LINE = re.compile(r"^\s*(SEARCH|ASK|ACT|ANSWER)\s*:\s*(.*)", re.I | re.M)
@@ -285,7 +289,9 @@ class ToolCallingAgent:
         return {**described, **self._model.describe(), "max_tokens": self._max_tokens}
 
     def work(self, question: Question, tools: Toolbox) -> Answer:
-        system = SYSTEM if self._style == "tools" else SYSTEM + LINES
+        system = ACTS if tools.can_act else SYSTEM
+        if self._style == "lines":
+            system += LINES + (_action_lines(tools.actions) if tools.can_act else "")
         messages: list[dict[str, Any]] = [
             {"role": "system", "content": system},
             {"role": "user", "content": question.text},
@@ -334,7 +340,7 @@ class ToolCallingAgent:
             if call.name == "search":
                 passages = tools.search(str(given["text"]), self._k)
                 shown |= {p.id: p for p in passages}
-                return passages_text(passages) or "Nothing is found."
+                return passages_text(passages, ids=tools.can_act) or "Nothing is found."
             if call.name == "ask_user":
                 return tools.ask_user(str(given["text"]))
             if call.name == "act":
@@ -345,6 +351,16 @@ class ToolCallingAgent:
 
     def _answer(self, question: Question, text: str | None, shown: dict[str, Passage]) -> Answer:
         return Answer(question=question.id, text=text, passages=tuple(shown))
+
+
+def _action_lines(actions: Mapping[str, Action]) -> str:
+    """How a line says what is to be done, for each known action."""
+    said = {
+        name: {"id": "id", **{s: v[0] for s, v in a.arguments.items() if v}} for name, a in actions.items()
+    }
+    shown = sorted(said.items()) or [("action", {"id": "id"})]
+    known = " or ".join(f"ACT: {name} {msgspec.json.encode(own).decode()}" for name, own in shown)
+    return f" To act, write for example {known}, with the id in brackets."
 
 
 def _lines(text: str) -> tuple[ToolCall, ...]:

@@ -63,9 +63,11 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
         return [*messages, {"role": "user", "content": asked}]
 
 
-def passages_text(passages: Sequence[Passage]) -> str:
-    """One line a passage: its number from 1, title, bar, text."""
-    lines = [f"[{n}] {p.title} | {' '.join(p.text.split())}" for n, p in enumerate(passages, 1)]
+def passages_text(passages: Sequence[Passage], *, ids: bool = False) -> str:
+    """One line a passage: its number from 1, or its id where something is to be done to it, title, bar, text."""
+    lines = [
+        f"[{p.id if ids else n}] {p.title} | {' '.join(p.text.split())}" for n, p in enumerate(passages, 1)
+    ]
     return "\n".join(lines)
 
 

@@ -1,6 +1,7 @@
 """Before any benchmark: which names of a corpus are shared, by whom, and how much they are asked about."""
 
 import contextlib
+import math
 import re
 import tempfile
 from collections import Counter
@@ -162,6 +163,7 @@ def _documents(corpus: Corpus) -> tuple[dict[str, int], dict[str, str]]:
 # How likely a name is to be confused, from the documents alone.
 READ = 200  # Documents of one bearer that are read
 _K1, _B = 0.9, 0.4  # BM25's
+_MOVED = 0.05  # By about so much the rest of a question moves a score
 _TOKEN = re.compile(r"\w+")
 
 
@@ -169,8 +171,8 @@ def likelihoods(name: str, texts: Sequence[Sequence[str]], stop: Container[str] 
     """For each bearer of a name, by the texts of its documents, how likely a search is to hand over another.
 
     The mean of two questions: one that says the name alone, and one that says a word of the documents of
-    the one meant, too, of which any is equally likely. The search is BM25 to which all words are equally rare; what scores
-    equally is drawn. `bench/audit_likelihood.py` compares it with what searches do.
+    the one meant, too, of which any is equally likely. The search is BM25 to which all words are equally rare; who scores
+    a little less may come first by what else is said. `bench/audit_likelihood.py` compares it with what searches do.
     """
     counted = [[Counter(map(str.lower, _TOKEN.findall(text))) for text in own] for own in texts]
     said = {word.lower() for word in _TOKEN.findall(name)}
@@ -204,8 +206,7 @@ def _scores(documents: Sequence[Counter[str]], name: set[str], mean: float) -> t
 
 def _lost(own: float, others: Sequence[float]) -> float:
     """How likely one of the others comes first; equal ones are drawn."""
-    before = sum(other > own + 1e-9 for other in others)
-    return 1.0 if before else 1 - 1 / (1 + sum(abs(other - own) <= 1e-9 for other in others))
+    return 1 - 1 / (1 + sum(math.exp(min((other - own) / _MOVED, 500.0)) for other in others))
 
 
 def _records(records: Iterable[tuple[int, dict[str, Any]]], fields: PassageFields) -> Iterator[Thing]:
@@ -371,6 +372,7 @@ def in_words(audit_report: Audit) -> str:
             "",
             "*Confused* is how likely a search by words is to hand over somebody else of the name, where a question says the",
             "name alone or with one word of the documents that are meant; *who is lost* is the one for whom that is likeliest.",
+            "It ranks, and weakly: its rank correlation with what BM25 confused was .16 to .50 on three collections.",
             "*Told apart by* are the fields that every one has with another value, *missing* those that some lack: fill them in.",
         ]
     lines += [
