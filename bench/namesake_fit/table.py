@@ -84,7 +84,7 @@ PARTS_ALONE = {
         "unnamed", "extra", "numbered", "qualified", "disambiguation",
     ),
     "what is asked": ("kind", "best_kind", "other_kind", "no_kind", "states", "says", "opening", "where"),
-    "claims": ("claim_first", "claim_owner", "claim_agent", "claim_level", "claim_kind", "claim_other"),
+    "claims": ("claim_first", "claim_owner", "claim_subject", "claim_agent", "claim_unnamed", "claim_level", "claim_kind", "claim_other"),
     "length": ("length",),
 }  # fmt: skip
 """Features that are one kind of evidence; `attribute`, `denied` and their like are in no benchmark here."""

@@ -137,7 +137,9 @@ def test_the_attribute_that_splits_best_is_asked_for() -> None:
 
 
 def test_decades_and_centuries() -> None:
-    assert periods(["the", "1780s", "1700s", "1999"]) == [(1780, 1789), (1700, 1799)]
+    assert periods("the 1780s, 1700s, 1999") == [(1780, 1789), (1700, 1799)]
+    assert periods("of the '50s, a child of the Seventies") == [(1950, 1959), (1970, 1979)]
+    assert periods("19th century, 1970er Jahre, in her forties") == [(1801, 1900), (1970, 1979)]
 
 
 @pytest.mark.parametrize(
@@ -266,6 +268,8 @@ def test_countries_and_states_are_known_by_their_names_in_other_languages(writte
 
 def test_an_ordinary_word_is_no_country() -> None:
     pytest.importorskip("pycountry")
+    assert has_form("of the United Kingdom", places_in("the British, UK")[0])
+    assert has_form("Czechia", places_in("from the Czech Republic")[0])
     assert not places_in("How much turkey and chile in or on me?")
     assert not has_form("She eats turkey.", places_in("of Turkey")[0])
 
@@ -292,3 +296,34 @@ def test_a_list_of_people_is_no_person() -> None:
     ]  # fmt: skip
     namesake = whichone.Namesake.over(people, encoder="none")
     assert namesake.search("What is the occupation of Liz?", 1)[0].id == "2"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Where is Lee Barton the younger?", "1"),
+        ("Where is Lee Barton junior?", "1"),
+        ("Where is the elder Lee Barton?", "2"),
+        ("Where is Lee Barton Sr.?", "2"),
+        ("Wo ist Lee Barton der Jüngere?", "1"),
+    ],
+)
+def test_the_younger_and_the_elder(text: str, meant: str) -> None:
+    records = [
+        {"id": n, "title": title, "text": f"{title} is a painter in Boise."}
+        for n, title in {"1": "Lee Barton Jr.", "2": "Lee Barton Sr.", "3": "Lee Barton"}.items()
+    ]
+    believed = whichone.Namesake.over(records, encoder="none").resolve(text)
+    assert believed.best is not None and believed.best.id == meant
+
+
+def test_another_bearer_that_has_the_attribute_makes_unsure() -> None:
+    records = [
+        {"id": n, "title": "Kim Sato", "text": f"Kim Sato works in {country}.", "country": country}
+        for n, country in {"1": "Czechia", "2": "Korea, Republic of", "3": "ZA"}.items()
+    ]
+    namesake = whichone.Namesake.over(records, encoder="none")
+    believed = namesake.resolve("Kim Sato from the Czech Republic")
+    assert believed.outcome != "this one" or (believed.best is not None and believed.best.id == "1")
+    (first, *_) = namesake.resolve("Kim Sato from South Africa").bearers
+    assert first.id == "3"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import whichone
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.records import Question, page_of
@@ -208,3 +209,33 @@ print(namesake.index.lexical.worth("American film singer Dark River television b
         for seed in ("1", "2", "3", "4")
     }
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Ada Park plays for the team Leeds Rovers.", "ada"),
+        ("Ada Park was praised by Ben Hill.", "ada"),
+        ("Ada Park is a fictional character in Dark River.", "ada"),
+        ("Dark River features the fictional character Ada Park.", "ada"),
+        ("Ben Hill is the director of Dark River.", "river"),
+        ("Ben Hill directed Dark River.", "river"),
+        ("Dark River's director is Ben Hill.", "river"),
+    ],
+)
+def test_a_claim_is_about_its_subject(text: str, meant: str) -> None:
+    records = [
+        {"id": "ada", "title": "Ada Park", "text": "Ada Park (born 1970) is a football player."},
+        {"id": "ada2", "title": "Ada Park (nurse)", "text": "Ada Park was a nurse in Turin."},
+        {"id": "ben", "title": "Ben Hill", "text": "Ben Hill (born 1950) is a director and critic."},
+        {"id": "ben2", "title": "Ben Hill (swimmer)", "text": "Ben Hill was a swimmer of Dover."},
+        {"id": "river", "title": "Dark River", "text": "Dark River is a 1990 film."},
+        {"id": "river2", "title": "Dark River (song)", "text": "Dark River is a song."},
+        {
+            "id": "team",
+            "title": "Leeds Rovers",
+            "text": "Leeds Rovers is a football club. Its team plays for Leeds.",
+        },
+    ]
+    believed = whichone.Namesake.over(records, encoder="none").resolve(text)
+    assert meant in [bearer.id for bearer in believed.bearers]

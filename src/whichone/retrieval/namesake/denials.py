@@ -66,17 +66,28 @@ class Denials:
             rf"{anywhere}|[(\[]\s*{apart}"
             rf"|{speaker}(?:{negator}{_NEAR}{means}|{means}(?:\W+[\w'’]+)?\W+{negator})"
             rf"|{negator}\W+(?:\w+\W+)?{means}(?=\W+{words('speakers') if raw['speakers'] else _WORD.pattern})"
-            rf"|(?:^|[.,;:(!?–-]\s*|{joins}){words('excludes')}"
+            rf"|(?:^|[.,;:(!?–-]\s*|{joins})(?:{words('please')}\W+)?{words('excludes')}"
+            rf"|(?:^|[.:;!?–]\s*){apart}"
+            rf"|{words('anybody')}\W+(?:\w+\W+)?(?:{words('exceptions')}|{words('but')})"
         )
+        rejects = _any_of([*raw["exceptions"], *raw["excludes"], *raw["aside"]])
+        self._rejects = re.compile(rf"(?<!\w)(?i:{rejects})(?:\W+\w+){{0,3}}\W*$")
+        self._aside, self._wrong = frozenset(raw["aside"]), frozenset(raw["wrong"])
+        self._only = re.compile(rf"\W*(?:{negator}\W*)+$")
+        self._begins = re.compile(
+            rf"\W*(?:{words('please')}\W+)?(?:{words('speakers') if raw['speakers'] else '(?!)'}\W+)?([\w'’]+)"
+        )
+        self._conjunction = re.compile(words("conjunctions"))
         self._after = re.compile(
             rf"\s*[,(;:–-]*\s*(?:{words('relatives')}{_NEAR}{negator}|{joins}?{words('exceptions')}|{anywhere})"
             rf"|\s*(?:[,(;:–-]+\s*{joins}?|{joins}){apart}"
         )
-        self._statement = re.compile(rf"(?:\W+[\w'’]+){{0,2}}?\W+({negator})")
+        apposed = rf"(?!{words('prepositions')})"  # "Ada Park of Leeds is not it" says nothing of her
+        self._statement = re.compile(rf"(?:\W+{apposed}[\w'’]+){{0,2}}?\W+({negator})")
         self._pronoun = re.compile(rf"\s*{words('pronouns')}")
         self._answer = re.compile(rf"\s*(?:{negator}|{words('exceptions')}|{words('excludes')})\s*")
         self._end = re.compile(rf"[,;:?!()\[\]]|\s[-–]\s|\.(?:\s|$)|(?i:\b(?:{_any_of(raw['ends'])})\b)|$")
-        self._that = frozenset(raw["that"])
+        self._that, self._it = frozenset(raw["that"]), frozenset(raw["it"])
         self._skip = frozenset(raw["skip"]) | frozenset(raw["means"])
         self._stem = stemmer(stemmer_of(language))
         self._neutral = frozenset(self._stem(word) for word in (*raw["neutral"], *raw["skip"], *raw["means"]))
@@ -165,7 +176,8 @@ class Denials:
             named = [w for w in words[:_MOST_WORDS] if not w[0].islower()]
             if said := tuple(named or words[:_PLAIN_WORDS]):
                 reached = scope
-                yield Denial(start, scope, said)
+                over = found.end() if found is not None and found.group()[:1].isalpha() else scope
+                yield Denial(start, over, said)  # "but" after it denies nothing
 
     def _words(self, text: str, start: int, end: int, names: Sequence[Span]) -> Iterator[Span]:
         """The words of a stretch that say something, the names aside."""
@@ -183,15 +195,27 @@ class Denials:
         bearers have it (True), all have it or it asks (False), or none (None).
         """
         for sentence in _SENTENCE.finditer(text):
+            if sentence.start() > name[1] and self._only.match(sentence.group()):
+                return sentence.group().strip()  # "Leeds? No."
             own = sentence.start() <= name[0] < sentence.end()
             starts = [
                 sentence.start(),
                 *(m.end() for m in _APART.finditer(text, sentence.start(), sentence.end())),
             ]
-            for start, end in zip(starts, [*starts[1:], sentence.end()], strict=True):
+            spans = [*zip(starts, [*starts[1:], sentence.end()], strict=True)]
+            if not own and len(_WORD.findall(sentence.group())) <= _MOST_WORDS:
+                spans.append(sentence.span())  # "Leeds, that is wrong."
+            for start, end in spans:
                 if start <= name[0] < end:
                     found = self._strange_before(text, sentence.start(), start, name[0], clue)
-                    found = found or self._strange_in(text, name[1], end, clue)
+                    begins = self._begins.match(text, start, name[0])
+                    if begins is not None and "?" not in text[start:end] and "?" in text[end:]:
+                        verb = begins[1]  # "Drop Ada Park of Leeds: which badge is left?"
+                        found = found or verb * (self._kind(verb.lower(), clue) in ("strange", "denies"))
+                    joint = self._conjunction.search(text, name[1], end)
+                    found = found or self._strange_in(text, name[1], joint.start() if joint else end, clue)
+                    if joint is not None and not found:  # "Ada Park when Leeds is excluded"
+                        found = self._strange_in(text, joint.end(), end, clue, free=True)
                 elif own or self._is_of_whom(text, start, end, clue):
                     found = self._strange_in(text, start, end, clue, free=True)
                 else:
@@ -210,9 +234,13 @@ class Denials:
     def _strange_before(self, text: str, sentence: int, start: int, end: int, clue: Clue) -> str:
         """ "the non-Oslo Ada Park", "It is wrong that Ada Park ..." """
         stated = _WORD.findall(text, sentence, end)
-        if stated and stated[-1].casefold() in self._that:
+        if stated and (stated[-1].casefold() in self._that or stated[0].casefold() in self._it):
             return next((w for w in stated[:-1] if self._kind(w, clue) in ("strange", "denies")), "")
         words = [match.group() for match in _WORD.finditer(text, start, end)]
+        if (rejected := self._rejects.search(text[start:end])) is not None:
+            return rejected.group().split()[0]
+        if words and self._kind(words[-1], clue) == "denies":
+            return words[-1]  # "the other Ada Park"
         said = False
         while words and self._kind(words[-1], clue) == "clue":
             words.pop()
@@ -243,11 +271,14 @@ class Denials:
             elif kind == "preposition" and "neutral" not in kinds[:n]:
                 strange, label = strange or label, ""  # "with disdain for Oslo"
             elif kind in ("strange", "denies"):
-                if said:
-                    return word if free else ""
+                if said:  # "leave Ada Park of Leeds out"
+                    last = words[-1].casefold() in self._aside
+                    wrong = self._wrong.intersection(map(str.casefold, words[n : n + _FRAGMENT]))
+                    return word if free or last or wrong else ""
                 if attached and before == "article" and n == 1:
                     return word  # "the elder"
-                if kind == "strange" and before in ("preposition", "article", "clue", "known", "whose"):
+                known = before == "known" and words[n - 1].islower()  # "My Ada hates Leeds"
+                if kind == "strange" and (known or before in ("preposition", "article", "clue", "whose")):
                     label = word
                 else:
                     strange = strange or word

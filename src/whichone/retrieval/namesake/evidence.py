@@ -6,7 +6,7 @@ import functools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from whichone.retrieval.namesake.lexical import RowSelection
 from whichone.retrieval.namesake.question_names import Mention, remainder
 from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge, split_sentences
 from whichone.retrieval.namesake.snapshot import Index
-from whichone.retrieval.namesake.spelling import ARTICLES, PlaceForms, has_form, places_in
+from whichone.retrieval.namesake.spelling import ARTICLES, ELDER, YOUNGER, PlaceForms, has_form, places_in
 from whichone.retrieval.namesake.weights import Fit, NamesakeParameters
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _NEAR = 0.03
 _OTHER_SAYS = 0.3  # So much counts what a page of another kind says of the relation
 _BY = frozenset(["by", "von", "vom", "par", "por"])
+_A = frozenset(["a", "an", "ein", "eine", "un", "une", "una"])
 _OF = frozenset([
     "of", "for", "on", "in", "from", "von", "des", "der", "für", "auf", "de", "du", "dans", "pour", "del",
     "en", "para",
@@ -139,7 +140,7 @@ class Around:
 
     mention: Mention | None
     first: bool
-    role: str  # In a claim: "claim_owner" or "claim_agent", where the words beside the name say so
+    role: str  # In a claim: "claim_owner", "claim_agent" or "claim_subject", where its words say so
     proper: str  # Words written with a capital or a digit: who or what else the question mentions
     said: Said
     clues: Mapping[str, float]  # The stems that tell something, with how rare each is
@@ -189,8 +190,9 @@ class Weigher:
         most = {name: max(getattr(pool, name).values(), default=0.0) or 1.0 for name in ("bm25", "level")}
         weighed: list[list[Evidence]] = []
         arounds: list[Around] = []
-        for group in (*pool.groups, None):
-            around = self._around(asked, group, group is not None and group.mention.start == first)
+        roles = self._roles(asked, pool.groups) if asked.claim else [""] * len(pool.groups)
+        for group, role in zip((*pool.groups, None), (*roles, ""), strict=True):
+            around = self._around(asked, group, group is not None and group.mention.start == first, role)
             pages = list(group.pages) if group is not None else list(pool.others)
             made = self._candidates(pages, pool, asked, around, selection, most)
             for evidence in made:
@@ -227,7 +229,7 @@ class Weigher:
                 self._judged(own, asked.text)
         return weighed
 
-    def _around(self, asked: Asked, group: Group | None, first: bool) -> Around:
+    def _around(self, asked: Asked, group: Group | None, first: bool, role: str) -> Around:
         pieces = remainder(asked.text, group.mentions if group is not None else asked.mentions)
         words = [word for piece in pieces for word in _WORD.findall(piece)]
         opening = _WORD.search(asked.text)
@@ -242,23 +244,35 @@ class Weigher:
             if w.casefold() not in asked.openers and (stem := language.stem(w.lower())) not in asked.cue
         }
         mention = group.mention if group is not None else None
-        role = self._role(asked, group) if asked.claim and group is not None else ""
         return Around(mention, first, role, " ".join(proper), Said.of((*pieces, asked.said), language), clues)
 
-    def _role(self, asked: Asked, group: Group) -> str:
-        """What a claim says of a name: that it has something, or does it."""
-        mention = group.mention
-        before = [w.casefold() for w in _WORD.findall(asked.text[: mention.start])[-3:]]
+    def _roles(self, asked: Asked, groups: Sequence[Group]) -> list[str]:
+        """What a claim says of each name: that it has something, or does it; else it is said of the name that opens it."""
+        roles = [self._role(asked, group.mention) for group in groups]
+        if len(groups) > 1 and "claim_owner" not in roles:
+            first = min(range(len(groups)), key=lambda n: groups[n].mention.start)
+            if not set(_WORD.findall(asked.text[: groups[first].mention.start].casefold())) - ARTICLES:
+                roles[first] = "claim_subject"
+        return roles
+
+    def _role(self, asked: Asked, mention: Mention) -> str:
+        before = [w.casefold() for w in _WORD.findall(asked.text[: mention.start])[-6:]]
+        genitive = asked.text[mention.end :].startswith(("'s ", "' "))
         while before and before[-1] in ARTICLES:
             before.pop()
         if not before:
-            return "claim_owner" if asked.text[mention.end :].startswith(("'s ", "' ")) else ""
+            return "claim_owner" if genitive else ""
         if before[-1] in _BY:
             return "claim_agent"
-        word = before[-2] if before[-1] in _OF and len(before) > 1 else before[-1]
-        asks = self._pages.table.language.stem(word) in asked.cue
-        genitive = asked.text[mention.end :].startswith(("'s ", "' "))
-        return "claim_owner" if asks or genitive else ""
+        of = before.pop() in _OF if before[-1] in _OF and len(before) > 1 else False
+        stem = self._pages.table.language.stem(before[-1])
+        own = {kind for relation in asked.relations for kind in relation.kinds}
+        has = bool(own.intersection(self._pages.table.kinds.get((stem,), ())))
+        if of and has and _A.intersection(before[-4:-1]):
+            return ""  # "is a fictional character in": the character is what is asked about
+        if not of and not has and ARTICLES.intersection(before[-3:-1]):
+            return "claim_owner" if genitive else ""  # "for the team": the team is what it has
+        return "claim_owner" if genitive or stem in asked.cue else ""
 
     def _rarity_of(self, word: str) -> float:
         lexical = self._index.lexical
@@ -312,6 +326,7 @@ class Weigher:
         key, bare, opens = self._title_keys(evidence.page)
         if group is None:
             values["unnamed"] = 1.0
+            values["claim_unnamed"] = float(asked.claim and bool(pool.groups))
             own = f" {key} "
             if any(f" {token_key(g.mention.name)} " in own for g in pool.groups):
                 values["contains"] = 1.0
@@ -344,6 +359,9 @@ class Weigher:
             values["called"] = 1.0
         if elsewhere and (not opens or opens[0] not in words or name.split()[-1] not in opens):
             values["elsewhere"] = 1.0  # nor is it about it
+        generations = _generation(_beside(asked.text, mention)), _generation({*key.split()} - words)
+        if all(generations):  # "Ada Park the younger" is Ada Park Jr.
+            values["attribute" if len({*generations}) == 1 else "denied"] = 1.0
         if how or not words <= set(key.split()):
             return  # its title says nothing of who it is
         stem = self._pages.table.language.stem
@@ -564,13 +582,15 @@ class Weigher:
         evident = any(evidence.values.get(name) for evidence in own for name in ("about", "period"))
 
         def clue(word: str) -> bool | None:
-            if (own_stem := stem(word.lower())) in asked.cue:
+            if (own_stem := stem(small := word.lower())) in asked.cue:
                 return False
             if own_stem in vocabulary:
                 return vocabulary[own_stem] < len(own)
             if own_stem in self._pages.table.words:
                 return False
             number = any(map(str.isdigit, word))
+            if small in YOUNGER | ELDER and any("attribute" in e.values for e in own):
+                return True
             place = word in placed and any("place" in e.values or "attribute" in e.values for e in own)
             return True if place or (number and evident) else None
 
@@ -616,6 +636,20 @@ class Weigher:
         evidence.values["sentence"] = close
         if sentence:
             evidence.speaks_for.append(f"closest sentence ({close:.2f}): {sentence[:_SHOWN]}")
+
+
+def _beside(text: str, mention: Mention) -> set[str]:
+    """The words right before and after a name, articles aside."""
+    before = _WORD.findall(text[: mention.start].casefold())[-1:]
+    after = [
+        w for w in _WORD.findall(text[mention.end : mention.end + 24].casefold())[:2] if w not in ARTICLES
+    ]
+    return {*before, *after[:1]}
+
+
+def _generation(words: Set[str]) -> int:
+    """Whether words say that somebody is the younger (-1) or the elder (1) of two of one name."""
+    return bool(words & ELDER) - bool(words & YOUNGER)
 
 
 def _worth(clues: Mapping[str, float], stems: frozenset[str]) -> float:

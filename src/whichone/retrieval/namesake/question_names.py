@@ -20,6 +20,7 @@ from whichone.retrieval.namesake.spelling import (
     folded,
     foldings,
     nicknames,
+    places_in,
     short_forms,
     squeezed,
 )
@@ -162,8 +163,10 @@ class PageNames:
         ]
         mentions = []
         for start, end, pages, small in spans:
-            if not (end - start == 1 and words[start] in self.openers and start == 0):
-                written = end - start > 1 or words[start].isdigit()
+            opens = start == 0 and end == 1
+            if not opens or words[0] not in self.openers or _is_genitive(text, places, words):
+                stated = opens and text[:1].isupper() and "?" not in text
+                written = end - start > 1 or words[start].isdigit() or stated
                 spelt = self._spelt | small
                 proper = _proper(text, places, words, start, end, spelt, self.openers) if cased else written
                 mentions.append((start, end, pages, proper))
@@ -197,6 +200,8 @@ class PageNames:
                 text, places, words, taken, self.openers, pages, self._variants
             )
         ]
+        exact = {(m.start, m.end) for m in kept if m.whole}
+        added = [a for a in added if (a.start, a.end) not in exact]
         rest = [m for m in kept if not any(a.start < m.end and m.start < a.end for a in added)]
         return [*rest, *added]
 
@@ -227,12 +232,18 @@ def _proper(
     significant = [n for n in range(start, end) if _signifies(places, words, n, openers)]
     if not significant:  # "It" within a question is a title, "I" is not
         inside = start > 0 and words[start - 1].isalnum() and words[start] != "i"
+        inside = inside or (start == 0 and _is_genitive(text, places, words))
         return text[at].isupper() and (inside or (end - start > 1 and start > 0))
     upper = [n for n in significant if not text[places[n][0]].islower()]
     opens = significant[0] == 0 and len(significant) == 1 and "?" in text
     if significant[0] not in upper or opens:
         return False  # "capital of Wales"; "Music" as the first word of a question
     return 2 * len(upper) >= len(significant) or text[at:to] in spelt
+
+
+def _is_genitive(text: str, places: Sequence[Place], words: Sequence[str]) -> bool:
+    """Whether the first word has a genitive: that of "If's author" can be nothing else, that of "It's" can."""
+    return words[1:3] == ["'", "s"] and places[2][0] == places[0][1] + 1 and words[0] not in _CONTRACTED
 
 
 def mostly_small(name: str) -> bool:
@@ -258,6 +269,10 @@ def _whole(
         before -= 1
     if after < len(words) - 1 and words[after] in (",", ".", "-", ":"):  # "Smith, Jr."
         after += 1
+        if words[after - 1] == "," and places_in(
+            text[places[after][0] : places[min(after + 1, len(words) - 1)][1]]
+        ):
+            after = len(words)  # "Springfield, IL"
     return not any(
         text[places[n][0]].isupper() and words[n] not in openers
         for n in (before, after)
@@ -316,6 +331,7 @@ MOST_WORDS = 5
 MOST_KEYS = 24
 MOST_PARTIAL = 16  # A first or last name alone is looked up where no more names have it
 _WORD = re.compile(r"[^\W_]+")
+_CONTRACTED = frozenset(_WORD.findall("it that this there here he she what which who where when how why"))
 _JOINTS = frozenset([".", ",", "-", "'"])
 _LEFT_OUT = 3
 _SHORTEST = 4

@@ -59,7 +59,12 @@ _ROUGHLY = re.compile(
     r"(?P<number>\d+(?:,\d{3})*(?:\.\d+)?)(?:\s+(?P<scale>thousand|million|billion))?(?!\w)",
     re.IGNORECASE,
 )
-_DECADE = re.compile(r"\d{3}0s")
+_PERIOD = re.compile(
+    r"\b(?P<decade>\d{3}0)e?r?s?\b(?<=[sr])|['’](?P<short>\d0)s\b|\b(?P<century>\d{1,2})(?:st|nd|rd|th) century\b"
+    r"|(?<!his )(?<!her )(?<!their )\b(?P<word>twent|thirt|fort|fift|sixt|sevent|eight|ninet)ies\b",
+    re.IGNORECASE,
+)
+_TENS = ("twent", "thirt", "fort", "fift", "sixt", "sevent", "eight", "ninet")
 # Kinds whose titles tell namesakes apart by a comma, not by parentheses.
 PLACES = frozenset(["place", "building", "organization"])
 
@@ -368,7 +373,6 @@ class Searcher:
         text, mentions = heard.question.text, [m for g in pool.groups for m in g.mentions]
         pieces = remainder(text, mentions)
         proper = {w for piece in pieces for w in _WORD.findall(piece) if not w.islower()}
-        words = [*_WORD.findall(text), *_WORD.findall(said)]
         relations, cue = self._relations.asked_with_cue(pieces)
         if not relations:  # "took part in World War II" asks for a conflict
             relations, cue = self._relations.asked_with_cue([plain_text(text)])
@@ -396,7 +400,7 @@ class Searcher:
             denied=heard.denied,
             denials=heard.denials,
             about=about(f"{text} {said}"),
-            periods=periods(words),
+            periods=periods(f"{text} {said}"),
             claim=is_claim(text),
             where=self._relations.language.where.match(text) is not None,
             alone=names_one_thing(text, mentions, openers),
@@ -448,13 +452,18 @@ def about(text: str) -> list[float]:
     ]
 
 
-def periods(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Decades and centuries among words: "1780s" are the years 1780 to 1789, "1700s" to 1799."""
+def periods(text: str) -> list[tuple[int, int]]:
+    """Decades and centuries of a text: "1780s" are the years 1780 to 1789, "1700s" to 1799, "the seventies" 1970 to 1979."""
     spans = []
-    for word in words:
-        if _DECADE.fullmatch(word):
-            year = int(word[:4])
-            spans.append((year, year + (99 if year % 100 == 0 else 9)))
+    for match in _PERIOD.finditer(text):
+        if match["century"]:
+            year = 100 * int(match["century"])
+            spans.append((year - 99, year))
+            continue
+        word = (match["word"] or "").lower()
+        tens = 20 + 10 * _TENS.index(word) if word else int(match["short"] or 0)
+        year = int(match["decade"] or 1900 + tens)
+        spans.append((year, year + (99 if year % 100 == 0 else 9)))
     return spans
 
 

@@ -55,6 +55,7 @@ COMPANIES = _listed("companies")
 # What a company or a band may have after its name, and is left out: "Vertigo" for "Vertigo Records".
 TRADES = _listed("trades")
 GENERATIONS = _listed("generations")
+YOUNGER, ELDER = _listed("younger"), _listed("elder")
 HONORIFICS = _listed("honorifics")  # Before a last name; in plain letters
 SHORTEST_TYPO = 4  # In shorter words one edit makes another word
 
@@ -120,11 +121,13 @@ def short_forms() -> Mapping[str, tuple[str, ...]]:
 
 
 _CODED = ("AU", "BR", "CA", "US")  # Addresses have the codes of their states
-_NAMED = ("AT", "BE", "CH", "DE", "ES", "FR", "IT")  # Their states have other names in other languages
+_NAMED = ("AT", "BE", "CH", "DE", "ES", "FR", "GB", "IT")  # Their states have other names in other languages
 # What countries are called in English beside the names of the library.
 _COMMON = {
-    "US": ("USA",), "GB": ("UK", "Great Britain"), "RU": ("Russia",), "TR": ("Turkey",), "CI": ("Ivory Coast",),
-    "BN": ("Brunei",), "CD": ("Democratic Republic of the Congo",), "VA": ("Vatican City",),
+    "GB": ("UK", "Great Britain", "Britain"), "RU": ("Russia",), "TR": ("Turkey",), "CI": ("Ivory Coast",), "AE": ("UAE",),
+    "BN": ("Brunei",), "CD": ("Democratic Republic of the Congo",), "VA": ("Vatican City",), "CZ": ("Czech Republic",),
+    "NL": ("Holland",), "MM": ("Burma",), "MK": ("Macedonia",), "CV": ("Cape Verde",), "TL": ("East Timor",),
+    "KP": ("North Korea",), "KR": ("South Korea",), "SY": ("Syria",), "SZ": ("Swaziland",), "LA": ("Laos",), "PS": ("Palestine",),
 }  # fmt: skip
 _LONGEST_PLACE = 5
 _CODES_ALONE = 20  # In a longer text without small letters capitals tell no codes
@@ -161,7 +164,9 @@ def place_forms() -> Mapping[str, PlaceForms]:
     for country in pycountry.countries:
         code = country.alpha_2
         more = [getattr(country, field, "") for field in ("common_name", "official_name")]
-        add("iso3166-1", code, (country.name, *more, *_COMMON.get(code, ())), (code, country.alpha_3))
+        common = _COMMON.get(code, ())
+        codes = (code, country.alpha_3, *filter(str.isupper, common))
+        add("iso3166-1", code, (country.name, *more, *common), codes)
         for state in pycountry.subdivisions.get(country_code=code) if code in (*_CODED, *_NAMED) else ():
             if state.parent_code is None:
                 own = (state.code.partition("-")[2],) if code in _CODED else ()

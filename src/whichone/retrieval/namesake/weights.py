@@ -66,7 +66,9 @@ FEATURES = {
     # claims, which name their object too
     "claim_first": "in a claim with several names: the name comes first",
     "claim_owner": "in a claim: the name follows the word that asks, or 'of', or has a genitive",
+    "claim_subject": "in a claim with several names: the name opens it, and none is its owner",
     "claim_agent": "in a claim with several names: the name follows 'by'",
+    "claim_unnamed": "in a claim with a name: it bears none",
     "claim_level": "in a claim with several names: `level` again, for the page of its object has most of its words",
     "claim_kind": "in a claim with several names: its kind has what is claimed",
     "claim_other": "in a claim with several names: its kind cannot have it",
@@ -192,16 +194,21 @@ def lead_features(values: Sequence[Mapping[str, float]], scores: Sequence[float]
     first, second = (values[n] for n in order[:2])
     shares = softmax(scores)
     kind = [v.get("kind", 0.0) - v.get("other_kind", 0.0) for v in (first, second)]
+    odds = float(np.log(max(shares[order[0]], 1e-9) / max(shares[order[1]], 1e-9)))
+    told = float(_told_apart(values, scores))
+    most = max(v.get("attribute", 0.0) for v in values)  # another has what the question says of it
     return {
         **{f"ahead {name}": first.get(name, 0.0) - second.get(name, 0.0) for name in AHEAD},
         "ahead kind": kind[0] - kind[1],
         "probability": shares[order[0]],
         "lead": shares[order[0]] - shares[order[1]],
-        "odds": float(np.log(max(shares[order[0]], 1e-9) / max(shares[order[1]], 1e-9))),
+        "odds": odds,
         "bearers": float(np.log(len(scores))),
+        "told": told,
+        "told odds": told * odds,
         "names": first.get("names", 0.0),
         "others": first.get("others", 0.0),
-        "strange": first.get("strange", 0.0),
+        "strange": max(first.get("strange", 0.0), float(most > first.get("attribute", 0.0))),
         "unplaced": first.get("unplaced", 0.0),
         "claim": first.get("claim", 0.0),
         "loosely": first.get("loosely", 0.0),
