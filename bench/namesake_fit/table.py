@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from namesake_fit.model import Case, cross_validate, features_at_hand
+from namesake_fit.model import Case, cross_validate, features_at_hand, was_read
 from namesake_fit.model import judge as judged
 from whichone.retrieval.namesake.weights import EvidenceModel
 
@@ -35,7 +35,10 @@ def print_table(
 ) -> None:
     """Cross-validated, or judged by the weights as they are shipped."""
     if shipped:
-        judged(cases, EvidenceModel.load().fits["cross" if judge else "words"])
+        fits = EvidenceModel.load().fits
+        judged(cases, fits["words"])
+        if judge:
+            judged([c for c in cases if was_read(c)], fits["reader" if judge == "reader" else "cross"])
     else:
         cross_validate(cases, features_at_hand(judge))
     if parts:

@@ -18,7 +18,7 @@ from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.namesake.denials import Denials
 from whichone.retrieval.namesake.knowledge_evidence import Knowledge, Language, RelationWords, Stems, contains
 from whichone.retrieval.namesake.lexical import RowSelection
-from whichone.retrieval.namesake.question_names import Mention, remainder
+from whichone.retrieval.namesake.question_names import SEPARATOR, Mention, remainder
 from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge, split_sentences
 from whichone.retrieval.namesake.snapshot import Index
 from whichone.retrieval.namesake.spelling import ARTICLES, ELDER, YOUNGER, PlaceForms, has_form, places_in
@@ -64,6 +64,12 @@ class Evidence:
     speaks_for: list[str] = field(default_factory=list)
     speaks_against: list[str] = field(default_factory=list)
     probability: float = 0.0
+    before: float | None = None  # Its score without what a reader says
+
+    @property
+    def unread_score(self) -> float:
+        """What tells whether anybody is meant at all was learned on such scores."""
+        return self.score if self.before is None else self.before
 
     @property
     def page(self) -> int:
@@ -155,6 +161,7 @@ class Weigher:
         parameters: NamesakeParameters,
         fit: Fit,
         *,
+        first: Fit,
         closeness: SentenceCloseness | None,
         judge: SentenceJudge | None,
         knowledge: Knowledge | None,
@@ -163,7 +170,8 @@ class Weigher:
         self._index = index
         self._pages = index.pages
         self._options = parameters
-        self._weights = {**fit.weights, "popularity": parameters.popularity}
+        self._weights = {**first.weights, "popularity": parameters.popularity}
+        self._when_read = {**fit.weights, "popularity": parameters.popularity}
         self._closeness = closeness
         self._judge = judge
         self._knowledge = knowledge
@@ -225,8 +233,9 @@ class Weigher:
         for own in weighed:
             own.sort(key=lambda e: ("unread" in e.values, -e.score, e.page))
         if self._judge is not None and len(named) > 1:
-            for own in weighed[:-1]:
-                self._judged(own, asked.text)
+            self._judged([e for own in weighed for e in own if "unread" not in e.values], asked.text)
+            for own in weighed:
+                own.sort(key=lambda e: ("unread" in e.values, -e.score, e.page))
         return weighed
 
     def _around(self, asked: Asked, group: Group | None, first: bool, role: str) -> Around:
@@ -377,26 +386,27 @@ class Weigher:
         opens = token_key(self._pages.opening(page)[:60]).split()
         return token_key(title), token_key(without_parentheses(title)), opens
 
-    def _judged(self, own: list[Evidence], question: str) -> None:
-        """What the reader says of the first of these."""
+    def _judged(self, read: list[Evidence], question: str) -> None:
+        """What the reader says of the likeliest of these; the others are no better than the last of them."""
         assert self._judge is not None
-        judged = own[: self._options.judged]
-        scores = self._judge.scores(question, judged) if len(judged) > 1 else []
-        for evidence, (score, sentence) in zip(judged, scores, strict=False):
-            evidence.values["pair"] = score
+        likely = sorted(read, key=lambda e: (-e.score, e.page))[: self._options.judged]
+        judged = self._judge.scores(question.replace(SEPARATOR, " "), likely)
+        scores = [score for score, _ in judged]
+        for evidence in read:
+            evidence.before = evidence.score
+            evidence.values["pair"] = min(scores) - max(scores)
+        order = sorted(range(len(likely)), key=lambda n: -scores[n])
+        for place, n in enumerate(order):
+            values, (score, sentence) = likely[n].values, judged[n]
+            values["pair"], values["pair_rank"] = score - max(scores), 1 / (1 + place)
             if sentence:
-                evidence.speaks_for.append(f"was read ({score:.2f}): {sentence[:_SHOWN]}")
-        self._weigh(judged)
-        judged.sort(key=lambda e: (-e.score, e.page))
-        own[: len(judged)] = judged
+                likely[n].speaks_for.append(f"was read ({score:.2f}): {sentence[:_SHOWN]}")
+        self._weigh(read, self._when_read)
 
-    def _weigh(self, weighed: Sequence[Evidence]) -> None:
+    def _weigh(self, weighed: Sequence[Evidence], weights: Mapping[str, float] | None = None) -> None:
+        own = self._weights if weights is None else weights
         for evidence in weighed:
-            evidence.parts = {
-                name: self._weights.get(name, 0.0) * value
-                for name, value in evidence.values.items()
-                if self._weights.get(name)
-            }
+            evidence.parts = {n: own[n] * value for n, value in evidence.values.items() if own.get(n)}
 
     def _read(self, evidence: Evidence, asked: Asked, around: Around, several: bool) -> None:
         """Adds what the pages themselves say."""

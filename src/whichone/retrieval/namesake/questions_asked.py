@@ -41,7 +41,7 @@ from whichone.retrieval.namesake.question_names import (
     strangers,
     subject,
 )
-from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge
+from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge, judge_folder
 from whichone.retrieval.namesake.snapshot import Index
 from whichone.retrieval.namesake.weights import (
     EvidenceModel,
@@ -89,7 +89,7 @@ class WeighedQuestion:
     @property
     def best_other(self) -> float:
         """The best score of a page without a name of the question."""
-        return max((e.score for e in self.candidates if "unnamed" in e.values), default=-math.inf)
+        return max((e.unread_score for e in self.candidates if "unnamed" in e.values), default=-math.inf)
 
     def notes(self, index: Index) -> dict[str, Any]:
         """Who has each name, and what speaks for and against each."""
@@ -165,18 +165,18 @@ class Searcher:
                 language=index.parts[0].corpus.language,
             )
         self._judge: SentenceJudge | None = None
-        if parameters.judge:
+        if folder := judge_folder(parameters.judge):
             kept = before._judge if before is not None else None
-            self._judge = SentenceJudge(
-                parameters.judge, self._passage_to_read, kept, words=parameters.judge_words
-            )
+            self._judge = SentenceJudge(folder, self._passage_to_read, kept, words=parameters.judge_words)
         self._pooler = Pooler(index, self._names, self._dense(), parameters)
         judged = self._judge.kind if self._judge is not None else None
-        self.fit = EvidenceModel.load().fit(sentences=self._closeness is not None, judge=judged)
+        model, sentences = EvidenceModel.load(), self._closeness is not None
+        self.fit = model.fit(sentences=sentences, judge=judged)
         self._weigher = Weigher(
             index,
             parameters,
             self.fit,
+            first=model.fit(sentences=sentences),
             closeness=self._closeness,
             judge=self._judge,
             knowledge=knowledge,
@@ -259,7 +259,7 @@ class Searcher:
             return 1.0 if unknown else None
         evidence = reading.meant[1]
         features = absence_features(
-            [e.values for e in evidence], [e.score for e in evidence],
+            [e.values for e in evidence], [e.unread_score for e in evidence],
             strangers=len(unknown), others=reading.best_other,
         )  # fmt: skip
         english = reading.asked.denials is Denials.load("en")  # what it was learned on

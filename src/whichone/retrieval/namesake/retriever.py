@@ -74,7 +74,7 @@ class NamesakeRetriever:
         parameters = NamesakeParameters.of(options)
         kept = msgspec.to_builtins(parameters)
         for name in ("knowledge", "names", "judge"):
-            if kept[name]:
+            if kept[name] and not (name == "judge" and kept[name] in ("reader", "none")):
                 kept[name] = str(Path(kept[name]).resolve())
         encoder = find_encoder(parameters.encoder, device=parameters.device)
         kept["encoder"] = encoder_name(parameters.encoder, encoder)
@@ -90,6 +90,8 @@ class NamesakeRetriever:
         mine = {name: value for name, value in kept.items() if name in known}
         if options.get("encoder") == "auto" and "encoder" in mine:
             options = {name: value for name, value in options.items() if name != "encoder"}
+        if options.get("encoder") == "none" and mine.get("judge") is None:
+            mine["judge"] = "none"
         return cls(Path(folder), NamesakeParameters.of({**mine, **options}))
 
     @property

@@ -6,6 +6,7 @@ A passage's vector is a mixture of all it says; the one sentence that answers is
 from __future__ import annotations
 
 import functools
+import importlib.util
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.page_names import key_hashes
-from whichone.errors import BadInput
+from whichone.errors import BadInput, missing_extra
 from whichone.files.folder import Folder
 from whichone.files.mapped import PathOf, mapped_array
 from whichone.progress import progress
@@ -108,6 +109,22 @@ class SentenceCloseness:
 # Reads a question together with each bearer's passage: a cross-encoder, or late interaction; ONNX, no torch.
 
 
+READER = "whichone_reader"
+"""The package of `whichone[reader]`: a cross-encoder that was trained to tell bearers apart."""
+
+
+def judge_folder(given: str | None) -> str | None:
+    """Where the model is that reads: the folder that was given, or the reader's own where it is installed."""
+    if given not in (None, "reader"):
+        return None if given == "none" else given
+    found = importlib.util.find_spec(READER)
+    if found is not None and found.origin is not None:
+        return str(Path(found.origin).parent)
+    if given == "reader":
+        raise missing_extra(READER, "reader")
+    return None
+
+
 class Judged(Protocol):
     """A bearer whose best page is read."""
 
@@ -130,7 +147,8 @@ class SentenceJudge:
         self._words = words
         self._models: tuple[Any, Any] = _open(folder) if loaded is None else loaded._models
         self._cross, self._tokens = self._models
-        self.kind = "cross" if self._cross is not None else "late"
+        own = Path(folder).name == READER
+        self.kind = "late" if self._cross is None else "reader" if own else "cross"
 
     def describe(self) -> dict[str, Any]:
         model = self._cross if self._cross is not None else self._tokens

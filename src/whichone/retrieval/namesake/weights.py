@@ -74,7 +74,8 @@ FEATURES = {
     "claim_other": "in a claim with several names: its kind cannot have it",
     # models
     "sentence": "closeness of its closest sentence, by the encoder",
-    "pair": "the reader's score of question and passage",
+    "pair": "the reader's score of question and passage, beside the best of those it reads",
+    "pair_rank": "its place by that score: 1, 1/2, 1/3 ...",
     "dense": "closeness of question and passage, with encode=all",
 }
 
@@ -131,7 +132,7 @@ class EvidenceModel(msgspec.Struct, frozen=True):
         return hashlib.sha256(msgspec.json.encode(self.fits, order="sorted")).hexdigest()[:16]
 
     def fit(self, *, sentences: bool, judge: str | None = None) -> Fit:
-        """The fit for what is at hand; `judge` is "cross" or "late"."""
+        """The fit for what is at hand; `judge` is "reader" (the one that comes along), "cross" or "late"."""
         return self.fits[judge or ("sentences" if sentences else "words")]
 
 
@@ -261,7 +262,9 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     `encoder` is a folder, a model's name, an installed package, "auto" (the first known package that
     is installed) or "none". `encode` says what it reads: only the sentences of pages whose name is
     shared, or "all" passages of the corpus. `judge` is the folder of an ONNX cross-encoder, or of a model of
-    token vectors for late interaction, that reads the bearers' passages. `knowledge` is a knowledge
+    token vectors for late interaction, that reads candidates' passages; "reader" is the one of `whichone[reader]`,
+    which is also taken where nothing is given and it is installed, but not with `encoder="none"`; "none" takes
+    none. `knowledge` is a knowledge
     base for further names and facts, `names` a file of records with further names and attributes. `pool` is
     how many results of ordinary retrieval are weighed beside the bearers.
     """
@@ -270,7 +273,7 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     encode: Literal["bearers", "all"] = "bearers"
     judge: str | None = None
     judged: Annotated[int, msgspec.Meta(ge=2, le=64)] = 10
-    """The judge reads so many bearers of a name at most, the likeliest."""
+    """The judge reads so many candidates of a question at most, the likeliest."""
     judge_words: Annotated[int, msgspec.Meta(ge=8, le=400)] = 120
     """The judge reads so many words of each one's passage: what it costs."""
     knowledge: str | None = None
@@ -301,6 +304,8 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
             if n in ("ask", "never") and isinstance(v, str)
         }
         options = {**options, **lists}
+        if options.get("encoder") == "none" and "judge" not in options:
+            options["judge"] = "none"  # no model at all
         try:
             return msgspec.convert(options, cls, strict=False)
         except msgspec.ValidationError as error:
