@@ -4,7 +4,7 @@
 
 Texts are invented (Zipf-distributed words, 100 a passage), written once as a corpus, and read from there by every
 system in a process of its own. Seconds are CPU seconds of that process and its children; memory is the peak of what
-is resident and no file (RssAnon), children included. tantivy keeps frequencies without positions, as we do.
+is resident and no file, children included and shared pages once. tantivy keeps frequencies without positions, as we do.
 """
 
 from __future__ import annotations

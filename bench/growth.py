@@ -4,7 +4,7 @@
     python bench/growth.py --only index-bm25,score --sizes 30000,90000,270000 --place /tmp/growth
 
 A size is a number of passages, or of records for the lines that end in "records" and for `import-kilt` and `map`. Memory is
-the peak of what is resident and no file (RssAnon), children included. Each command is a process of its own; what it needs is
+the peak of what is resident and no file, children included and shared pages once. Each command is a process of its own; what it needs is
 invented before and not measured. Without `--sizes` each goes up to its largest size that two cores do in ten minutes, a
 tenth and three tenths of it. The limit is 1.3 times the memory of a tenth, and 3 GB.
 """

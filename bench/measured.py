@@ -1,7 +1,7 @@
 """What a command or a call takes, with all processes that it starts; and the `--small` of every program in this folder.
 
 CPU time is the kernel's own count: a process that is left behind, such as the one that workers are forked from, becomes
-a child of this one and is waited for. Memory is RssAnon (mapped files apart), sampled from outside.
+a child of this one and is waited for. Memory is Pss_Anon (mapped files apart, shared pages once), sampled from outside.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def run(command: Sequence[str]) -> int:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a command took: RssAnon in MB, CPU and wall seconds (children included), and its output."""
+    """What a command took: memory in MB, CPU and wall seconds (children included), and its output."""
 
     peak: float
     cpu: float
@@ -173,10 +173,14 @@ def descendants(pid: int) -> list[int]:
 
 
 def anonymous(pid: int) -> int:
-    """Resident memory in kB that is no file's; where the system does not say, all but what is shared."""
-    for line in _read(Path(f"/proc/{pid}/status")).splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1])
+    """Resident memory in kB that is no file's, a page that processes share divided among them.
+
+    Where the system does not say: with all of each shared page, or all but what is shared.
+    """
+    for file, name in (("smaps_rollup", "Pss_Anon:"), ("status", "RssAnon:")):
+        for line in _read(Path(f"/proc/{pid}/{file}")).splitlines():
+            if line.startswith(name):
+                return int(line.split()[1])
     fields = _read(Path(f"/proc/{pid}/statm")).split()
     return (int(fields[1]) - int(fields[2])) * 4 if len(fields) > 2 else 0
 

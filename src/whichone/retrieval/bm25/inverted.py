@@ -305,7 +305,7 @@ def _bounds(block: PostingBlock, wanted: Range) -> tuple[int, int]:
 # The inverted index on disk: blocks of passages made by all cores, merged out of core, opened mapped.
 
 
-BLOCK = 1 << 15  # Passages that one worker analyses at a time; at most `LARGEST`.
+BLOCK = 1 << 14  # Passages that one worker analyses at a time; at most `LARGEST`.
 
 BYTES = 64 << 20  # A block ends where its texts are longer than this
 
