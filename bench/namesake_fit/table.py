@@ -86,7 +86,7 @@ PARTS_ALONE = {
         "named", "share", "alone", "loosely", "titled", "called", "bare", "respelt", "longer", "company", "nickname", "contains",
         "unnamed", "extra", "numbered", "qualified", "disambiguation",
     ),
-    "what is asked": ("kind", "best_kind", "other_kind", "no_kind", "states", "says", "opening", "where"),
+    "what is asked": ("kind", "best_kind", "only_says", "other_kind", "no_kind", "states", "says", "where"),
     "claims": ("claim_first", "claim_owner", "claim_subject", "claim_agent", "claim_unnamed", "claim_level", "claim_kind", "claim_other"),
     "length": ("length",),
 }  # fmt: skip

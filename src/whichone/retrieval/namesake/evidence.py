@@ -217,10 +217,12 @@ class Weigher:
                 else:
                     evidence.values["unread"] = 1.0
         for own, around in zip(weighed[:-1], arounds, strict=False):
-            most_typical = max((e.values.get("kind", 0.0) for e in own), default=0.0)
-            for evidence in own:
-                if most_typical and evidence.values.get("kind") == most_typical:
-                    evidence.values["best_kind"] = 1.0
+            for name, feature in (("kind", "best_kind"), ("says", "only_says")):
+                most = max((e.values.get(name, 0.0) for e in own), default=0.0)
+                first = [e for e in own if most and e.values.get(name) == most]
+                only = len(first) == 1 < len(own) and (asked.alone or asked.claim)
+                for evidence in first if only or feature == "best_kind" else ():
+                    evidence.values[feature] = 1.0
             self._add_strange([e for e in own if "unread" not in e.values], asked, around)
         self._weigh(every)
         named = [e for own in weighed[:-1] for e in own if "unread" not in e.values]

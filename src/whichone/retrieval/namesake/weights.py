@@ -47,11 +47,11 @@ FEATURES = {
     # what is asked
     "kind": "how typical its kind is for what is asked",
     "best_kind": "no other bearer of the name is of a kind more typical for it",
+    "only_says": "with one name, or in a claim: no other bearer has as many phrases that state such a relation",
     "other_kind": "things of its kind cannot be asked so",
     "no_kind": "of which kind it is, is not known",
     "states": "the page has a phrase that states such a relation",
     "says": "how many such phrases it has",
-    "opening": "such a phrase is in the first sentence",
     "where": "where a place is asked for: one follows such a phrase",
     "fact": "the knowledge base has a fact of the property that is asked for",
     # who is meant
