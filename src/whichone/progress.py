@@ -1,5 +1,6 @@
 """Progress on long work: a bar with rate and time left on a terminal, a line every half minute elsewhere."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ EVERY = 30.0  # seconds between the lines
 @contextmanager
 def progress(what: str, total: int | None = None, unit: str = "") -> Iterator[Advance]:
     """Gives a function to call with the amount of work just finished; draws on stderr only."""
-    if not sys.stderr.isatty():
+    if process_number() or not sys.stderr.isatty():
         done, last = 0, time.monotonic()
 
         def count(amount: int) -> None:
@@ -48,4 +49,10 @@ def progress(what: str, total: int | None = None, unit: str = "") -> Iterator[Ad
 
 def talk(message: str) -> None:
     """A line for the person at the terminal; data goes to stdout, talk to stderr."""
-    print(message, file=sys.stderr, flush=True)
+    if not process_number():
+        print(message, file=sys.stderr, flush=True)
+
+
+def process_number() -> int:
+    """Of this process among those that torchrun or accelerate started together; the first, 0, talks and writes."""
+    return int(os.environ.get("RANK", "0"))

@@ -15,6 +15,7 @@ from whichone.cli.click_options import command, field_option
 from whichone.cli.printing import emit, emit_json
 from whichone.errors import UsageError
 from whichone.options import Argument, Json, Option, Seed
+from whichone.progress import process_number
 from whichone.runs.retrieve import default_index_folder
 from whichone.training import trainer
 from whichone.training.training_data import LearningPlan, TrainingCorpus
@@ -80,6 +81,8 @@ def settings_options(default: str, *fields: str) -> Callable[[F], F]:
 
 
 def tell(out: str, trained: Trained, as_json: bool, model: str = "best") -> None:
+    if process_number():
+        return
     if as_json:
         emit_json({**asdict(trained), "folder": out})
         return

@@ -7,11 +7,13 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import torch
 import transformers
+from accelerate.utils import gather_object
 from transformers.trainer_callback import PrinterCallback
 from transformers.utils import WEIGHTS_NAME
 
@@ -97,10 +99,11 @@ class TrainingAccount(transformers.TrainerCallback):  # type: ignore[misc]  # tr
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._advance(1)
+        signalled = any(gather_object([bool(self._signals)]))  # all processes stop at the same step
         ends = state.global_step % self._training.updates == 0
-        if (self._signals or state.global_step % self._training.settings.every == 0) and not ends:
+        if (signalled or state.global_step % self._training.settings.every == 0) and not ends:
             control.should_save = control.should_log = True
-        if self._signals:
+        if signalled:
             control.should_training_stop = True
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -149,8 +152,9 @@ class Loop:
     def log(self, logs: dict[str, float], *args: Any) -> None:
         """The mean of exact losses: where training was stopped in between does not show in it."""
         if "loss" in logs:
-            logs = {**logs, "loss": math.fsum(self.losses) / len(self.losses), "batches": len(self.losses)}
-            self.losses.clear()
+            losses = gather_object(self.losses)
+            logs = {**logs, "loss": math.fsum(losses) / len(losses), "batches": len(losses)}
+            self.losses = []
         super().log(logs, *args)  # type: ignore[misc]
 
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
@@ -161,6 +165,14 @@ class Loop:
             return
         Path(output_dir).mkdir(parents=True, exist_ok=True)
         torch.save(own.model.learned(), Path(output_dir) / WEIGHTS_NAME)
+
+    def _save_rng_state(self, output_dir: str) -> None:
+        """Of all processes, written by the first."""
+        with TemporaryDirectory() as own:
+            super()._save_rng_state(own)  # type: ignore[misc]
+            made = gather_object([(file.name, file.read_bytes()) for file in Path(own).iterdir()])
+        for name, content in made if self.args.should_save else ():  # type: ignore[attr-defined]
+            (Path(output_dir) / name).write_bytes(content)
 
     def _load_from_checkpoint(self, place: str, model: Any = None) -> None:
         own: Any = self
@@ -177,7 +189,7 @@ class Loop:
         own: Any = self
         own.model.eval()
         with torch.no_grad():
-            metrics = {"eval_accuracy": self.training.accuracy()}
+            metrics = {"eval_accuracy": gather_object([self.training.accuracy()])[0]}
         own.log(metrics)
         own.control = own.callback_handler.on_evaluate(own.args, own.state, own.control, metrics)
         return metrics
@@ -248,7 +260,8 @@ def library_trainer(training: Training[Any], account: TrainingAccount) -> Any:
 def train(training: Training[Any], advance: Callable[[int], None], signals: Sequence[int]) -> Any:
     """Train to the end, or to a signal, from the last whole checkpoint; the trainer's state."""
     trainer = library_trainer(training, TrainingAccount(training, advance, signals))
-    last = last_checkpoint(training.folder / CHECKPOINTS)
+    with trainer.accelerator.main_process_first():
+        last = last_checkpoint(training.folder / CHECKPOINTS)
     if last is not None and _is_over(last, training.settings):
         trainer.state = transformers.TrainerState.load_from_json(str(last / STATE))
         trainer._load_from_checkpoint(trainer.state.best_model_checkpoint or str(last))

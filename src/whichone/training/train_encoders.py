@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from whichone.errors import BadInput, UsageError
-from whichone.files.lines import write_json_lines
 from whichone.progress import talk
 from whichone.records import grouped
 from whichone.retrieval.dense.dpr import RELATIONS, ROUTES, learned_routes
@@ -92,18 +91,13 @@ def _trained(
     description: dict[str, Any] = {"kind": kind}
     if per_relation:
         description["relations"] = train_per_relation(settings, data.learn, data.watch, folder, start, device)
-    write_json_lines(folder / "examples.jsonl", data.learn)
-    write_account(
-        folder,
-        {
-            "start": start,
-            "identity": training.identity,
-            **msgspec.structs.asdict(trained),
-            **description,
-            "sources": data.taken,
-            "never_seen": [q.id for q in data.never_seen],
-        },
-    )
+    account = {
+        "start": start,
+        "identity": training.identity,
+        **msgspec.structs.asdict(trained),
+        **description,
+    }
+    write_account(folder, account, trained, data.learn, data.taken, data.never_seen)
     return trained
 
 

@@ -244,6 +244,8 @@ def train_linker(
     """Both stages; `OUT/model` is what `--retriever blink -o model=` takes."""
     if plan.candidates < 2:
         raise UsageError("the cross-encoder needs at least 2 candidates")
+    if trainer.processes() > 1:
+        raise UsageError("a linker is trained by one process", hint="start it without torchrun or accelerate")
     folder, device = trainer.begin(out, device, trainer.Start(plan.checkpoint))
     opened = Corpus.open(plan.corpus)
     taken: list[Taken] = []

@@ -9,8 +9,7 @@ import torch
 
 from whichone.errors import BadInput, UsageError
 from whichone.files.arrow_records import Spool, blocks
-from whichone.files.lines import write_json_lines
-from whichone.progress import talk
+from whichone.progress import process_number, talk
 from whichone.reading import checkpoint
 from whichone.reading import rag as rag_reader
 from whichone.reading.rag import DocumentIndex, Rows, passage_folder, question_folder
@@ -160,6 +159,8 @@ class RagTraining(trainer.Training[RagExample]):
         with torch.no_grad():
             results = [self.index.best(self.rag.question_vectors(b), self.options.documents) for b in asked]
         rows = np.concatenate(results)
+        if process_number():
+            return rows
         beside = self.folder / f".documents-{epoch}.npy"
         np.save(beside, rows)
         beside.replace(file)
@@ -197,18 +198,8 @@ def train_rag(
     index = DocumentIndex.over(corpus, passages, default_index_folder(corpus), device, **chosen)
     training = RagTraining(start, index, examples, folder, settings, options, held_out=dev, device=device)
     trained = training.run()
-    write_json_lines(folder / "examples.jsonl", examples)
-    trainer.write_account(
-        folder,
-        {
-            "start": start,
-            "identity": training.identity,
-            "losses": trained.losses,
-            "held_out": trained.held_out,
-            "sources": [source.taken for source in sources],
-            "never_seen": [query.id for query in unseen],
-        },
-    )
+    account, taken = {"start": start, "identity": training.identity}, [source.taken for source in sources]
+    trainer.write_account(folder, account, trained, examples, taken, unseen)
     return trained
 
 

@@ -11,7 +11,6 @@ import transformers
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
 from whichone.files.arrow_records import Seen, Spool, blocks
-from whichone.files.lines import write_json_lines
 from whichone.progress import talk
 from whichone.reading.checkpoint import (
     HEADS,
@@ -271,23 +270,10 @@ def train_reader(
         kind, checkpoint, examples, folder, settings, held_out=dev, device=device, taught=taught, tasks=tasks
     )
     trained = training.run()
-    write_json_lines(folder / "examples.jsonl", examples)
-    trainer.write_account(
-        folder,
-        {
-            "kind": kind,
-            "tasks": tasks,
-            "negatives": shown.negatives,
-            "checkpoint": checkpoint,
-            "taught": training.taught,
-            "settings": settings,
-            "examples": len(examples),
-            "losses": trained.losses,
-            "held_out": trained.held_out,
-            "sources": [source.taken for source in sources],
-            "never_seen": [query.id for query in unseen],
-        },
-    )
+    account = {"kind": kind, "tasks": tasks, "negatives": shown.negatives, "checkpoint": checkpoint}
+    account |= {"taught": training.taught, "settings": settings, "examples": len(examples)}
+    taken = [source.taken for source in sources]
+    trainer.write_account(folder, account, trained, examples, taken, unseen)
     return trained
 
 
@@ -411,19 +397,8 @@ def train_dpr_reader(
         checkpoint, examples, folder, settings, held_out=dev, base=base, device=device
     )
     trained = training.run()
-    write_json_lines(folder / "examples.jsonl", examples)
-    trainer.write_account(
-        folder,
-        {
-            "kind": "dpr",
-            "checkpoint": checkpoint,
-            "identity": training.identity,
-            "losses": trained.losses,
-            "held_out": trained.held_out,
-            "sources": data.taken,
-            "never_seen": [query.id for query in data.never_seen],
-        },
-    )
+    account = {"kind": "dpr", "checkpoint": checkpoint, "identity": training.identity}
+    trainer.write_account(folder, account, trained, examples, data.taken, data.never_seen)
     return trained
 
 

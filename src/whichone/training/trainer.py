@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import os
 import shutil
@@ -15,6 +16,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
 from types import FrameType
@@ -27,11 +29,12 @@ from msgspec import Meta
 
 from whichone.errors import BadInput, Missing, UsageError, did_you_mean, missing_extra, sample
 from whichone.files.folder import file_hash
-from whichone.files.lines import read_json, write_atomic
+from whichone.files.lines import read_json, write_atomic, write_json_lines
 from whichone.files.output import may_overwrite
 from whichone.options import Option, Seed
+from whichone.progress import process_number, talk
 from whichone.progress import progress as bar
-from whichone.progress import talk
+from whichone.records import Query
 from whichone.retrieval.dense.dense import Index
 from whichone.retrieval.dense.encoder import model_folder, unknown_model, weights_hash
 from whichone.retrieval.dense.vectors import Precision
@@ -63,9 +66,9 @@ class Begun(msgspec.Struct, frozen=True):
 
 def begin(out: str | Path, device: str | None, start: Start | None = None) -> tuple[Path, str]:
     """The folder and the device of a training, or what is wrong with what it is given."""
-    if os.environ.get("WORLD_SIZE", "1") != "1":
-        raise UsageError("a training is one process", hint="start it without torchrun or accelerate")
     folder, device = Path(out), chosen_device(device)
+    if process_number():
+        meet_once(device)
     if folder.exists() and not folder.is_dir():
         raise UsageError("this is a file, a folder is wanted", where=str(out))
     if (folder / "manifest.json").exists():
@@ -74,7 +77,7 @@ def begin(out: str | Path, device: str | None, start: Start | None = None) -> tu
             where=str(out),
             hint="name a new folder to train into, last",
         )
-    if may_overwrite(folder):
+    if may_overwrite(folder) and not process_number():
         for begun in folder.rglob(FILE):
             shutil.rmtree(begun.parent / CHECKPOINTS, ignore_errors=True)
             begun.unlink()
@@ -89,7 +92,6 @@ def begun_in(folder: Path, identity: dict[str, Any]) -> Trained | None:
     wanted = msgspec.json.decode(msgspec.json.encode(identity))
     file = folder / FILE
     if not file.exists():
-        folder.mkdir(parents=True, exist_ok=True)
         _write_progress(folder, Begun(wanted))
         return None
     begun = read_json(file, Begun)
@@ -109,11 +111,26 @@ def begun_in(folder: Path, identity: dict[str, Any]) -> Trained | None:
 
 
 def _write_progress(folder: Path, begun: Begun) -> None:
-    write_atomic(folder / FILE, msgspec.json.format(msgspec.json.encode(begun), indent=1) + b"\n")
+    if not process_number():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomic(folder / FILE, msgspec.json.format(msgspec.json.encode(begun), indent=1) + b"\n")
 
 
-def write_account(folder: Path, account: dict[str, Any]) -> None:
-    """What was learned from, by which settings, and what it came to: `training.json`."""
+def write_account(
+    folder: Path,
+    account: dict[str, Any],
+    trained: Trained | None = None,
+    examples: Iterable[Any] = (),
+    sources: Sequence[Any] = (),
+    unseen: Iterable[Query] = (),
+) -> None:
+    """What was learned from, by which settings, and what it came to: `training.json`, beside the examples."""
+    if process_number():
+        return
+    if trained is not None:
+        write_json_lines(folder / "examples.jsonl", examples)
+        came = {"losses": trained.losses, "held_out": trained.held_out, "sources": sources}
+        account = {**account, **came, "never_seen": [query.id for query in unseen]}
     file, same = folder / "training.json", msgspec.json.decode(msgspec.json.encode(account))
     before = read_json(file, dict[str, Any]) if file.exists() else {}
     if {name: value for name, value in before.items() if name != "made"} == same:
@@ -124,6 +141,8 @@ def write_account(folder: Path, account: dict[str, Any]) -> None:
 
 def save_model(save: Callable[[Path], object], folder: Path) -> None:
     """A model in its own format; what was there before stays until the new one is whole."""
+    if process_number():
+        return
     beside, old = (folder.with_name(f".{folder.name}.partial"), folder.with_name(f".{folder.name}.old"))
     if old.exists() and not folder.exists():  # killed between the two moves
         old.rename(folder)
@@ -134,6 +153,24 @@ def save_model(save: Callable[[Path], object], folder: Path) -> None:
         folder.rename(old)
     beside.rename(folder)
     shutil.rmtree(old, ignore_errors=True)
+
+
+# Several processes that train together, as torchrun and accelerate start them: the first alone writes.
+
+
+def processes() -> int:
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def meet(device: str) -> None:
+    """Wait until all processes are here."""
+    if processes() > 1:
+        from accelerate import PartialState
+
+        PartialState(cpu=device == "cpu", timeout=timedelta(days=1)).wait_for_everyone()
+
+
+meet_once = functools.cache(meet)  # Where the others wait until the first has what is learned from
 
 
 class LinkerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -503,7 +540,7 @@ def identity_with(identity: dict[str, Any], settings: TrainingSettings) -> dict[
     """A training's identity with the settings that decide what is learned: how often it is kept does not."""
     decides = msgspec.to_builtins(settings)
     decides.pop("every")
-    return {**identity, "settings": decides}
+    return {**identity, **({"processes": processes()} if processes() > 1 else {}), "settings": decides}
 
 
 def by_source(examples: Sequence[LearnedFrom]) -> list[npt.NDArray[np.int64]]:
@@ -553,11 +590,6 @@ class Training(ABC, Generic[E]):
         device: str,
         identity: dict[str, Any],
     ) -> None:
-        if len(examples) < settings.batch:
-            raise BadInput(
-                f"{len(examples)} examples do not fill one batch of {settings.batch}",
-                hint="more examples, or a smaller --batch",
-            )
         self.model = model
         self.examples, self.held_out = examples, held_out
         self.folder, self.settings, self.device = folder, settings, device
@@ -566,7 +598,11 @@ class Training(ABC, Generic[E]):
         self.steps = len(examples) // settings.batch
         if settings.per_source:
             self.steps = len(self._sources) * (settings.per_source // settings.batch)
-        self.updates = -(-self.steps // settings.accumulate)
+        if self.steps < processes():
+            each = f" for each of {processes()} processes" if processes() > 1 else ""
+            problem = f"{len(examples)} examples do not fill one batch of {settings.batch}{each}"
+            raise BadInput(problem, hint="more examples, or a smaller --batch")
+        self.updates = -(-(self.steps // processes()) // settings.accumulate)
 
     @abstractmethod
     def save(self, folder: Path) -> None:
@@ -589,6 +625,7 @@ class Training(ABC, Generic[E]):
         return (order[n * size : (n + 1) * size] for n in range(self.steps))
 
     def run(self) -> Trained:
+        meet_once(self.device)
         if (done := begun_in(self.folder, self.identity)) is not None:
             talk(f"{self.folder}: this training is done, nothing is left to learn")
             return done
@@ -600,13 +637,16 @@ class Training(ABC, Generic[E]):
             signals_wait() as asked,
         ):
             state = train(self, advance, asked)
+            meet(self.device)
         watched = [entry["eval_accuracy"] for entry in state.log_history if "eval_accuracy" in entry]
         best = watched.index(max(watched)) if watched else -1
         losses = losses_of(state)
         trained = Trained(len(losses), state.global_step, losses, watched, best)
         save_model(self.save, self.folder / self.kept)
         _write_progress(self.folder, Begun(self.identity, trained))
-        shutil.rmtree(self.folder / CHECKPOINTS)
+        if not process_number():
+            shutil.rmtree(self.folder / CHECKPOINTS)
+        meet(self.device)
         return trained
 
     def must_be_finite(self, what: str, value: Any, state: Any) -> None:
