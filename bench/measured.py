@@ -26,6 +26,8 @@ from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from typing import NoReturn
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # commands run as installed, their modules compiled
+
 EVERY = 0.05
 _ADOPT = 36  # PR_SET_CHILD_SUBREAPER
 ROOT = Path(__file__).resolve().parents[1]

@@ -17,10 +17,13 @@ from typing import Any
 from whichone.errors import BadInput, Missing, UsageError, did_you_mean
 
 
+_installed = functools.cache(entry_points)  # of all packages, whose files are read once
+
+
 @functools.cache
 def _entries(kind: str) -> dict[str, EntryPoint]:
     group = f"whichone.{kind}"
-    offered = {entry.name: entry for entry in entry_points(group=group)}
+    offered = {entry.name: entry for entry in _installed().select(group=group)}
     for paper in papers():
         for name, value in getattr(paper, kind.upper(), {}).items():
             offered.setdefault(name, EntryPoint(name, value, group))
@@ -31,7 +34,7 @@ def _entries(kind: str) -> dict[str, EntryPoint]:
 def papers() -> tuple[Any, ...]:
     """The registered papers: small modules that say what each offers."""
     modules = []
-    for entry in sorted(entry_points(group="whichone.papers"), key=lambda entry: entry.name):
+    for entry in sorted(_installed().select(group="whichone.papers"), key=lambda entry: entry.name):
         try:
             modules.append(importlib.import_module(entry.value))
         except Exception as error:

@@ -29,8 +29,7 @@ from whichone.errors import BadInput
 
 _MANY = 200_000
 _THREADS = "OPENBLAS_NUM_THREADS"
-# Arrow imports pandas where it is installed, a third of a second, when it is given its first Python list.
-_IMPORTED = ("pyarrow.compute", "pyarrow.parquet", "pandas", "whichone.files.tables")
+_IMPORTED = ("pyarrow.compute", "pyarrow.parquet", "whichone.files.tables")
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
 Job = TypeVar("Job")

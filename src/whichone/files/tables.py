@@ -5,6 +5,7 @@ Same rows, same bytes, whatever engine or number of workers made them.
 
 import contextlib
 import itertools
+import sys
 import tempfile
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,28 @@ import pyarrow.parquet as pq
 
 from whichone.errors import BadInput, BrokenFolder, Missing
 from whichone.files.output import out_of_room, written_beside
+
+
+class _PandasWhenAsked:
+    """Arrow looks for pandas, which takes longer to import than most commands take, at its first Python list.
+
+    It finds none, and looks again as soon as somebody imports it.
+    """
+
+    hidden = True
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            if self.hidden:
+                raise ModuleNotFoundError(name)
+            sys.meta_path.remove(self)
+            pa.lib._pandas_api.__init__()
+
+
+if "pandas" not in sys.modules:
+    sys.meta_path.insert(0, asked := _PandasWhenAsked())
+    pa.array([])
+    asked.hidden = False
 
 ROW_GROUP = 65_536
 DEFAULT_MEMORY = "2GB"

@@ -25,8 +25,7 @@ from whichone.web.web_site import Site
 
 _TRIES = 2
 _LOOK = 5.0  # Seconds after which the served folder is looked through for new runs
-# pyarrow imports pandas when it first turns rows into a table.
-_IMPORTED = ("whichone.web.boards.board_scoring", "pandas")
+_IMPORTED = ("whichone.web.boards.board_scoring",)
 _TOO_MUCH = "scoring this file took more memory or time than a submission may use"
 
 
