@@ -108,6 +108,7 @@ def main() -> None:
     invention = Invention(entities=given.entities, seed=1, ambiguity=0.9, words=given.words)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
+        os.environ["WHICHONE_CACHE"] = str(folder / "cache")
         world = folder / "world"
         result: dict[str, Any] = {"counts": write_invented(invention, world, workers=2)["counts"]}
         pages = pages_file(world, given.pages)

@@ -16,7 +16,6 @@ from typing import Any
 
 from whichone.errors import BadInput, Missing, UsageError, did_you_mean
 
-
 _installed = functools.cache(entry_points)  # of all packages, whose files are read once
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.corpus.corpus import Corpus, find_corpus
 from whichone.corpus.page_names import Named, names_in_first_sentence
 from whichone.corpus.save import put_corpus, save_corpus
 from whichone.errors import BadInput, BrokenFolder, Missing
 from whichone.files import mapped
+from whichone.files.manifest import read_manifest
 from whichone.files.mapped import MappedTable, write_mapped
-from whichone.records import Passage
+from whichone.records import Output, Passage, Provenance, Query
 
 TEXTS = {
     "w:1": ("Bill Evans (pianist)", ['William "Bill" Evans was an American pianist.', "He played."]),
@@ -203,3 +209,60 @@ def test_texts_are_opened_when_a_passage_is_asked_for(
     assert files == ["pages.arrow"]
     assert corpus.passages_of("w:2") == ["w:2#0"]
     assert files == ["pages.arrow", "passages.arrow"]
+
+
+class Builder:
+    """Saves benchmarks over the same passages, and notes which of them read these."""
+
+    def __init__(self, place: Path) -> None:
+        self.place, self.read = place, list[str]()
+        self.meanwhile: Thread | None = None
+
+    def save(self, name: str, origin: Mapping[str, Any] | None) -> Benchmark:
+        gold = Output(answer="jazz", provenance=((Provenance(page="w:1"),),))
+        query = Query(id="q", task="qa", input="What did Bill Evans play?", outputs=(gold,))
+        passages = self._passages(name)
+        return save_benchmark(self.place / name, name=name, queries=[query], passages=passages, origin=origin)
+
+    def _passages(self, name: str) -> Iterator[Passage]:
+        self.read.append(name)
+        if self.meanwhile is not None and not self.meanwhile.is_alive():
+            self.meanwhile.start()
+            self.meanwhile.join(0.5)  # as far as it gets
+        yield from passages()
+
+
+def test_what_is_made_of_the_same_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
+    builder, origin = Builder(tmp_path), {"knowledge base": "1"}
+    asked = [("a", origin), ("b", origin), ("c", {"knowledge base": "2"}), ("d", None)]
+    made = [builder.save(name, of) for name, of in asked]
+    assert builder.read == ["a", "c", "d"]
+    assert len({benchmark.corpus.hash for benchmark in made}) == 1
+    assert [benchmark.corpus.name for benchmark in made] == ["a", "b", "c", "d"]
+    assert (tmp_path / "a/corpus/names.arrow").samefile(tmp_path / "b/corpus/names.arrow")
+    one, linked = (read_manifest(tmp_path / name / "corpus", ["corpus"]) for name in "ab")
+    assert replace(one, name="b") == linked
+    for benchmark in made:
+        shutil.rmtree(benchmark.folder.root)
+    assert builder.save("e", origin).corpus.hash == made[0].corpus.hash
+    assert builder.read == ["a", "c", "d", "e"]
+
+
+def test_who_makes_the_same_at_once_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
+    builder, origin = Builder(tmp_path), {"knowledge base": "1"}
+    builder.meanwhile = Thread(target=builder.save, args=("second", origin))
+    first = builder.save("first", origin)
+    builder.meanwhile.join()
+    assert builder.read == ["first"]
+    assert Benchmark.open(tmp_path / "second").corpus.hash == first.corpus.hash
+
+
+def test_without_a_cache_each_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cache").write_bytes(b"")
+    monkeypatch.setenv("WHICHONE_CACHE", str(tmp_path / "cache"))
+    builder = Builder(tmp_path)
+    for name in "ab":
+        builder.save(name, {"knowledge base": "1"})
+    assert builder.read == ["a", "b"]

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from whichone.benchmarks import benchmark_tables
 from whichone.benchmarks.gold import check_gold_pages, outside_is_accepted
 from whichone.corpus.corpus import Corpus, find_corpus
-from whichone.corpus.save import PageNames, Passages, put_corpus, save_corpus
+from whichone.corpus.save import PageNames, Passages, made_once, put_corpus, save_corpus
 from whichone.errors import NAMED, BadInput, sample
 from whichone.files.arrow_records import Seen, blocks
 from whichone.files.folder import Folder
@@ -247,6 +247,7 @@ def save_benchmark(
     corpus: Corpus | None = None,
     by_hash: bool = False,
     names: PageNames = (),
+    origin: Mapping[str, Any] | None = None,
     sets: Iterable[NameSet] = (),
     card: str = "",
     parameters: Mapping[str, Any] | None = None,
@@ -261,13 +262,14 @@ def save_benchmark(
 
     Over `corpus` it names that corpus by its hash; a corpus that belongs to another benchmark is
     linked, or with `by_hash` named all the same. Else `passages` (as a reader, in the order of page and number) and further `names` of their
-    pages become a corpus inside the benchmark's folder, as does a corpus that is given as `passages`. `gold_file` is where an importer read the gold:
+    pages become a corpus inside the benchmark's folder, as does a corpus that is given as `passages`; where `origin` says exactly what they are made of,
+    one that was made of the same is linked instead. `gold_file` is where an importer read the gold:
     mostly outside the corpus, it is an error that names the file. `files` are further files by name that a kind
     of benchmark keeps for its own format.
     """
     given = _GIVEN.get() if corpus is None else None
     corpus = corpus or given
-    with Folder.create(path, benchmark_tables.KIND) as folder:
+    with Folder.create(path, benchmark_tables.KIND) as folder, contextlib.ExitStack() as stack:
         checks = benchmark_tables.QueryChecks()
         benchmark_tables.write_queries(folder, queries, checks.add)
         checks.end(allow_no_gold=allow_no_gold)
@@ -278,9 +280,11 @@ def save_benchmark(
         named = corpus.folder if corpus is not None else None
         own = named is None or not (by_hash or not (named.root.parent / MANIFEST).exists())
         if own:
-            inside = _put_inside(
-                folder, corpus, name, passages, names, benchmark_tables.main_language_of(checks.languages)
-            )
+            language = benchmark_tables.main_language_of(checks.languages)
+            made_of = {**origin, "language": language} if origin and corpus is None else None
+            if (twin := stack.enter_context(made_once(made_of, folder.root / CORPUS))) is not None:
+                twin.name, passages = name, twin
+            inside = _put_inside(folder, corpus, name, passages, names, language)
         else:
             assert corpus is not None and corpus.folder is not None
             inside = corpus.hash

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import functools
-import hashlib
 import http.client
 import os
 import re
@@ -17,7 +16,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ import msgspec
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import KIND
+from whichone.corpus.save import code_fingerprint
 from whichone.errors import BadInput, LockedFolder, Missing, UsageError, WhichoneError, did_you_mean
 from whichone.files.folder import Folder, file_hash, promise_to_go_on
 from whichone.files.output import cache_folder, one_at_a_time
@@ -277,7 +276,7 @@ def builtin_benchmark(name: str) -> Path:
     known = registry.names("builtins")
     if name not in known:
         raise UsageError(f"there is no benchmark {name!r}", hint=did_you_mean(name, known))
-    place = cache_folder() / "builtin" / _fingerprint()
+    place = cache_folder() / "builtin" / code_fingerprint()
     target = place / name.removeprefix("builtin/")
     if not _is_there(target, KIND):
         kb = builtin_knowledge_base(place)
@@ -328,19 +327,6 @@ def ingest_dumps(dumps: dict[str, Path], kb: Path) -> None:
 def build_builtin(name: str, kb: Path, out: Path) -> Benchmark:
     """A built-in benchmark, by the paper that offers it, of a knowledge base of the built-in world."""
     return registry.find("builtins", name)(kb, out)
-
-
-@functools.cache
-def _fingerprint() -> str:
-    """Of the world's source and of the code that turns it into a benchmark."""
-    digest = hashlib.sha256()
-    root = Path(str(files("whichone")))
-    for room in ("world", "knowledge", "corpus", "benchmarks", "papers", "files", "text"):
-        for path in sorted((root / room).rglob("*")):
-            if path.suffix in (".py", ".toml", ".md"):
-                digest.update(path.relative_to(root).as_posix().encode())
-                digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 # Published datasets by name: where their files are, how large, under which licence.

@@ -367,6 +367,13 @@ def cut_corpus(
     return pa.RecordBatchReader.from_batches(PASSAGES.schema, _batches(kb, cut, only, kind, engine))
 
 
+def origin_of(kb: Folder, cut: Cut, kind: str | None = None) -> dict[str, object] | None:
+    """What a corpus of all pages, or of one kind, is made of; None where a file or model beside it has a part in it."""
+    if cut.tokenizer != "whitespace" or cut.sentences != "plain":
+        return None
+    return {"knowledge base": kb.content_hash, "cut": msgspec.to_builtins(cut), "kind": kind}
+
+
 ARTICLE = "article"  # The kind of pages that are about something
 
 

@@ -2,11 +2,13 @@
 
 import contextlib
 import functools
+import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,13 +16,24 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whichone.corpus.corpus import KIND, NAMES, PAGES, PASSAGES, Corpus, page_rows, remember, with_all_columns
+from whichone.corpus.corpus import (
+    KIND,
+    NAMES,
+    PAGES,
+    PASSAGES,
+    Corpus,
+    find_corpus,
+    page_rows,
+    remember,
+    with_all_columns,
+)
 from whichone.corpus.page_names import Named, TitlesOfEntities, key_hashes, names_of_page
 from whichone.corpus.passage_files import FilePassages, remove_runs
-from whichone.errors import BadInput
+from whichone.errors import BadInput, WhichoneError
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
-from whichone.files.manifest import MANIFEST
+from whichone.files.lines import write_atomic
+from whichone.files.manifest import MANIFEST, encode_manifest
 from whichone.files.mapped import (
     BATCH,
     Hashes,
@@ -31,6 +44,7 @@ from whichone.files.mapped import (
     mapped_rows,
     write_mapped,
 )
+from whichone.files.output import cache_folder, one_at_a_time
 from whichone.files.pools import available_cores, run_jobs
 from whichone.files.tables import in_key_order
 from whichone.names import token_key
@@ -292,9 +306,47 @@ def put_corpus(corpus: Corpus, place: Path) -> None:
         save_corpus(place, corpus.passages, name=corpus.name, language=corpus.language)
         return
     place.mkdir(parents=True, exist_ok=True)
-    for name in (*corpus.folder.manifest.files, MANIFEST):
-        (place / name).unlink(missing_ok=True)
+    manifest = corpus.folder.manifest
+    for file in manifest.files:
+        (place / file).unlink(missing_ok=True)
         try:
-            os.link(corpus.folder.root / name, place / name)
+            os.link(corpus.folder.root / file, place / file)
         except OSError:
-            shutil.copyfile(corpus.folder.root / name, place / name)
+            shutil.copyfile(corpus.folder.root / file, place / file)
+    write_atomic(place / MANIFEST, encode_manifest(msgspec.structs.replace(manifest, name=corpus.name)))
+
+
+@contextlib.contextmanager
+def made_once(origin: Mapping[str, Any] | None, place: Path) -> Iterator[Corpus | None]:
+    """The corpus that was made of the same origin by the same code, wherever it is; else the one at `place` is it next time.
+
+    Who makes the same one at once waits for the first.
+    """
+    if origin is None:
+        yield None
+        return
+    key = hashlib.sha256(msgspec.json.encode([code_fingerprint(), origin], order="sorted")).hexdigest()
+    note = cache_folder() / "corpora" / key[:32] / "hash"
+    known = None
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError, WhichoneError):
+            stack.enter_context(one_at_a_time(note.parent))
+            known = find_corpus(note.read_text("ascii"))
+        yield known
+        if known is None:
+            with contextlib.suppress(OSError, WhichoneError):
+                remember(corpus := Corpus.open(place))
+                write_atomic(note, corpus.hash.encode())
+
+
+@functools.cache
+def code_fingerprint() -> str:
+    """Of the built-in world's source and of the code that turns dumps into a benchmark."""
+    digest = hashlib.sha256()
+    root = Path(str(files("whichone")))
+    for room in ("world", "knowledge", "corpus", "benchmarks", "papers", "files", "text"):
+        for path in sorted((root / room).rglob("*")):
+            if path.suffix in (".py", ".toml", ".md"):
+                digest.update(path.relative_to(root).as_posix().encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from whichone.benchmarks.benchmark import Benchmark, card_text, save_benchmark
 from whichone.benchmarks.relations import Account
 from whichone.corpus.corpus import PASSAGES
-from whichone.corpus.cut import Cut, Way, cut_corpus
+from whichone.corpus.cut import Cut, Way, cut_corpus, origin_of
 from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
@@ -210,6 +210,7 @@ def build_amber(
             sets=sets,
             passages=passages,
             names=names_of_pages(kb, engine=pipeline.engine),
+            origin=origin_of(kb, cut) if extent == "all" else None,
             card=card_text(
                 Path(__file__).with_name("card.md"),
                 collection=pipeline.collection,

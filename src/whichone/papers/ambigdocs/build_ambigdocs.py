@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from whichone.benchmarks.benchmark import Benchmark, card_text, save_benchmark
 from whichone.benchmarks.relations import LANGUAGES, SLOT, Relation, read_relations, spoken_relations
-from whichone.corpus.cut import ARTICLE, Cut, cut_corpus
+from whichone.corpus.cut import ARTICLE, Cut, cut_corpus, origin_of
 from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
@@ -297,6 +297,7 @@ def save_built(
         sets=built_sets(built, about),
         passages=cut_corpus(kb, options.cut(), **pages, engine=engine),
         names=names_of_pages(kb, engine=engine),
+        origin=origin_of(kb, options.cut(), ARTICLE) if options.corpus_pages == "all" else None,
         card=card_text(
             Path(__file__).with_name("card.md"),
             models=models,

@@ -12,7 +12,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.question_files import import_published
 from whichone.benchmarks.relations import Account, Relation, read_relations, spoken_relations
-from whichone.corpus.cut import ARTICLE, Cut, cut_corpus, cut_page
+from whichone.corpus.cut import ARTICLE, Cut, cut_corpus, cut_page, origin_of
 from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
@@ -308,6 +308,7 @@ def build_entityquestions(
             sets=maker.used_sets(queries),
             passages=cut_corpus(folder, cut, kind=ARTICLE, engine=tables.engine),
             names=names_of_pages(folder, engine=tables.engine),
+            origin=origin_of(folder, cut, ARTICLE),
             card=card(options, counts, account.counts(), queries, len(train)),
             parameters={"builder": "entityquestions", "options": msgspec.to_builtins(options)},
             parents={"knowledge base": folder.content_hash},
