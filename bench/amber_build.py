@@ -27,7 +27,7 @@ from whichone.files.folder import Folder
 from whichone.files.tables import TableSchema, write_table
 from whichone.knowledge import knowledge_tables
 from whichone.knowledge.engines import PageRow, look_on_pages
-from whichone.papers.amber.alignment import align, beginning, value_book
+from whichone.papers.amber.alignment import ValueBook, align, beginning, value_book
 from whichone.papers.amber.build_amber import opened_pipeline
 from whichone.papers.amber.collection import PAPER, RULES_PUBLISHED, AmberRules, load_collection
 from whichone.papers.amber.distinguishing import Pipeline
@@ -137,11 +137,11 @@ def _cut(page: PageRow) -> bytes:
     return beginning(" ".join(page.paragraphs), 350).encode()
 
 
-def alignment(pipeline: Pipeline) -> tuple[Facts, int]:
-    book = value_book(pipeline)
+def alignment(pipeline: Pipeline) -> tuple[Facts, ValueBook, int]:
+    book = value_book(pipeline, claims=False)
     account = Account(steps=[], remarks=[])
     candidates = candidate_sets(pipeline, account)
-    return _facts(candidates, book, account), len(candidates)
+    return _facts(candidates, book, account), book, len(candidates)
 
 
 def measured(kb: Folder, rules: AmberRules, given: argparse.Namespace) -> dict[str, Any]:
@@ -156,9 +156,9 @@ def measured(kb: Folder, rules: AmberRules, given: argparse.Namespace) -> dict[s
             steps.append(timed(p.run)[0])
             result["shared names"] = p.count("shared_names")
             if given.words:
-                facts, result["candidate sets"] = alignment(p)
+                facts, book, result["candidate sets"] = alignment(p)
                 tokenising.append(timed(partial(tokenise, p, facts))[0])
-                pair, stated = timed(partial(align, facts, p.engine, p.pages(), rules))
+                pair, stated = timed(partial(align, facts, book, p.engine, p.pages(), rules))
                 aligning.append(pair)
                 result["stated facts"] = len(stated)
     result |= compared(grouping, steps, "group names", "relational steps")

@@ -45,7 +45,11 @@ class Aligned(msgspec.Struct, frozen=True):
 
 def beginning(text: str, tokens: int) -> str:
     """The first tokens of a page, split at white space, normalised and fenced by blanks."""
-    return f" {' '.join(normalisers.amber_tokens(' '.join(text.split(None, tokens)[:tokens])))} "
+    return _fenced(text.split(None, tokens)[:tokens])
+
+
+def _fenced(words: Sequence[str]) -> str:
+    return f" {' '.join(normalisers.amber_tokens(' '.join(words)))} "
 
 
 @functools.lru_cache(100_000)
@@ -68,12 +72,16 @@ Names: TypeAlias = Mapping[str, Sequence[Sequence[str]]]  # The names of an enti
 
 
 class PageHits(msgspec.Struct, frozen=True):
-    """What of an entity's values appears on one of its pages; `position` is the page's place in its source."""
+    """What of an entity's values appears on one of its pages; `position` is the page's place in its source.
+
+    `mentioned` are the frequent values of its properties that appear anywhere on the page: property and place.
+    """
 
     entity: str
     page: PageRef
     position: int
     hits: list[ValueHit]
+    mentioned: set[tuple[str, int]]
 
 
 def hits(names: Names, document: str, rules: AmberRules) -> list[ValueHit]:
@@ -102,51 +110,64 @@ def aligned(facts: Mapping[Key, Sequence[AmberValue]], pages: Iterable[PageHits]
 
 
 def align(
-    facts: Mapping[Key, Sequence[AmberValue]], engine: Engine, pages: Table, rules: AmberRules
+    facts: Mapping[Key, Sequence[AmberValue]],
+    book: ValueBook,
+    engine: Engine,
+    pages: Table,
+    rules: AmberRules,
 ) -> dict[Key, Aligned]:
+    """What of the facts the pages state; what they mention of the frequent values is in the book then."""
     by_entity: dict[str, dict[str, list[tuple[str, ...]]]] = {}
     for (entity, prop), values in facts.items():
         by_entity.setdefault(entity, {})[prop] = [value.names for value in values]
     asked = ((entity, msgspec.msgpack.encode(names)) for entity, names in by_entity.items())
-    return aligned(facts, map(_HITS.decode, look_on_pages(engine, pages, "entity", asked, _Look(rules))))
+    look, seen = _Look(rules, book.frequent), list[PageHits]()
+    for page in map(_HITS.decode, look_on_pages(engine, pages, "entity", asked, look)):
+        seen.append(page)
+        if page.mentioned:
+            book.mentioned.setdefault(page.entity, set()).update(page.mentioned)
+    return aligned(facts, seen)
 
 
 _NAMES = msgspec.msgpack.Decoder(dict[str, list[list[str]]])
-_PROPERTIES = msgspec.msgpack.Decoder(list[str])
 _HITS = msgspec.msgpack.Decoder(PageHits)
 
 
 class _Look:
-    """Looks for the values of one page's entity, or for `candidates` of the properties that are asked."""
+    """Looks for the values of one page's entity, and for the frequent ones of its properties."""
 
-    def __init__(self, rules: AmberRules, candidates: Names | None = None) -> None:
+    def __init__(self, rules: AmberRules, frequent: Mapping[str, Sequence[AmberValue]]) -> None:
         self._rules = rules
         # By property and first word: a page is searched for those alone whose first word it has.
-        self._asks_candidates = candidates is not None
-        self._candidates: dict[str, dict[str, list[tuple[ValueHit, str]]]] = {}
-        for prop, values in (candidates or {}).items():
-            named = self._candidates[prop] = {}
-            for v, n, name in ((v, n, name) for v, own in enumerate(values) for n, name in enumerate(own)):
+        self._frequent: dict[str, dict[str, list[tuple[int, str]]]] = {}
+        for prop, values in frequent.items():
+            named = self._frequent[prop] = {}
+            for v, name in ((v, name) for v, value in enumerate(values) for name in value.names):
                 if (looked_for := needle(name, rules)) is not None:
                     word = looked_for.strip().partition(" ")[0]
-                    named.setdefault(word, []).append((ValueHit(prop, v, n), looked_for))
+                    named.setdefault(word, []).append((v, looked_for))
 
     def __call__(self, page: PageRow) -> bytes | None:
         text = " ".join(part for part in page.paragraphs or () if part is not None)
-        document = beginning(text, self._rules.tokens)
-        if page.entity is None or document == "  ":
-            return None
-        if not self._asks_candidates:
-            seen = hits(_NAMES.decode(page.asked), document, self._rules)
-        else:
-            words = {"", *document.split()}
-            asked = [self._candidates[prop] for prop in _PROPERTIES.decode(page.asked)]
-            places = (place for named in asked for word in words & named.keys() for place in named[word])
-            seen = [hit for hit, looked_for in places if looked_for in document]
-        if not seen:
+        words = text.split(None, self._rules.tokens)
+        document = _fenced(words[: self._rules.tokens])
+        names = _NAMES.decode(page.asked)
+        seen = hits(names, document, self._rules) if document != "  " else []
+        mentioned: set[tuple[str, int]] = set()
+        if asked := self._frequent.keys() & names.keys():
+            whole = document if len(words) <= self._rules.tokens else _fenced(text.split())
+            firsts = {"", *whole.split()} if whole != "  " else set()
+            for prop in asked:
+                places = (
+                    place
+                    for word in firsts & self._frequent[prop].keys()
+                    for place in self._frequent[prop][word]
+                )
+                mentioned.update((prop, v) for v, looked_for in places if looked_for in whole)
+        if page.entity is None or not (seen or mentioned):
             return None
         ref = PageRef(page.page, page.title)
-        return msgspec.msgpack.encode(PageHits(page.entity, ref, page.position, seen))
+        return msgspec.msgpack.encode(PageHits(page.entity, ref, page.position, seen, mentioned))
 
 
 _twister = random.Random()  # always seeded before it is asked
@@ -227,6 +248,10 @@ class ValueBook:
         self._entities = entities
         self._extra_answers = extra_answers
         self._signs = signs
+        self.frequent: dict[str, list[AmberValue]] = {}
+        """The most frequent values of each property, for false claims."""
+        self.mentioned: dict[str, set[tuple[str, int]]] = {}
+        """By bearer, which of these its pages mention: property and place."""
 
     def value(self, kind: str, value: str, unit: str | None = None) -> AmberValue | None:
         """A fact's value with its names; None for an entity without any."""
@@ -248,8 +273,8 @@ def plain_time(value: str) -> str:
     return value.lstrip("+").partition("T")[0].removesuffix("-00").removesuffix("-00")
 
 
-def value_book(pipeline: Pipeline) -> ValueBook:
-    """Names of every entity that is a value of a distinguishing fact or a candidate for a false claim."""
+def value_book(pipeline: Pipeline, *, claims: bool = True) -> ValueBook:
+    """Names of every entity that is a value of a distinguishing fact or, for `claims`, of a false one."""
     rules, naming = pipeline.rules, pipeline.naming()
     having = pipeline.relations.keys() & {"distinguishing_facts", "qualifiers", "value_counts"}
     rows = [pipeline.relations[name] for name in sorted(having)]
@@ -275,7 +300,13 @@ def value_book(pipeline: Pipeline) -> ValueBook:
         for used, name in pipeline.tuples(named):
             if used in entities:
                 entities[used].extra.add(name)
-    return ValueBook(entities, extra_answers=rules.extra_answers, signs=rules.name == "paper")
+    book = ValueBook(entities, extra_answers=rules.extra_answers, signs=rules.name == "paper")
+    if claims and (counted := pipeline.relations.get("value_counts")) is not None:
+        counted = counted.select("property", "frequency_rank", "kind", "value")
+        ordered = pipeline.tuples(counted.order_by("property", "frequency_rank"))
+        named = ((prop, book.value(kind, value)) for prop, _, kind, value in ordered)
+        book.frequent = grouped((prop, value) for prop, value in named if value is not None)
+    return book
 
 
 _key = functools.lru_cache(maxsize=1 << 16)(name_key)
@@ -313,13 +344,7 @@ class MostFrequentInKnowledgeBase:
     def __init__(
         self, pipeline: Pipeline, book: ValueBook, sets: Sequence[AmberSet], account: Account
     ) -> None:
-        counted = pipeline.relations["value_counts"].select("property", "frequency_rank", "kind", "value")
-        self._ordered: dict[str, list[AmberValue]] = grouped(
-            (prop, named)
-            for prop, _, kind, value in pipeline.tuples(counted.order_by("property", "frequency_rank"))
-            if (named := book.value(kind, value)) is not None
-        )
-        self._mentioned = _mentioned(pipeline, self._ordered, sets)
+        self._book = book
         # Every bearer with the entities that are its values, whatever the property, or what these are a kind or part of:
         # who fought at Ypres fought in World War I.
         stated = pipeline.tables.facts.filter(pipeline.tables.facts.kind == "entity")
@@ -341,9 +366,9 @@ class MostFrequentInKnowledgeBase:
         prop = fact.property
         ids = {value.value for value in fact.values}
         true = {_key(name) for value in fact.values for name in value.names}
-        mentioned = self._mentioned.get(entity, frozenset())
+        mentioned = self._book.mentioned.get(entity, ())
         usable: list[AmberValue] = []
-        for place, value in enumerate(self._ordered.get(prop, ())):
+        for place, value in enumerate(self._book.frequent.get(prop, ())):
             shown = f"{entity} {prop} {value.names[0]}"
             if value.value in ids or not true.isdisjoint(map(_key, value.names)):
                 continue
@@ -371,22 +396,3 @@ class MostFrequentInKnowledgeBase:
 
 def _tuples(sets: Iterable[AmberSet]) -> Iterator[tuple[str, AmberTuple]]:
     return ((b.entity, fact) for s in sets for b in s.bearers for fact in b.tuples)
-
-
-def _mentioned(
-    pipeline: Pipeline, ordered: Mapping[str, Sequence[AmberValue]], sets: Sequence[AmberSet]
-) -> dict[str, frozenset[tuple[str, int]]]:
-    """By bearer, which of the frequent values of its properties its pages mention: property and place."""
-    asked: dict[str, set[str]] = {}
-    for entity, fact in _tuples(sets):
-        if fact.property in ordered:
-            asked.setdefault(entity, set()).add(fact.property)
-    candidates = {prop: [value.names for value in values] for prop, values in ordered.items()}
-    look = _Look(msgspec.structs.replace(pipeline.rules, tokens=1 << 40), candidates)  # all of a page
-    questions = ((e, msgspec.msgpack.encode(sorted(props))) for e, props in asked.items())
-    seen = look_on_pages(pipeline.engine, pipeline.pages(), "entity", questions, look)
-    mentioned: dict[str, frozenset[tuple[str, int]]] = {}
-    for page in map(_HITS.decode, seen):
-        own = {(hit.property, hit.v) for hit in page.hits}
-        mentioned[page.entity] = mentioned.get(page.entity, frozenset()) | own
-    return mentioned

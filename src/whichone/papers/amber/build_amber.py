@@ -131,7 +131,7 @@ def build(pipeline: Pipeline, where: str, tasks: Sequence[str] = TASKS) -> Built
     account = check_before(pipeline, where)
     pipeline.run()
     relational_steps(pipeline, account)
-    book = value_book(pipeline)
+    book = value_book(pipeline, claims="fc" in tasks)
     sets = amber_sets(pipeline, book, account)
     return BuiltSets(sets, list(Instantiation(pipeline, book, sets, account).queries(tasks)), account)
 
@@ -209,7 +209,7 @@ def build_amber(
             queries=built.queries,
             sets=sets,
             passages=passages,
-            names=names_of_pages(kb, engine=pipeline.engine),
+            names=names_of_pages(kb, engine=pipeline.engine) if extent != "none" else (),
             origin=origin_of(kb, cut) if extent == "all" else None,
             card=card_text(
                 Path(__file__).with_name("card.md"),

@@ -173,7 +173,7 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
     """Everything after the relational steps: values, alignment, and which sets survive."""
     candidates = candidate_sets(pipeline, account)
     facts = _facts(candidates, book, account)
-    stated = align(facts, pipeline.engine, pipeline.pages(), pipeline.rules)
+    stated = align(facts, book, pipeline.engine, pipeline.pages(), pipeline.rules)
     pages = bearer_pages(pipeline)
     living = pipeline.relations["set_bearers"].semi_join(pipeline.relations["alive"], "grouped")
     names = pipeline.names_of(living, "entity")
