@@ -37,6 +37,8 @@ def title_key(title: str) -> str:
 
 def plain_signs(text: str) -> str:
     """Compatibility forms unified, and one kind of apostrophe, dash and quotation mark."""
+    if text.isascii():
+        return text.replace("`", "'")
     return unicodedata.normalize("NFKC", text).translate(_SIGNS)
 
 

@@ -332,7 +332,9 @@ def remember(corpus: Corpus) -> None:
     if corpus.folder is None or ".partial" in corpus.folder.root.parts:
         return
     place = corpus.folder.root.resolve()
-    with contextlib.suppress(OSError, WhichoneError):  # a cache that cannot be written costs the convenience, nothing else
+    with contextlib.suppress(
+        OSError, WhichoneError
+    ):  # a cache that cannot be written costs the convenience, nothing else
         note, known = _remembered(corpus.hash)
         if place not in known:
             note.parent.mkdir(parents=True, exist_ok=True)

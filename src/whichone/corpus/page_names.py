@@ -44,6 +44,7 @@ _CALLED = re.compile(
 _BORN = re.compile(
     r"\bborn\s+(?:as\s+)?(?P<name>[A-Z][\w.’'-]*(?:\s+(?:[A-Z][\w.’'-]*|de|van|von|of|la|le))+)"
 )
+_CALLING = ("known", "called", "credited", "billed", "nicknamed", "styled", "written")
 _QUOTED = re.compile(r"\s*[\"“]([^\"”]{2,40})[\"”]\s*")
 _MONTHS = frozenset([
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
@@ -73,9 +74,12 @@ def names_in_first_sentence(title: str, text: str, language: str = "en") -> Iter
     """
     sentence, code = first_sentence(text, language), base_code(language)
     opening = _opening(code).match(sentence)
+    patterns = [_CALLED] if code == "en" and any(word in sentence for word in _CALLING) else []
+    if code == "en" and "born" in sentence:
+        patterns.append(_BORN)
     called = [
         name
-        for pattern in ((_CALLED, _BORN) if code == "en" else ())
+        for pattern in patterns
         for match in pattern.finditer(sentence)
         if _is_name(name := match["name"].strip("\"“”'‘’ .,"))
     ]
