@@ -363,9 +363,14 @@ class HashIndex:
         if not texts:
             return []
         first, last = self.bounds(texts)
-        rows: list[int | None] = []
-        for text, start, end in zip(texts, first.tolist(), last.tolist(), strict=True):
-            places = (self.row(place) for place in range(start, end))
-            same = table.string if text else table.value  # a missing one is not an empty one
-            rows.append(next((r for r in places if same(r, column) == text), None))
+        rows: list[int | None] = [None] * len(texts)
+        there = np.flatnonzero(first < last)
+        places = self._rows[first[there]].tolist()
+        for n, row, held in zip(there.tolist(), places, table.strings(places, column), strict=True):
+            if held and held == texts[n]:
+                rows[n] = row
+                continue
+            same = table.string if texts[n] else table.value  # a missing one is not an empty one
+            others = map(self.row, range(int(first[n]), int(last[n])))
+            rows[n] = next((r for r in others if same(r, column) == texts[n]), None)
         return rows
