@@ -218,10 +218,10 @@ class Weigher:
                     evidence.values["unread"] = 1.0
         for own, around in zip(weighed[:-1], arounds, strict=False):
             for name, feature in (("kind", "best_kind"), ("says", "only_says")):
-                most = max((e.values.get(name, 0.0) for e in own), default=0.0)
-                first = [e for e in own if most and e.values.get(name) == most]
-                only = len(first) == 1 < len(own) and (asked.alone or asked.claim)
-                for evidence in first if only or feature == "best_kind" else ():
+                highest = max((e.values.get(name, 0.0) for e in own), default=0.0)
+                best = [e for e in own if highest and e.values.get(name) == highest]
+                only = len(best) == 1 < len(own) and (asked.alone or asked.claim)
+                for evidence in best if only or feature == "best_kind" else ():
                     evidence.values[feature] = 1.0
             self._add_strange([e for e in own if "unread" not in e.values], asked, around)
         self._weigh(every)

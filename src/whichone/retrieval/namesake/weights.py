@@ -33,7 +33,6 @@ FEATURES = {
     "alone": "nothing else in the question is written as a name",
     "loosely": "the question writes that name in another way",
     "titled": "that name is its title, parentheses aside",
-    "called": "... or it is called so elsewhere, and its title is another name",
     "bare": "its title is that name, and the title has no parentheses",
     "respelt": "its name differs by signs, an article or the end of a company's name",
     "longer": "its name has further words: John F. Kennedy for John Kennedy",
