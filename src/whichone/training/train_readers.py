@@ -270,7 +270,12 @@ def train_reader(
         kind, checkpoint, examples, folder, settings, held_out=dev, device=device, taught=taught, tasks=tasks
     )
     trained = training.run()
-    account = {"kind": kind, "tasks": tasks, "negatives": shown.negatives, "checkpoint": checkpoint}
+    account: dict[str, Any] = {
+        "kind": kind,
+        "tasks": tasks,
+        "negatives": shown.negatives,
+        "checkpoint": checkpoint,
+    }
     account |= {"taught": training.taught, "settings": settings, "examples": len(examples)}
     taken = [source.taken for source in sources]
     trainer.write_account(folder, account, trained, examples, taken, unseen)
