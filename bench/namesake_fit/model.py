@@ -18,6 +18,7 @@ from whichone.retrieval.namesake.weights import (
     FLOORS,
     EvidenceModel,
     Fit,
+    about_it,
     among_all,
     calibrated,
     lead_features,
@@ -54,6 +55,7 @@ class Case:
     bm25: bool
     """Whether BM25's first is right."""
     scores: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    about: np.ndarray = field(default_factory=lambda: np.zeros(0))
     sure: float = 0.0
     sure_right: bool | None = None
 
@@ -191,6 +193,13 @@ def scored(case: Case, weights: Mapping[str, float]) -> np.ndarray:
     return np.array([sum(weights.get(f, 0.0) * x for f, x in v.items()) for v in case.values])
 
 
+def weigh(case: Case, weights: Mapping[str, float]) -> None:
+    """The scores of its candidates, and what of them says which name a claim is about."""
+    case.scores = scored(case, weights)
+    parts = ({f: weights.get(f, 0.0) * x for f, x in v.items()} for v in case.values)
+    case.about = np.array([about_it(own) for own in parts])
+
+
 def meant(case: Case) -> list[int]:
     """The candidates of the name that the question is about, as `Reading.meant` chooses it."""
     groups: dict[int, list[int]] = {}
@@ -198,7 +207,9 @@ def meant(case: Case) -> list[int]:
         if group >= 0:
             groups.setdefault(group, []).append(n)
     several = [own for own in groups.values() if len(own) > 1] or list(groups.values())
-    return max(several, key=lambda own: max(case.scores[n] for n in own), default=[])
+    claim = any("claim" in values for values in case.values)
+    chosen = case.about if claim else case.scores
+    return max(several, key=lambda own: max(chosen[n] for n in own), default=[])
 
 
 def values_of(case: Case, own: Sequence[int]) -> list[dict[str, float]]:
@@ -255,7 +266,7 @@ def fit_leads(cases: Sequence[Case], *, hit: bool) -> dict[str, float]:
 def judge(cases: Sequence[Case], fit: Fit) -> None:
     """Scores, probability of the first bearer, and whether it is right, into the cases."""
     for case in cases:
-        case.scores = scored(case, fit.weights)
+        weigh(case, fit.weights)
         own = meant(case)
         case.sure_right = None
         if len(own) > 1 and tells(case):
@@ -275,7 +286,7 @@ def whole_fit(cases: Sequence[Case], features: Sequence[str], leads: bool = True
         inner = fit_weights(rest, features)
         for case in cases:
             if part_of(case.name) == part:
-                case.scores = scored(case, inner)
+                weigh(case, inner)
     return Fit(weights, fit_leads(cases, hit=False), fit_leads(cases, hit=True))
 
 

@@ -46,6 +46,7 @@ from whichone.retrieval.namesake.snapshot import Index
 from whichone.retrieval.namesake.weights import (
     EvidenceModel,
     NamesakeParameters,
+    about_it,
     absence_features,
     among_all,
     calibrated,
@@ -82,8 +83,13 @@ class WeighedQuestion:
 
     @property
     def meant(self) -> tuple[Mention, list[Evidence]] | None:
-        """The name that the question is about, and its bearers: of the shared names that of the best bearer."""
+        """The name that the question is about, and its bearers: of the shared names that of the best bearer.
+
+        A claim's own words are mostly on the page of its object, so that kinds and the sentence alone say which name it is about.
+        """
         shared = [own for own in self.weighed if len(own[1]) > 1] or self.weighed
+        if self.asked.claim:
+            return max(shared, key=lambda own: max(about_it(e.parts) for e in own[1]), default=None)
         return max(shared, key=lambda own: own[1][0].score, default=None)
 
     @property

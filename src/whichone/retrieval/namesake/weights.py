@@ -100,6 +100,11 @@ def among_all(names: int, best: float, others: Sequence[float]) -> dict[str, flo
     return {"names": float(np.log(names)), "others": float(np.clip(ahead, -MOST_AHEAD, MOST_AHEAD))}
 
 
+def about_it(parts: Mapping[str, float]) -> float:
+    """What of a score says that a claim is about this name, not which bearer of it is meant."""
+    return sum(value for name, value in parts.items() if name.startswith("claim") or name.endswith("kind"))
+
+
 class Fit(msgspec.Struct, frozen=True):
     """Weights of the features, and of what tells how sure the first candidate is."""
 
