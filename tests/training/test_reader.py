@@ -94,6 +94,19 @@ def test_extractive(tmp_path: Path) -> None:
     assert len(reader._windows("w2 ?", task("w2 ?", long).passages)) > 1
 
 
+def test_what_says_that_there_is_no_answer_outlives_mixed_precision() -> None:
+    """On a GPU the trainer makes every output anew, of the entries that it has."""
+    from accelerate.utils import convert_outputs_to_fp32
+
+    from whichone.reading.checkpoint import NO_ANSWER, model_class
+
+    config = bert("BertForQuestionAnswering").config
+    setattr(config, NO_ANSWER, True)
+    model = model_class("AutoModelForQuestionAnswering", config)(config).to(torch.bfloat16)
+    said = convert_outputs_to_fp32(model.forward)(input_ids=torch.tensor([[2, 7, 3]]))
+    assert (said.no_answer_logits.shape, said.no_answer_logits.dtype) == ((1,), torch.float32)
+
+
 @pytest.mark.slow
 def test_seq2seq(tmp_path: Path) -> None:
     from whichone.reading.seq2seq import SequenceToSequence

@@ -78,7 +78,7 @@ def _with_no_answer(kind: Any) -> Any:
             self, *args: Any, start_positions: Any = None, end_positions: Any = None, **given: Any
         ) -> Any:
             out = super().forward(*args, **{**given, "output_hidden_states": True, "return_dict": True})
-            out.no_answer_logits = self.no_answer(out.hidden_states[-1][:, 0])[:, 0]
+            out["no_answer_logits"] = self.no_answer(out.hidden_states[-1][:, 0])[:, 0]
             out["hidden_states"] = None
             if start_positions is not None:
                 functional = torch.nn.functional
