@@ -42,7 +42,7 @@ ELSEWHERE = {
 SEED = ("--seed 1", "--seed 2", "seed is 2, was 1")
 CALLED = ("--called one", "--called two", 'called is "two", was "one"')
 RECIPES: dict[str, tuple[str, str, str, str]] = {
-    "audit": ("audit CORPUS --out OUT.md", "", "--log questions.jsonl", "with other content"),
+    "audit": ("audit FEW/corpus --out OUT.md", "", "--log questions.jsonl", "with other content"),
     "build absent": ("build absent BENCH OUT", *SEED),
     "build amber": ("build amber KB OUT --collection human", "", "--tasks qa", "tasks is"),
     "build ambigdocs": ("build ambigdocs KB OUT", *SEED),
@@ -101,7 +101,7 @@ RECIPES: dict[str, tuple[str, str, str, str]] = {
         "with other content",
     ),
     "read": ("read BENCH OUT --reader kb-lookup", "", "--limit 3", "limit is 3"),
-    "report": ("report RUN_A OUT.html", "", "--names 3", "with other content"),
+    "report": ("report NOISY_RUN OUT.html", "", "--names 3", "with other content"),
     "retrieve": ("retrieve BENCH OUT", "-k 3", "-k 2", "k is 2, was 3"),
     "score kilt-tables": (
         "score kilt-tables gold",

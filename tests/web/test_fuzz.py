@@ -8,16 +8,13 @@ from typing import Any
 
 import httpx
 import pytest
-import schemathesis
 import uvicorn
 from hypothesis import HealthCheck, given, settings
 from msgspec.structs import replace
-from schemathesis.checks import CHECKS, load_all_checks
 from web_server import free_port, wait_for
 
 from whichone.web.app import make_app
 
-load_all_checks()
 WANTED = ("not_a_server_error", "status_code_conformance", "content_type_conformance", "response_schema_conformance")  # fmt: skip
 
 
@@ -46,6 +43,10 @@ def api(settings: Any, key: str) -> Iterator[httpx.Client]:
 
 @pytest.mark.slow
 def test_the_api_stands_fuzzing(api: httpx.Client, key: str) -> None:
+    import schemathesis  # here, for it takes longer to import than most tests take
+    from schemathesis.checks import CHECKS, load_all_checks
+
+    load_all_checks()
     schema = schemathesis.openapi.from_url(f"{api.base_url}/openapi.json".replace("//openapi", "/openapi"))
     checks = CHECKS.get_by_names(WANTED)
     known = {

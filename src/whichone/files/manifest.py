@@ -66,7 +66,7 @@ def read_manifest(root: Path, kinds: Sequence[str]) -> Manifest:
     """The manifest of a finished folder; `kinds` are what the caller hopes for."""
     wanted = " or ".join(kinds)
     if not root.exists():
-        raise Missing(f"no such folder (a {wanted} is wanted)", where=str(root))
+        raise Missing(f"no such folder (wanted: {wanted})", where=str(root))
     if not (root / MANIFEST).exists():
         if (root / ".partial").exists():
             raise BrokenFolder(

@@ -256,7 +256,10 @@ class FunctionRetriever:
 
     def __init__(self, search: Search, *, batched: bool | None = None, name: str | None = None) -> None:
         if not callable(search):
-            raise UsageError(f"a retriever is a function or has a search method, not {search!r}")
+            raise UsageError(
+                f"a retriever is a function or has a search method, not {search!r}",
+                hint="those of whichone are run by name: whichone retrieve BENCH RUN --retriever NAME",
+            )
         if inspect.iscoroutinefunction(search):
             raise UsageError(
                 f"{search.__qualname__} is async, and its result would never be waited for",
