@@ -17,7 +17,7 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.several import own_id
 from whichone.corpus.corpus import Corpus
-from whichone.files.arrow_records import Seen, Spool, blocks
+from whichone.files.arrow_records import MappedRecords, Seen, blocks
 from whichone.records import Bearer, NameSet, Query, Record
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
@@ -236,7 +236,9 @@ def three_choices(
     """
     skipped = {"other task": 0, "no gold page": 0, "fewer than three bearers with pages": 0}
     pool = _pages_by_collection(benchmark) if fewer == "pad" else {}
-    items: Sequence[ThreeChoice] = Spool(ThreeChoice).extend(_items(benchmark, seed, tasks, pool, skipped))
+    items: Sequence[ThreeChoice] = MappedRecords(ThreeChoice).extend(
+        _items(benchmark, seed, tasks, pool, skipped)
+    )
     if most is not None and len(items) > most:
         items = tuple(random.Random(f"{seed}").sample(items, most))
     return ThreeChoices(items, skipped)

@@ -7,7 +7,6 @@ from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -15,12 +14,19 @@ import pyarrow.parquet as pq
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import NAMED, BadInput, sample
-from whichone.files.arrow_records import Seen, Selection, Spool, Stored, blocks, mapped_index
+from whichone.files.arrow_records import (
+    MappedRecords,
+    RecordColumns,
+    Seen,
+    Selection,
+    Stored,
+    blocks,
+    mapped_index,
+)
 from whichone.files.folder import Folder
-from whichone.files.lines import encode_text
 from whichone.files.mapped import run_starts
 from whichone.files.tables import TableSchema, in_key_order, unreadable, write_batches
-from whichone.records import Bearer, NameSet, Output, Query
+from whichone.records import Bearer, NameSet, Query
 from whichone.text.language import base_code
 
 KIND = "benchmark"
@@ -62,11 +68,7 @@ SETS = TableSchema.of(
 
 
 BLOCK = 4_096
-# Fields of a query that its table keeps as JSON.
-_DECODED = {
-    "outputs": msgspec.json.Decoder(tuple[Output, ...]).decode,
-    "attributes": msgspec.json.Decoder(dict[str, Any]).decode,
-}
+_FIELDS = RecordColumns(Query)
 
 
 class QueryChecks:
@@ -124,19 +126,14 @@ def write_queries(folder: Folder, queries: Iterable[Query], watch: Callable[[Seq
 
 
 def query_rows(queries: Sequence[Query], first: int = 0) -> pa.Table:
-    fields = zip(*map(msgspec.structs.astuple, queries), strict=True)
-    columns: dict[str, Sequence[Any]] = dict(zip(Query.__struct_fields__, fields, strict=True))
-    for name in _DECODED:
-        columns[name] = [encode_text(value) for value in columns[name]]
+    columns = _FIELDS.columns(queries)
     columns["gold_pages"] = [sorted(query.gold_pages()) for query in queries]
     columns["place"] = range(first, first + len(queries))
     return QUERIES.from_columns(columns)
 
 
 def queries_of_table(table: pa.Table | pa.RecordBatch) -> Iterator[Query]:
-    columns = (table.column(name).to_pylist() for name in Query.__struct_fields__)
-    decoders = (_DECODED.get(name) for name in Query.__struct_fields__)
-    return map(Query, *(map(d, c) if d else c for d, c in zip(decoders, columns, strict=True)))
+    return _FIELDS.records(table)
 
 
 def write_sets(folder: Folder, sets: Iterable[NameSet]) -> None:
@@ -371,7 +368,7 @@ def members_with_rows(
 
 class UsedSets:
     def __init__(self, near: str | Path | None = None) -> None:
-        self._sets = Spool(NameSet, near)
+        self._sets = MappedRecords(NameSet, near)
         self._seen = Seen()
 
     def add(self, sets: Iterable[NameSet]) -> None:

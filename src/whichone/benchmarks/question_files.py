@@ -37,7 +37,7 @@ from whichone.corpus.passage_files import (
     sets_from_titles,
 )
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.files.arrow_records import Spool, blocks
+from whichone.files.arrow_records import MappedRecords, blocks
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_lines
 from whichone.names import title_key
@@ -235,7 +235,7 @@ def import_published(
     if (passages is None) == (given is None):
         raise UsageError("give --passages or --corpus, one of the two")
     languages: Counter[str] = Counter()
-    asked = Spool(Query, out)
+    asked = MappedRecords(Query, out)
     for query in queries:
         languages[query.language] += 1
         asked.append(query)
@@ -248,7 +248,7 @@ def import_published(
             )
         )
         assert held is not None
-        placed, sets, check = Spool(Query, out), UsedSets(out), GoldCheck()
+        placed, sets, check = MappedRecords(Query, out), UsedSets(out), GoldCheck()
         without = shared = 0
         for block in blocks(asked, BLOCK):
             titles = _Titles.of_corpus(held, block)

@@ -29,7 +29,7 @@ from whichone.corpus.corpus import Corpus
 from whichone.corpus.make import corpus_beside
 from whichone.corpus.passage_files import PassageFields, field
 from whichone.errors import BadInput, UsageError, did_you_mean, how_many
-from whichone.files.arrow_records import Seen, Spool, blocks, folder_near
+from whichone.files.arrow_records import MappedRecords, Seen, blocks, folder_near
 from whichone.files.folder import file_hash
 from whichone.files.tables import connect
 from whichone.names import title_key
@@ -97,7 +97,7 @@ def by_entity(
     questions give it, else the titles of its pages that name it (`corpus.page_names`); a page that belongs
     to nobody and has such a title is a bearer of its own.
     """
-    placed, sets = Spool(Query, near), UsedSets(near)
+    placed, sets = MappedRecords(Query, near), UsedSets(near)
     with connect(spill=folder_near(near)) as connection:
         connection.execute(_TABLES)
         _insert(connection, "pages", corpus.titles.pairs())
@@ -276,7 +276,7 @@ def import_questions(
         if not len(held):
             raise BadInput("there are no passages", file=own)
         corpus = GoldPages(held, source, out)
-        queries = Spool(Query, out)
+        queries = MappedRecords(Query, out)
         skipped: list[str] = []
         bad = skipped if on_error == "skip" else None
         given = read_questions(

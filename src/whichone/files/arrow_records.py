@@ -10,11 +10,11 @@ import os
 import tempfile
 import weakref
 from abc import abstractmethod
-from array import array
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from itertools import accumulate, chain, islice, pairwise
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from types import NoneType, UnionType
+from typing import Any, Generic, Literal, TypeVar, Union, get_args, get_origin, overload
 
 import mmh3
 import msgspec
@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from whichone.files.lines import encode_text
 from whichone.files.mapped import BATCH, HashIndex, MappedTable, column_hashes
-from whichone.files.tables import fixed_groups
+from whichone.files.tables import array_of, fixed_groups
 from whichone.records import without_collector
 
 T = TypeVar("T")
@@ -62,33 +62,100 @@ class OnDisk(Sequence[T], Generic[T]):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Spool(OnDisk[T], Generic[T]):
-    """Records of one type as lines of JSON in a file without a name, which goes when the process ends.
+_PLAIN = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
-    Of each only its place is in memory. `near` is the folder to be written: the file is on the same disk.
+
+def _plain(kind: Any) -> pa.DataType | None:
+    """How a column has the values of a type, or none of them; None where it has them as JSON."""
+    several = get_origin(kind) in (Union, UnionType)
+    members = [m for m in get_args(kind) if m is not NoneType] if several else [kind]
+    if len(members) != 1:
+        return None
+    return pa.string() if get_origin(members[0]) is Literal else _PLAIN.get(members[0])
+
+
+class RecordColumns(Generic[T]):
+    """A struct's fields as columns; what is neither text nor a number is kept as JSON."""
+
+    def __init__(self, kind: type[T]) -> None:
+        struct: Any = kind
+        fields = msgspec.structs.fields(struct)
+        self._decode = {f.name: msgspec.json.Decoder(f.type).decode for f in fields if _plain(f.type) is None}
+        self.schema = pa.schema([(f.name, _plain(f.type) or pa.string()) for f in fields])
+        self._names: list[str] = self.schema.names
+        self._kind, self._by_place = struct, len(struct.__match_args__) == len(fields)
+
+    def columns(self, records: Sequence[T]) -> dict[str, Sequence[Any]]:
+        rows: Sequence[Any] = records
+        values = zip(*map(msgspec.structs.astuple, rows), strict=True) if rows else ([] for _ in self._names)
+        columns = dict(zip(self._names, values, strict=True))
+        return columns | {name: [*map(encode_text, columns[name])] for name in self._decode}
+
+    def batch(self, records: Sequence[T]) -> pa.RecordBatch:
+        columns = self.columns(records)
+        return pa.record_batch([array_of(columns[f.name], f) for f in self.schema], schema=self.schema)
+
+    def records(self, table: pa.Table | pa.RecordBatch) -> Iterator[T]:
+        columns = [table.column(name).to_pylist() for name in self._names]
+        for place, name in enumerate(self._names):
+            if (decode := self._decode.get(name)) is not None:
+                columns[place] = map(decode, columns[place])
+        if self._by_place:
+            return map(self._kind, *columns)
+        return (self._kind(**dict(zip(self._names, row, strict=True))) for row in zip(*columns, strict=True))
+
+
+class MappedRecords(OnDisk[T], Generic[T]):
+    """Structs of one type in a table without a name, which goes when the process ends: all written, then mapped.
+
+    `near` is the folder to be written: the file is on the same disk.
     """
 
     def __init__(self, kind: type[T], near: str | Path | None = None) -> None:
-        self._lines = tempfile.TemporaryFile(dir=folder_near(near))  # noqa: SIM115
-        self._ends = array("q", [0])
-        self._decode = msgspec.json.Decoder(kind).decode
-        weakref.finalize(self, self._lines.close)
+        self._columns = RecordColumns(kind)
+        self._file = tempfile.TemporaryFile(dir=folder_near(near))  # noqa: SIM115
+        self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._columns.schema)
+        self._count, self._new = 0, list[T]()
+        weakref.finalize(self, self._file.close)
 
     def append(self, record: T) -> None:
-        self._ends.append(self._ends[-1] + self._lines.write(encode_text(record).encode()))
+        self._new.append(record)
+        self._count += 1
+        if len(self._new) == BATCH:
+            self._write()
 
-    def extend(self, records: Iterable[T]) -> Spool[T]:
+    def extend(self, records: Iterable[T]) -> MappedRecords[T]:
         for record in records:
             self.append(record)
         return self
 
+    def _write(self) -> None:
+        self._writer.write_batch(self._columns.batch(self._new))
+        self._new = []
+
+    @functools.cached_property
+    def _table(self) -> MappedTable:
+        if self._new:
+            self._write()
+        self._writer.close()
+        self._file.flush()
+        return MappedTable.of_file(self._file)
+
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return self._count
+
+    def __iter__(self) -> Iterator[T]:
+        return chain.from_iterable(map(self._columns.records, self._table.batches()))
+
+    def chosen(self, places: npt.NDArray[Any]) -> Iterator[T]:
+        for some in np.split(places, range(_TOGETHER, len(places), _TOGETHER)):
+            yield from self._columns.records(self._table.take(some, self._columns.schema.names))
 
     def _at(self, number: int) -> T:
-        self._lines.flush()
-        start, end = self._ends[number : number + 2]
-        return self._decode(os.pread(self._lines.fileno(), end - start, start))
+        return next(self._columns.records(self._table.slice(number, 1, self._columns.schema.names)))
+
+
+_TOGETHER = 1_024  # Records that are looked up at once
 
 
 class Selection(OnDisk[T], Generic[T]):
@@ -118,7 +185,7 @@ class Selection(OnDisk[T], Generic[T]):
 class Stored(OnDisk[T], Generic[T]):
     """Records of a table on disk, decoded a part at a time: two parts are kept, of more the last one used.
 
-    What is asked for here and there beyond these is read from a spool, which is written the first time.
+    What is asked for here and there beyond these is read from a mapped copy, which is written the first time.
     """
 
     def __init__(self, kind: Any, counts: Sequence[int], decode: Callable[[int], Iterator[T]]) -> None:
@@ -139,7 +206,8 @@ class Stored(OnDisk[T], Generic[T]):
 
     def chosen(self, places: npt.NDArray[Any]) -> Iterator[T]:
         if len(places) < 2 or bool((np.diff(places) < 0).any()):
-            yield from map(self._at, places.tolist())
+            whole = len(self._parts) == len(self._starts) - 1
+            yield from map(self._at, places.tolist()) if whole else self._rows.chosen(places)
             return
         for part, (first, end) in enumerate(pairwise(np.searchsorted(places, self._starts).tolist())):
             if end > first:
@@ -156,7 +224,7 @@ class Stored(OnDisk[T], Generic[T]):
         part = bisect.bisect_right(self._starts, number) - 1
         if part in self._parts or len(self._parts) < self._kept:
             return self._part(part)[number - self._starts[part]]
-        return self._lines[number]
+        return self._rows[number]
 
     def _part(self, number: int) -> list[T]:
         if (records := self._parts.get(number)) is None:
@@ -167,9 +235,9 @@ class Stored(OnDisk[T], Generic[T]):
         return records
 
     @functools.cached_property
-    def _lines(self) -> Spool[T]:
-        spool: Spool[T] = Spool(self._kind)
-        return spool.extend(self)
+    def _rows(self) -> MappedRecords[T]:
+        rows: MappedRecords[T] = MappedRecords(self._kind)
+        return rows.extend(self)
 
 
 def folder_near(near: str | Path | None) -> Path | None:

@@ -8,7 +8,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import mmh3
 import numpy as np
@@ -152,12 +152,16 @@ class MappedTable:
         """Map a file; `compare`, see `Folder.path_by_block`, is called for each batch before it is used."""
         try:
             with path.open("rb") as file:
-                whole, places = (mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) for _ in range(2))
-            batches, lookups = (_Batches(mapped, path, compare) for mapped in (whole, looked_up(places)))
+                return cls.of_file(file, path, compare)
         except FileNotFoundError:
             raise Missing("no such table", where=str(path)) from None
         except (pa.ArrowInvalid, OSError, ValueError, struct.error) as error:
             raise unreadable(path, error, "Arrow") from error
+
+    @classmethod
+    def of_file(cls, file: IO[bytes], path: Path = Path(), compare: Compare | None = None) -> MappedTable:
+        whole, places = (mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) for _ in range(2))
+        batches, lookups = (_Batches(mapped, path, compare) for mapped in (whole, looked_up(places)))
         return cls(batches, batches.schema, lookups)
 
     @classmethod

@@ -43,7 +43,9 @@ if "pandas" not in sys.modules:
 
 ROW_GROUP = 65_536
 DEFAULT_MEMORY = "2GB"
-SORTED_IN_MEMORY = ROW_GROUP  # Rows that are sorted without DuckDB
+SORTED_IN_MEMORY = (
+    ROW_GROUP  # Rows that are sorted without DuckDB: its start alone takes as long as a small `score`
+)
 _SORTING_MEMORY = "500MB"
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.relations import question_in_words
 from whichone.errors import BadInput, UsageError, sample
-from whichone.files.arrow_records import Spool, blocks
+from whichone.files.arrow_records import MappedRecords, blocks
 from whichone.progress import talk
 from whichone.reading.checkpoint import QUESTIONS, titled
 from whichone.reading.claims import NEUTRAL, REFUTES, SUPPORTS
@@ -91,7 +91,7 @@ def reading_examples(
     searched = "run" if run is not None else "bm25" if negatives == "kilt" else negatives
     maker = ExampleMaker(benchmark, work, kinds=(searched,), most=1, seed=seed, run=run)
     none = {"claims": NEUTRAL, "seq2seq": NONE}.get(kind, "")
-    examples, without, taught, bare = Spool(ReadingExample, work), list[str](), 0, 0
+    examples, without, taught, bare = MappedRecords(ReadingExample, work), list[str](), 0, 0
     for query, example in maker.stream(chain([first], chosen)):
         if example is None:
             without.append(query.id)
@@ -158,7 +158,7 @@ class ContextExamples:
         self, queries: Sequence[Query], tasks: Sequence[str] = GENERATED
     ) -> tuple[Sequence[ReadingExample], list[str]]:
         """One a query with its first answer, on disk; beside, the ids of those without one or without gold."""
-        items, without, asked = Spool(ReadingExample, self.work), list[str](), 0
+        items, without, asked = MappedRecords(ReadingExample, self.work), list[str](), 0
         for block in blocks((q for q in queries if q.task in tasks), BLOCK):
             asked += len(block)
             without += [q.id for q in block if not q.answers()]

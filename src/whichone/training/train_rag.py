@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from whichone.errors import BadInput, UsageError
-from whichone.files.arrow_records import Spool, blocks
+from whichone.files.arrow_records import MappedRecords, blocks
 from whichone.progress import process_number, talk
 from whichone.reading import checkpoint
 from whichone.reading import rag as rag_reader
@@ -204,7 +204,7 @@ def train_rag(
 
 
 def _examples(sources: Sequence[LearningSource[Query]], near: Path) -> Sequence[RagExample]:
-    items, without = Spool(RagExample, near), 0
+    items, without = MappedRecords(RagExample, near), 0
     for number, source in enumerate(sources):
         for query in source.records:
             if query.task not in GENERATED or not query.answers():

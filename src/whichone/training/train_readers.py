@@ -10,7 +10,7 @@ import transformers
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
-from whichone.files.arrow_records import Seen, Spool, blocks
+from whichone.files.arrow_records import MappedRecords, Seen, blocks
 from whichone.progress import talk
 from whichone.reading.checkpoint import (
     HEADS,
@@ -241,8 +241,8 @@ def train_reader(
     folder, device = trainer.begin(out, device, trainer.Start(checkpoint))
     sources, unseen = reading_examples.reading_queries(plan, settings.seed, folder / "sources")
     examples, dev = (
-        Spool(reading_examples.ReadingExample, folder),
-        Spool(reading_examples.ReadingExample, folder),
+        MappedRecords(reading_examples.ReadingExample, folder),
+        MappedRecords(reading_examples.ReadingExample, folder),
     )
     for part, into in (*((s, examples) for s in sources), *((s, dev) for s in dev_sources(plan))):
         work, run = default_index_folder(part.benchmark.corpus), run_over(part.benchmark, shown.runs)

@@ -19,7 +19,7 @@ from whichone.corpus.corpus import Corpus as Passages
 from whichone.corpus.cut import Cut
 from whichone.corpus.make import make_corpus
 from whichone.errors import NAMED, BadInput, Missing, UsageError
-from whichone.files.arrow_records import Selection, Spool
+from whichone.files.arrow_records import MappedRecords, Selection
 from whichone.files.folder import file_hash, folder_kinds
 from whichone.files.lines import open_binary, read_json_lines
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
@@ -289,12 +289,12 @@ def learned_sources(
     if not plan.sources:
         raise UsageError("nothing to learn from", hint="name benchmarks or files of examples")
     sources = [_source(name, plan, seed, work) for name in plan.sources]
-    named: Spool[Query] = Spool(Query)
+    named: MappedRecords[Query] = MappedRecords(Query)
     named.extend(q for place in plan.test for q in Benchmark.open(place).queries)
     apart = {source.benchmark.id for source in sources if source.own_split}
     for watched in dev_sources(plan):  # dev records of those are not learned from
         named.extend(() if watched.benchmark.id in apart else watched.records)
-    unseen = Spool(Query, work).extend(query for source in sources for query in source.test)
+    unseen = MappedRecords(Query, work).extend(query for source in sources for query in source.test)
     unseen.extend(named)
     if plan.relations and not any(source.records for source in sources):
         raise BadInput(
@@ -340,7 +340,7 @@ def _of_file(
         return ((e, split_mark(e.split) or whole) for e in examples(name))
 
     every, left = taken_marks(name, (mark for _, mark in marked()), learn_from_dev=plan.learn_from_dev)
-    records, other = Spool(Example, work), 0
+    records, other = MappedRecords(Example, work), 0
     for example, mark in marked():
         if every or mark == TRAIN:
             other += not plan.wants(example)
@@ -361,7 +361,7 @@ class TrainingData(msgspec.Struct, frozen=True):
 def training_data(plan: LearningPlan, settings: TrainingSettings, work: Path) -> TrainingData:
     """Examples of all sources to learn from, and those by which training stops: of `dev`, or of some names."""
     sources, unseen = learned_sources(plan, settings.seed, work)
-    examples, dev, taken = Spool(Example, work), Spool(Example, work), []
+    examples, dev, taken = MappedRecords(Example, work), MappedRecords(Example, work), []
     for source in sources:
         own = source.name if settings.per_source else ""
         taken.append(_add_examples(source, examples, plan, settings, own))
@@ -402,7 +402,7 @@ def kinds_text(examples: Iterable[Example], wanted: Sequence[str]) -> str:
 
 def _add_examples(
     source: LearningSource[Any],
-    examples: Spool[Example],
+    examples: MappedRecords[Example],
     plan: LearningPlan,
     settings: TrainingSettings,
     own: str,
@@ -459,7 +459,7 @@ def taken_queries(
 
     every, left = taken_marks(source, (mark for _, _, mark in records()), learn_from_dev=free)
     own_split = not free and (has_facts or any(mark for _, mark in counts))
-    train, unseen = Spool(Query, near), Spool(Query, near)
+    train, unseen = MappedRecords(Query, near), MappedRecords(Query, near)
     other = 0
     for query, own, mark in records():
         learn = every or mark == TRAIN

@@ -8,7 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from whichone.errors import BadInput, Missing
-from whichone.files.arrow_records import KeyedTable, Seen, Selection, Spool, blocks
+from whichone.files.arrow_records import KeyedTable, MappedRecords, Seen, Selection, blocks
 from whichone.files.json_records import array_records, records_under
 from whichone.files.lines import ODD_RECORD, read_json_lines
 from whichone.papers.kilt.convert_links import convert_aida, convert_elevant, convert_wned
@@ -54,8 +54,8 @@ def convert_fever(original: Original) -> Iterator[TaskRecord]:
 
 def _claims(original: Original) -> Sequence[_Claim]:
     """Each id where it comes first, with its last record."""
-    claims: Spool[_Claim] = Spool(_Claim, original.near)
-    places, seen = array("q"), Seen()
+    claims: MappedRecords[_Claim] = MappedRecords(_Claim, original.near)
+    places, seen, said = array("q"), Seen(), Seen()
     for file in original.files:
         for line, record in read_json_lines(file):
             try:
@@ -66,9 +66,10 @@ def _claims(original: Original) -> Sequence[_Claim]:
             if label not in LABELS:
                 original.left_out["not enough information"] += 1
                 continue
+            other = said.add_one(f"{key}\0{claim.claim}") is None
             if (first := seen.add_one(key, len(places))) is None:
                 places.append(len(claims))
-            elif claims[places[first]].claim != claim.claim:
+            elif other:
                 raise BadInput("two claims have one id", file=file, line=line, ids=[key])
             else:
                 places[first] = len(claims)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from whichone.errors import BadInput
-from whichone.files.arrow_records import KeyedTable, Spool, blocks, folder_near, lists_of, mapped_copy
+from whichone.files.arrow_records import KeyedTable, MappedRecords, blocks, folder_near, lists_of, mapped_copy
 from whichone.files.json_records import decode_whole, parts
 from whichone.files.lines import NOT_JSON, read_text_lines
 from whichone.files.tables import TableSchema, in_key_order
@@ -114,7 +114,7 @@ def _of_split(triples: Iterable[_Triple], original: Original) -> Iterator[_Group
     """The groups of the wanted split by subject and relation, those of rare relations left out."""
     limit = original.options.get("most_provenances", MOST_PROVENANCES)
     least = original.options.get("least_facts", LEAST_FACTS)
-    groups: Spool[_Group] = Spool(_Group, original.near)
+    groups: MappedRecords[_Group] = MappedRecords(_Group, original.near)
     facts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for group in _groups(triples, limit, original):

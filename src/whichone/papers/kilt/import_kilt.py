@@ -20,7 +20,7 @@ from whichone.corpus.page_names import names_of_pages
 from whichone.corpus.passage_files import PassageFields, pages_by_title, plain_title, sets_from_titles
 from whichone.corpus.save import PageNames
 from whichone.errors import BadInput, UsageError, sample
-from whichone.files.arrow_records import KeyedTable, Seen, Spool, blocks
+from whichone.files.arrow_records import KeyedTable, MappedRecords, Seen, blocks
 from whichone.files.folder import file_hash
 from whichone.names import title_key
 from whichone.options import OnError, Option
@@ -112,7 +112,7 @@ def read_kilt(
         )
         for file in files
     ]
-    queries = read[0].queries if len(read) == 1 else Spool(Query, near).extend(unique_ids(read))
+    queries = read[0].queries if len(read) == 1 else MappedRecords(Query, near).extend(unique_ids(read))
     if not queries:
         raise BadInput("there are no records", file=files[0] if files else None)
     for part in read:
@@ -199,7 +199,7 @@ def summary(read: Sequence[ReadFile], corpus: KiltCorpus) -> dict[str, int]:
 def _over_knowledge(queries: Sequence[Query], plan: KiltPlan, near: str | Path | None) -> KiltCorpus:
     base = plan.knowledge or ""
     snapshot = Snapshot(base)
-    placed, sets, check = Spool(Query, near), UsedSets(near), GoldCheck()
+    placed, sets, check = MappedRecords(Query, near), UsedSets(near), GoldCheck()
     cut = Cut(way="words", size=plan.words) if plan.words else Cut(way="pages")
     corpus = KiltCorpus(
         queries=placed,
@@ -238,7 +238,7 @@ def _over_titles(
     place: str,
     near: str | Path | None,
 ) -> KiltCorpus:
-    placed, used, check = Spool(Query, near), UsedSets(near), GoldCheck()
+    placed, used, check = MappedRecords(Query, near), UsedSets(near), GoldCheck()
     result = KiltCorpus(queries=placed, passages=passages, sets=used, problems={}, origin=origin)
     for block in blocks(queries, BLOCK):
         gold = {page for query in block for page in query.gold_pages()}

@@ -10,7 +10,7 @@ import msgspec
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
-from whichone.files.arrow_records import Seen, Spool, blocks
+from whichone.files.arrow_records import MappedRecords, Seen, blocks
 from whichone.files.compressed import is_tar
 from whichone.files.json_records import entries
 from whichone.files.lines import NOT_JSON, open_binary, write_lines
@@ -43,19 +43,19 @@ class Originals:
     """Questions by id, from TriviaQA's JSON files or from the archive that contains them; they are on disk."""
 
     def __init__(self, paths: Sequence[str | Path]) -> None:
-        self._texts: Spool[str] = Spool(str)
+        self._asked = MappedRecords(_Question)
         self._places = Seen()
         for path in paths:
             for name, file in _documents(Path(path)):
                 for block in blocks(_questions(name, file), BLOCK):
-                    first = len(self._texts)
+                    first = len(self._asked)
                     self._places.add([q.id for q in block], range(first, first + len(block)))
-                    self._texts.extend(q.text for q in block)
+                    self._asked.extend(block)
 
     def questions(self, identities: Sequence[str]) -> list[str | None]:
         """The question of each id; None for one that the files do not have."""
         places = self._places.numbers_of(identities)
-        return [None if place is None else self._texts[place] for place in places]
+        return [None if place is None else self._asked[place].text for place in places]
 
 
 def _questions(name: str, file: IO[bytes]) -> Iterator[_Question]:
@@ -112,7 +112,7 @@ def read_file(
     read = ReadFile(path=Path(path), dataset=known, task=kind, split=own_split)
     if dataset_split and name and known is not dataset_split[0]:
         raise UsageError(f"the file is of {dataset_split[0].name}, not of {name}", where=str(path))
-    queries = Spool(Query, near)
+    queries = MappedRecords(Query, near)
     without = array("q")  # place and line of each query without outputs
     silent = 0
 
@@ -138,14 +138,14 @@ def read_file(
     # Only test files may lack outputs; a file of another name that never says `output` is one.
     if not dataset_split and not split and silent == len(queries):
         read.split = "test"
-        read.queries = Spool(Query, near).extend(
+        read.queries = MappedRecords(Query, near).extend(
             msgspec.structs.replace(query, attributes={**query.attributes, "split": "test"})
             for query in queries
         )
     elif read.split != "test" and without:
         for place, line in zip(without[::2], without[1::2], strict=True):
             refuse(BadInput("gold with no outputs", file=read.path, line=line, ids=[queries[place].id]))
-        read.queries = Spool(Query, near).extend(kept for kept in queries if kept.outputs)
+        read.queries = MappedRecords(Query, near).extend(kept for kept in queries if kept.outputs)
     return read
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from whichone.errors import BadInput, UsageError, did_you_mean
-from whichone.files.arrow_records import Spool, blocks
+from whichone.files.arrow_records import MappedRecords, blocks
 from whichone.files.lines import write_atomic, write_json_lines
 from whichone.options import OnError, Option, Seed
 from whichone.papers.kilt.convert import CONVERTERS
@@ -329,6 +329,12 @@ BINS = 20
 BLOCK = 20_000  # So many records are mapped together: each time the pages of the snapshot are read
 
 
+class _Dropped(msgspec.Struct):
+    id: str
+    line: int
+    evidence: list[dict[str, Any]]
+
+
 class MappingAccount(msgspec.Struct, kw_only=True):
     """What became of a task: shares discarded, and BLEU by twentieths (the paper's Figure 5)."""
 
@@ -358,7 +364,7 @@ def map_task(task: str | Path, base: str | Path, out: str | Path, plan: MapPlan)
     """Map one task; write the records to `out`, and beside it the account and what was dropped."""
     known, kind, split = file_kind(task, plan.dataset, plan.task, plan.split)
     bad: list[BadInput] = []
-    records = Spool(TaskRecord, out).extend(read_task(task, plan.on_error, bad))
+    records = MappedRecords(TaskRecord, out).extend(read_task(task, plan.on_error, bad))
     account = MappingAccount(file=Path(task).name, split=split, bad_lines=len(bad))
     account.left_out = dict(Counter(error.message for error in bad))
     return map_records(records, base, Path(out), plan, account, known, kind, bad=bad, file=task)
@@ -371,7 +377,7 @@ def map_original(
         raise UsageError(f"no original format is called {name!r}", hint=did_you_mean(name, CONVERTERS))
     original.names = Snapshot(base).names
     original.near = Path(out)
-    records = Spool(TaskRecord, out).extend(CONVERTERS[key](original))
+    records = MappedRecords(TaskRecord, out).extend(CONVERTERS[key](original))
     account = MappingAccount(file=", ".join(f.name for f in original.files), split=original.split)
     account.left_out = {reason: n for reason, n in original.left_out.items() if n}
     known = datasets().get(key)
@@ -400,7 +406,7 @@ def map_records(
     account.histogram = [0] * BINS
     mapper = Mapper(Snapshot(base), plan, whole_pages=kind == "el")
     old = Snapshot(plan.old) if plan.old else None
-    dropped: Spool[dict[str, Any]] = Spool(dict[str, Any], out)
+    dropped = MappedRecords(_Dropped, out)
 
     def kept() -> Iterator[dict[str, Any]]:
         for block in blocks(records, BLOCK):
@@ -430,7 +436,7 @@ def map_records(
                     {"page": p.evidence.page, "text": p.evidence.text, "found": p.page, "bleu": p.score}
                     for p in pieces
                 ]
-                dropped.append({"id": record.id, "line": record.line, "evidence": why})
+                dropped.append(_Dropped(record.id, record.line, why))
 
     out.parent.mkdir(parents=True, exist_ok=True)
     write_json_lines(out, kept())
