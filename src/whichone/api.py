@@ -41,17 +41,17 @@ from whichone.runs.runner import run_retriever
 from whichone.runs.shown import Setting
 
 # Rows as a table of plain text, or of HTML for a notebook.
-Rows = Sequence[Mapping[str, Any]]
+_Rows = Sequence[Mapping[str, Any]]
 
 
-def text_table(rows: Rows) -> str:
+def text_table(rows: _Rows) -> str:
     widths = {c: max(len(c), *(len(str(r[c])) for r in rows)) for c in rows[0]}
     lines = ["  ".join(c.ljust(w) for c, w in widths.items())]
     lines += ["  ".join(str(r[c]).ljust(w) for c, w in widths.items()) for r in rows]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def html_table(rows: Rows) -> str:
+def html_table(rows: _Rows) -> str:
     head = "".join(f"<th>{html.escape(c)}</th>" for c in rows[0])
     body = "".join(
         "<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row.values()) + "</tr>" for row in rows

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from msgspec import Meta, Struct, structs
 
 R = TypeVar("R")
-Kind: TypeAlias = Literal[
+_Kind: TypeAlias = Literal[
     "",
     "path",
     "exists",
@@ -40,7 +40,7 @@ class Option:
     help: str = ""
     flags: tuple[str, ...] = ()
     """How it is written, where that is not the field's name: `("-k", "--ks")`, `("--user/--no-user",)`."""
-    kind: Kind = ""
+    kind: _Kind = ""
     """What is written, where the field's type does not say it: a place (which exists), values between commas, ..."""
     names: str = ""
     """The kind of registered name that it takes, which a shell completes."""
@@ -56,7 +56,7 @@ class Option:
 class Argument:
     """What stands at a place of its own on the command line, such as a folder to write."""
 
-    kind: Kind = "path"
+    kind: _Kind = "path"
     metavar: str | None = None
 
 

@@ -276,7 +276,7 @@ def once(queries: Sequence[Query], name: str, compute: Callable[[], T]) -> T:
 # The queries of each name set, read together with the set: of a large benchmark some sets at a time.
 _BLOCK = 4_096
 
-Numbers = npt.NDArray[np.integer[Any]]
+_Numbers = npt.NDArray[np.integer[Any]]
 
 
 class WithSets(Protocol):
@@ -288,7 +288,7 @@ class WithSets(Protocol):
     def sets(self) -> Sequence[NameSet]: ...
 
 
-def first_places(queries: Sequence[Query], key: Callable[[Query], str | None], seen: Seen) -> Numbers:
+def first_places(queries: Sequence[Query], key: Callable[[Query], str | None], seen: Seen) -> _Numbers:
     """For each query the place of the first one with its key, -1 where it has none; `seen` knows the keys afterwards."""
     firsts, start = np.full(len(queries), -1), 0
     for block in blocks(queries, _BLOCK):
@@ -316,7 +316,7 @@ def asked_sets(queries: Sequence[Query]) -> AskedSets:
     return once(queries, "sets", lambda: AskedSets(queries))
 
 
-def set_numbers(queries: Sequence[Query]) -> Numbers:
+def set_numbers(queries: Sequence[Query]) -> _Numbers:
     """The name set of each query as the place of the set's first query; -1 for those without one."""
     if isinstance(queries, Selection) and isinstance(queries.records, Stored):
         return asked_sets(queries.records).numbers[queries.places]
@@ -331,7 +331,7 @@ def asked_together(queries: Sequence[Query]) -> Iterator[list[Query]]:
         yield [query for _, query in group]
 
 
-def rows_of_sets(asked: Numbers, wanted: Iterable[int]) -> npt.NDArray[np.int64]:
+def rows_of_sets(asked: _Numbers, wanted: Iterable[int]) -> npt.NDArray[np.int64]:
     """The places of the queries of some sets, by the sets' numbers."""
     return np.flatnonzero(np.isin(asked, np.array(sorted(wanted), np.int64)))
 

@@ -178,7 +178,7 @@ def _value(kind: str, value: str) -> CatalogueValue:
     return CatalogueValue(value)
 
 
-Wording = Literal["said", "other words", "denied", "left out"]
+_Wording = Literal["said", "other words", "denied", "left out"]
 _PLAIN = ("$name, $value",)
 _SLOTS = {"who", "name", "label", "value"}
 
@@ -317,7 +317,7 @@ class Qualified(msgspec.Struct, frozen=True):
     """A bearer in words, and which attribute and value those words are about."""
 
     who: str
-    wording: Wording
+    wording: _Wording
     attribute: str
     value: str
 

@@ -162,13 +162,13 @@ def _noisy(benchmark: Benchmark, kinds: Sequence[str], strongest: int, seed: int
 
 
 # A small self-contained corpus beside the full one: gold pages, namesakes' pages, hard distractors.
-Ranked = Mapping[str, Sequence[str]]
+_Ranked = Mapping[str, Sequence[str]]
 
 
 def small_corpus(
     benchmark: Benchmark,
     out: str | Path,
-    ranked: Mapping[str, Ranked],
+    ranked: Mapping[str, _Ranked],
     *,
     k: int = 20,
     sources: Mapping[str, str] | None = None,

@@ -27,7 +27,7 @@ from whichone.records import Output, Passage, Provenance, Query, page_id, passag
 _DESCRIPTION = re.compile(r'\(description\s+(?:"((?:[^"\\]|\\.)*)"|([^()\s]+))\)')
 
 # Line (or place), question, answers, and the relation where the file has one.
-Row = tuple[int, str, list[str], str | None]
+_Row = tuple[int, str, list[str], str | None]
 
 
 def read_open_questions(path: str | Path, format: str) -> Iterator[Query]:
@@ -76,7 +76,7 @@ def _texts(value: Any) -> list[str]:
     return [str(answer) for answer in value] if isinstance(value, list) else [str(value)]
 
 
-def _nq_open(path: Path) -> Iterator[Row]:
+def _nq_open(path: Path) -> Iterator[_Row]:
     """`{"question": ..., "answer": [...]}` a line."""
     for line, record in _objects(path):
         answers = _texts(record.get("answer", record.get("answers")))
@@ -84,7 +84,7 @@ def _nq_open(path: Path) -> Iterator[Row]:
         yield line, str(record.get("question", "")), answers, None if relation is None else str(relation)
 
 
-def _webquestions(path: Path) -> Iterator[Row]:
+def _webquestions(path: Path) -> Iterator[_Row]:
     """The release (`utterance`, `targetValue`), and the copies with `question` and `answers`."""
     for line, record in _objects(path):
         if "targetValue" in record:
@@ -97,7 +97,7 @@ def _webquestions(path: Path) -> Iterator[Row]:
         yield line, str(question), answers, None
 
 
-def _curatedtrec(path: Path) -> Iterator[Row]:
+def _curatedtrec(path: Path) -> Iterator[_Row]:
     """JSON objects with `question` and `answer`, or TSV whose last two columns are they."""
     with open_binary(path) as file:
         first = file.read(64).lstrip()
@@ -114,7 +114,7 @@ def _curatedtrec(path: Path) -> Iterator[Row]:
             yield line, columns[-2], [columns[-1]], None
 
 
-def _dpr_csv(path: Path) -> Iterator[Row]:
+def _dpr_csv(path: Path) -> Iterator[_Row]:
     """DPR's tab-separated question and Python list of answers.
 
     DPR evaluates the list as code; only literals are read here. As in DPR, a typographic
@@ -138,7 +138,7 @@ def _literal(text: str, path: Path, line: int) -> list[str]:
     return list(value)
 
 
-FORMATS: dict[str, Callable[[Path], Iterable[Row]]] = {
+FORMATS: dict[str, Callable[[Path], Iterable[_Row]]] = {
     "nq-open": _nq_open,
     "webquestions": _webquestions,
     "curatedtrec": _curatedtrec,

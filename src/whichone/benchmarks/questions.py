@@ -41,7 +41,7 @@ from whichone.records import Bearer, NameSet, Output, Provenance, Query, grouped
 
 
 ENTITY_SETS_BLOCK = 20_000
-Pages = dict[str, list[tuple[str, str]]]  # The pages of each entity with their titles
+_Pages = dict[str, list[tuple[str, str]]]  # The pages of each entity with their titles
 
 _TABLES = """
 create table pages (page varchar, title varchar);
@@ -156,7 +156,7 @@ def _sets(connection: Any) -> Iterator[NameSet]:
         )
 
 
-def _pages(connection: Any, entities: Sequence[str]) -> Pages:
+def _pages(connection: Any, entities: Sequence[str]) -> _Pages:
     rows = connection.execute(
         "select entity, page, title from own where entity in (select unnest(?)) order by n", [entities]
     ).fetchall()
@@ -166,7 +166,7 @@ def _pages(connection: Any, entities: Sequence[str]) -> Pages:
 def _placed(
     queries: Sequence[Query],
     corpus: GoldPages,
-    pages: Pages,
+    pages: _Pages,
     names: Sequence[tuple[str, str]],
     sets: UsedSets,
 ) -> Iterator[Query]:

@@ -23,7 +23,7 @@ from whichone.files.folder import file_hash
 from whichone.files.lines import write_atomic
 from whichone.files.output import written_beside
 
-Tables = Mapping[tuple[str, str], pa.Table]  # By configuration and split
+_Tables = Mapping[tuple[str, str], pa.Table]  # By configuration and split
 SUMS = "SHA256SUMS"
 # The heading of what follows the benchmark's own card.
 SIZES = "## Sizes"
@@ -54,7 +54,7 @@ def licence_id(benchmark: Benchmark) -> str:
     return next((name for name in known if name != "cc0-1.0"), known[0] if known else "other")
 
 
-def write_release(benchmark: Benchmark, out: Path, tables: Tables) -> dict[str, int]:
+def write_release(benchmark: Benchmark, out: Path, tables: _Tables) -> dict[str, int]:
     files = {
         "README.md": card(benchmark, tables),
         "CITATION.cff": citation(benchmark),
@@ -72,7 +72,7 @@ def write_release(benchmark: Benchmark, out: Path, tables: Tables) -> dict[str, 
     return dict.fromkeys([*files, "croissant.json", SUMS], 1)
 
 
-def card(benchmark: Benchmark, tables: Tables) -> str:
+def card(benchmark: Benchmark, tables: _Tables) -> str:
     """The dataset card, under the header that says which file is which configuration.
 
     `datasets` keeps what it opened by the folder's last name and this header: without the benchmark's id in
@@ -104,7 +104,7 @@ def card(benchmark: Benchmark, tables: Tables) -> str:
     return "\n\n".join(part.strip("\n") for part in parts) + "\n"
 
 
-def _sections(benchmark: Benchmark, tables: Tables) -> list[str]:
+def _sections(benchmark: Benchmark, tables: _Tables) -> list[str]:
     manifest = benchmark.folder.manifest
     sizes = "\n".join(
         f"| `{name}` | {split} | {table.num_rows:,} | {_DESCRIBED.get(name, '')} |"
@@ -189,7 +189,7 @@ def inspect_tasks(benchmark: Benchmark) -> dict[str, Any]:
     }
 
 
-def croissant(benchmark: Benchmark, out: Path, tables: Tables) -> dict[str, Any]:
+def croissant(benchmark: Benchmark, out: Path, tables: _Tables) -> dict[str, Any]:
     """Croissant 1.0 metadata: every file with its hash, every table with its columns."""
     objects, records = [], []
     for (name, split), table in sorted(tables.items()):

@@ -97,7 +97,7 @@ def word_passages(paragraphs: Sequence[str], *, size: int = WORDS, keep_lists: b
 
 
 SIZE = 288
-Tokenizer = Callable[[str], Sequence[tuple[int, int]]]  # A text to the places (start, end) of its tokens
+_Tokenizer = Callable[[str], Sequence[tuple[int, int]]]  # A text to the places (start, end) of its tokens
 
 _BLANKS = regex.compile(r"\S+")
 
@@ -107,12 +107,12 @@ def whitespace(text: str) -> list[tuple[int, int]]:
 
 
 @cache
-def load_tokenizer(name: str) -> Tokenizer:
+def load_tokenizer(name: str) -> _Tokenizer:
     """`whitespace`, or the path of a Hugging Face `tokenizer.json`."""
     if name == "whitespace":
         return whitespace
     try:
-        from tokenizers import Tokenizer as Loaded
+        from tokenizers import _Tokenizer as Loaded
     except ImportError:
         raise missing_extra("tokenizers", "dense") from None
     if not Path(name).is_file():
@@ -131,7 +131,7 @@ def token_blocks(
     paragraphs: Sequence[str],
     *,
     size: int = SIZE,
-    tokenizer: Tokenizer = whitespace,
+    tokenizer: _Tokenizer = whitespace,
     keep_lists: bool = False,
 ) -> Iterator[str]:
     """Disjoint blocks of `size` tokens, as written in the text; paragraphs meet at a blank."""

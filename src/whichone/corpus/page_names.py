@@ -126,7 +126,7 @@ def _is_name(text: str) -> bool:
 #
 # "before comma" is the Raymond of "Raymond, Maine"; "document" the title of a document that one entity alone
 # has, which finds the document and names nobody.
-Kind = Literal["title", "document", "before comma", "redirect", "anchor", "alias", "first sentence"]
+_Kind = Literal["title", "document", "before comma", "redirect", "anchor", "alias", "first sentence"]
 # Names that come from elsewhere than the page's own title and text.
 FURTHER = ("redirect", "anchor", "alias")
 
@@ -135,7 +135,7 @@ class Named(msgspec.Struct, frozen=True):
     """A name as it is written, where it comes from, and how often it is used so."""
 
     name: str
-    kind: Kind = "title"
+    kind: _Kind = "title"
     count: int = 1
 
     def row(self, page: int) -> dict[str, Any]:

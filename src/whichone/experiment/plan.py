@@ -236,7 +236,7 @@ def _check_of(plan: Plan, file: Path) -> None:
 # The cells of an experiment: each a folder, keyed by the hash of everything it depends on.
 
 
-Status = Literal["done", "begun", "to do"]
+_Status = Literal["done", "begun", "to do"]
 
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
@@ -254,7 +254,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
     starts: tuple[str, ...] = ()  # Keys of the runs that this one fuses or re-orders
 
     @property
-    def status(self) -> Status:
+    def status(self) -> _Status:
         try:
             Folder.open(self.path, self.kind)
         except WhichoneError:

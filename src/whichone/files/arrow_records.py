@@ -256,7 +256,7 @@ def blocks(things: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 # The two halves of each hash, in the order of the first, and the numbers.
-Run = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]
+_Run = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]
 _RUN = 1 << 17  # Entries of a run
 
 
@@ -268,7 +268,7 @@ class Seen:
     """
 
     def __init__(self) -> None:
-        self._runs: list[Run] = []
+        self._runs: list[_Run] = []
         self._last: dict[bytes, int] = {}
 
     def __len__(self) -> int:

@@ -21,7 +21,7 @@ _MAGIC: dict[bytes, Compression] = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\x28\xb5
 # What the decompressors raise at a damaged or cut off file.
 DAMAGE = (EOFError, OSError, ValueError, zlib.error)
 
-Pieces = Callable[[IO[bytes]], Iterator[bytes]]
+_Pieces = Callable[[IO[bytes]], Iterator[bytes]]
 
 
 def compression_of(magic: bytes) -> Compression:
@@ -84,7 +84,7 @@ def is_tar(path: Path) -> bool:
 
 
 class Decompressed(io.RawIOBase):
-    def __init__(self, path: Path, raw: IO[bytes], pieces: Pieces) -> None:
+    def __init__(self, path: Path, raw: IO[bytes], pieces: _Pieces) -> None:
         self._path, self._raw = path, raw
         self._pieces = pieces(raw)
         self._held = memoryview(b"")

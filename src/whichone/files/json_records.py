@@ -18,7 +18,7 @@ import msgspec
 from whichone.errors import BadInput
 from whichone.files.lines import NOT_JSON, open_binary
 
-Layout = Literal["array", "lines"]
+_Layout = Literal["array", "lines"]
 T = TypeVar("T")
 PART_BYTES = 4 << 20
 _OPENING = re.compile(rb"\s*\[\s*")
@@ -31,7 +31,7 @@ class FilePart(msgspec.Struct, frozen=True):
     """Records of one file as they lie there: bytes, or the byte range to read them from."""
 
     path: str
-    layout: Layout
+    layout: _Layout
     data: bytes | None = None
     start: int = 0
     end: int = 0
@@ -56,7 +56,7 @@ class FilePart(msgspec.Struct, frozen=True):
 class _Cuts(msgspec.Struct, frozen=True):
     """`pattern` finds the end of a record; its group 1 is the separator to leave out."""
 
-    layout: Layout
+    layout: _Layout
     opening: int
     pattern: re.Pattern[bytes]
 
@@ -137,7 +137,7 @@ def _record_end(head: bytes, start: int) -> re.Pattern[bytes]:
     return loose
 
 
-def _without_closing(tail: bytes, layout: Layout, path: str | Path) -> bytes:
+def _without_closing(tail: bytes, layout: _Layout, path: str | Path) -> bytes:
     if layout == "lines":
         return tail
     bare = tail.rstrip()

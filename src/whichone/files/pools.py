@@ -32,8 +32,8 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 _IMPORTED = ("pyarrow.compute", "pyarrow.parquet", "whichone.files.tables")
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of malloc.h
 
-Job = TypeVar("Job")
-Result = TypeVar("Result")
+_Job = TypeVar("_Job")
+_Result = TypeVar("_Result")
 
 
 def available_cores() -> int:
@@ -51,13 +51,13 @@ def start_workers(count: int, module: str) -> list[Worker[Any, Any]]:
 
 
 def run_jobs(
-    task: Callable[[Job], Result],
-    jobs: Iterable[Job],
+    task: Callable[[_Job], _Result],
+    jobs: Iterable[_Job],
     workers: int,
-    describe: Callable[[Job], str] = str,
+    describe: Callable[[_Job], str] = str,
     *,
-    started: Sequence[Worker[Job, Result]] = (),
-) -> Iterator[tuple[Job, Result]]:
+    started: Sequence[Worker[_Job, _Result]] = (),
+) -> Iterator[tuple[_Job, _Result]]:
     """Each job with its result, as they finish; with one worker in this process.
 
     An exception in a worker is raised here; so is the death of a worker, with its job. Those that
@@ -67,7 +67,7 @@ def run_jobs(
         for job in jobs:
             yield job, task(job)
         return
-    pool: list[Worker[Job, Result]] = []
+    pool: list[Worker[_Job, _Result]] = []
     waiting = list(started)
     try:
         for job in jobs:
@@ -86,9 +86,9 @@ def run_jobs(
             worker.end()
 
 
-def run_in_order(task: Callable[[Job], Result], jobs: Iterable[Job], workers: int) -> Iterator[Result]:
+def run_in_order(task: Callable[[_Job], _Result], jobs: Iterable[_Job], workers: int) -> Iterator[_Result]:
     """The results of jobs that take about as long as each other, in the order of the jobs."""
-    early: dict[int, Result] = {}
+    early: dict[int, _Result] = {}
     wanted = 0
     numbered = functools.partial(_numbered, task)
     for (number, _), result in run_jobs(numbered, enumerate(jobs), workers, lambda job: f"part {job[0] + 1}"):
@@ -98,11 +98,11 @@ def run_in_order(task: Callable[[Job], Result], jobs: Iterable[Job], workers: in
             wanted += 1
 
 
-def _numbered(task: Callable[[Job], Result], job: tuple[int, Job]) -> Result:
+def _numbered(task: Callable[[_Job], _Result], job: tuple[int, _Job]) -> _Result:
     return task(job[1])
 
 
-class Worker(Generic[Job, Result]):
+class Worker(Generic[_Job, _Result]):
     """One process and the job it is at; it may import a module before it learns its task."""
 
     def __init__(self, module: str | None = None) -> None:
@@ -115,18 +115,18 @@ class Worker(Generic[Job, Result]):
             )
             self.process.start()
         theirs.close()
-        self.job: Job | None = None
+        self.job: _Job | None = None
 
-    def learn(self, task: Callable[[Job], Result]) -> None:
+    def learn(self, task: Callable[[_Job], _Result]) -> None:
         with contextlib.suppress(BrokenPipeError):
             self.connection.send(task)
 
-    def give(self, job: Job) -> None:
+    def give(self, job: _Job) -> None:
         self.job = job
         with contextlib.suppress(BrokenPipeError):  # it died: `take` says so, with its job
             self.connection.send(job)
 
-    def take(self, describe: Callable[[Job], str]) -> tuple[Job, Result]:
+    def take(self, describe: Callable[[_Job], str]) -> tuple[_Job, _Result]:
         job, self.job = self.job, None
         assert job is not None
         try:
@@ -209,7 +209,7 @@ def own_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
-def _next_ready(pool: list[Worker[Job, Result]]) -> Worker[Job, Result]:
+def _next_ready(pool: list[Worker[_Job, _Result]]) -> Worker[_Job, _Result]:
     busy = {worker.connection: worker for worker in pool if worker.job is not None}
     return busy[wait(list(busy))[0]]  # type: ignore[index]
 
@@ -253,19 +253,19 @@ def _keep_freed_memory() -> None:
 # Several calls at once with results in order, by threads that never keep a stopped program alive.
 
 
-Item = TypeVar("Item")
-Found = TypeVar("Found")
+_Item = TypeVar("_Item")
+_Found = TypeVar("_Found")
 THREAD = "whichone in order"
 
 
-def in_order(function: Callable[[Item], Found], items: Sequence[Item], workers: int) -> Iterator[Found]:
+def in_order(function: Callable[[_Item], _Found], items: Sequence[_Item], workers: int) -> Iterator[_Found]:
     """`function` of every item, `workers` at once; what it raises is raised here.
 
     A pool of `concurrent.futures` is waited for when the program ends: after Ctrl-C a slow endpoint
     would hold it for minutes. These threads are daemons, and begin nothing new once this is closed.
     """
-    jobs: queue.SimpleQueue[tuple[Item, Future[Found]]] = queue.SimpleQueue()
-    futures: list[Future[Found]] = [Future() for _ in items]
+    jobs: queue.SimpleQueue[tuple[_Item, Future[_Found]]] = queue.SimpleQueue()
+    futures: list[Future[_Found]] = [Future() for _ in items]
     for job in zip(items, futures, strict=True):
         jobs.put(job)
     stopped = threading.Event()

@@ -150,15 +150,15 @@ def deferred(answered: Answered) -> float | None:
 
 
 # Measures of what an agent did: where a namesake came in, whether a later search corrected it, what was asked.
-Step = Literal["gold", "namesake", "neither"]
+_Step = Literal["gold", "namesake", "neither"]
 
 
-def step_of(call: Call, gold: frozenset[str], others: frozenset[str]) -> Step:
+def step_of(call: Call, gold: frozenset[str], others: frozenset[str]) -> _Step:
     kinds = (kind_of_page(page_of(passage), gold, others) for passage in call.passages)
     return next((kind for kind in kinds if kind != "other"), "neither")
 
 
-def steps(trace: Trace, gold: frozenset[str], others: frozenset[str]) -> list[Step]:
+def steps(trace: Trace, gold: frozenset[str], others: frozenset[str]) -> list[_Step]:
     return [step_of(call, gold, others) for call in trace.of("search")]
 
 

@@ -28,7 +28,7 @@ from whichone.records import Query
 PERMUTATIONS = 10_000
 LEVEL = 0.05  # What a p corrected for all comparisons must be below
 
-Floats = npt.NDArray[np.float64]
+_Floats = npt.NDArray[np.float64]
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -197,14 +197,14 @@ def _pair(a: Scores, b: Scores, measure: Measure, numbered: Scores, seed: int) -
     )
 
 
-def _mean(values: Floats) -> float | None:
+def _mean(values: _Floats) -> float | None:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else None
 
 
 def _paired_values(
     a: Scores, b: Scores, measure: Measure, numbered: Scores
-) -> tuple[Floats, Floats, npt.NDArray[np.integer[Any]]]:
+) -> tuple[_Floats, _Floats, npt.NDArray[np.integer[Any]]]:
     """The values of what both systems were asked, with clusters: NaN for one to which the measure does not apply.
 
     A measure that applies to what a system did (a citation, a confused search) need not apply to both; each
@@ -220,7 +220,7 @@ def _paired_values(
     return values_a[keep], values_b[keep], groups[keep]
 
 
-def _sums(values: Floats, clusters: npt.NDArray[np.integer[Any]]) -> tuple[Floats, Floats]:
+def _sums(values: _Floats, clusters: npt.NDArray[np.integer[Any]]) -> tuple[_Floats, _Floats]:
     """The sum and the number of one system's values in every cluster, also in those without one."""
     known = ~np.isnan(values)
     sums, _ = cluster_sums(np.where(known, values, 0.0), clusters)
@@ -228,7 +228,7 @@ def _sums(values: Floats, clusters: npt.NDArray[np.integer[Any]]) -> tuple[Float
     return sums, counts
 
 
-def permutation_p(sums: Floats, *, seed: int = 0, permutations: int = PERMUTATIONS) -> float:
+def permutation_p(sums: _Floats, *, seed: int = 0, permutations: int = PERMUTATIONS) -> float:
     """Two-sided p of the total difference when each cluster's sign is a coin toss.
 
     All sign patterns are tried where there are few enough of them; otherwise they are drawn, and the
@@ -266,7 +266,7 @@ def _tossed(
 
 
 def swapping_p(
-    a: tuple[Floats, Floats], b: tuple[Floats, Floats], *, seed: int = 0, permutations: int = PERMUTATIONS
+    a: tuple[_Floats, _Floats], b: tuple[_Floats, _Floats], *, seed: int = 0, permutations: int = PERMUTATIONS
 ) -> float:
     """Two-sided p of the difference of two means when the systems are swapped in each cluster by a coin toss.
 
@@ -468,7 +468,7 @@ def against_best(systems: Sequence[Scores], measure: Measure) -> dict[str, float
     return {s.system: permutation_p(_differences(s, best, measure, best)) for s in tested}
 
 
-def _differences(a: Scores, b: Scores, measure: Measure, numbered: Scores) -> Floats:
+def _differences(a: Scores, b: Scores, measure: Measure, numbered: Scores) -> _Floats:
     """By cluster how much better b is than a, of what both have a value of."""
     values_a, values_b, clusters = _paired_values(a, b, measure, numbered)
     differences = measure.sign * (values_b - values_a)
@@ -476,7 +476,7 @@ def _differences(a: Scores, b: Scores, measure: Measure, numbered: Scores) -> Fl
     return cluster_sums(differences[keep], clusters[keep])[0]
 
 
-def _bounded_p(sums: Floats) -> float:
+def _bounded_p(sums: _Floats) -> float:
     """The permutation test's p; where no drawing could show how small it is, Hoeffding's bound on it.
 
     Drawing 10,000 times gives no p below 1/10,001, which the correction for 500 pairs, of 33 systems, makes 0.05.

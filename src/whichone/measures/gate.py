@@ -42,7 +42,7 @@ from whichone.options import takes
 from whichone.records import Query
 from whichone.runs.run import Answers, Run
 
-Verdict = Literal["passed", "failed", "undecided"]
+_Verdict = Literal["passed", "failed", "undecided"]
 
 FEW_SETS = 30
 # A search that finds gold in fewer questions than this is broken, whatever else is asked of it.
@@ -56,7 +56,7 @@ class Check(msgspec.Struct, frozen=True):
     """One budget or one comparison, with the estimate and what follows."""
 
     name: str
-    verdict: Verdict
+    verdict: _Verdict
     estimate: Estimate
     budget: float | None = None
     message: str = ""
@@ -73,7 +73,7 @@ class GateReport(msgspec.Struct, frozen=True):
     worst: list[Mistake] = []
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> _Verdict:
         verdicts = {check.verdict for check in self.checks}
         return next((verdict for verdict in ("failed", "undecided") if verdict in verdicts), "passed")
 
@@ -209,7 +209,7 @@ def _budget(name: str, budget: float, scores: Scores) -> Check:
         failed, passed, allowed = high < budget, low >= budget, f"at least {budget:g} wanted"
     else:
         failed, passed, allowed = low > budget, high <= budget, f"at most {budget:g} allowed"
-    verdict: Verdict = "failed" if failed else "passed" if passed else "undecided"
+    verdict: _Verdict = "failed" if failed else "passed" if passed else "undecided"
     known = estimate.low is not None
     spread = f"[{low:.3f}, {high:.3f}]" if known else f"(interval: {estimate.kind})"
     return Check(name, verdict, estimate, budget, f"{estimate.value:.3f} {spread}, {allowed}")

@@ -24,7 +24,7 @@ JACKKNIFE = "jackknife t on the log-odds scale"
 PLAIN = "jackknife t"
 SAME = "exact, all clusters the same"
 
-Floats = npt.NDArray[np.float64]
+_Floats = npt.NDArray[np.float64]
 
 
 SHALLOW = "°"  # Marks a figure at a depth that the run does not have
@@ -75,7 +75,7 @@ def interval(
 
 
 def sums_interval(
-    sums: Floats, counts: Floats, *, bounds: tuple[float, float] = (0.0, 1.0), level: float = LEVEL
+    sums: _Floats, counts: _Floats, *, bounds: tuple[float, float] = (0.0, 1.0), level: float = LEVEL
 ) -> Estimate:
     """The same from the sum and the number of the values of each cluster."""
     total, number = sums.sum(), counts.sum()
@@ -96,8 +96,8 @@ def sums_interval(
 
 def jackknife(
     value: float,
-    left_out: Floats,
-    counts: Floats,
+    left_out: _Floats,
+    counts: _Floats,
     *,
     n: int,
     differing: npt.NDArray[np.bool_] | None = None,
@@ -141,7 +141,7 @@ def _share(odds: float) -> float:
     return 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
 
 
-def degrees_of_freedom(counts: Floats) -> float:
+def degrees_of_freedom(counts: _Floats) -> float:
     """Satterthwaite's for the jackknife variance of a mean over clusters of these sizes.
 
     Bell and McCaffrey 2002 with independent values as the working model: clusters less one where all are
@@ -178,15 +178,15 @@ def t_quantile(probability: float, freedom: float) -> float:
 
 
 @functools.cache
-def _nodes() -> tuple[Floats, Floats]:
+def _nodes() -> tuple[_Floats, _Floats]:
     nodes, weights = np.polynomial.legendre.leggauss(64)
     return nodes, weights
 
 
-Sums = tuple[Floats, Floats]  # Of every cluster the sum and the number of some of its values
+Sums = tuple[_Floats, _Floats]  # Of every cluster the sum and the number of some of its values
 
 
-def left_out_means(a: Sums, b: Sums) -> tuple[float, Floats]:
+def left_out_means(a: Sums, b: Sums) -> tuple[float, _Floats]:
     """The mean of a less that of b, and what this is without each cluster; NaN where then no value is left."""
     total = [side.sum() for side in (*a, *b)]
     rest = [whole - side for whole, side in zip(total, (*a, *b), strict=True)]
@@ -204,7 +204,7 @@ def difference_of_means(a: Sums, b: Sums, *, n: int, bounds: tuple[float, float]
     return jackknife(value, left_out, a[1] + b[1], n=n, bounds=bounds)
 
 
-def cluster_sums(values: Floats, clusters: npt.NDArray[Any]) -> tuple[Floats, Floats]:
+def cluster_sums(values: _Floats, clusters: npt.NDArray[Any]) -> tuple[_Floats, _Floats]:
     """Sum and number of the values of each cluster, clusters in order of first appearance."""
     _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)

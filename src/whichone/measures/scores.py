@@ -61,7 +61,7 @@ class PassageBlocks:
         return {**result, **{by_id[first].page: by_id[first] for first in firsts}}
 
 
-Floats = npt.NDArray[np.float64]
+_Floats = npt.NDArray[np.float64]
 
 BLOCK = 1024  # Queries that measures of many at once are given together
 COLUMNS = ("task", "role", "relation", "name", "name_set", "entity", "language", "mention")
@@ -75,7 +75,7 @@ class Scores:
     benchmark: str
     queries: Sequence[Query]
     measures: Sequence[Measure]
-    values: Mapping[str, Floats]
+    values: Mapping[str, _Floats]
     failed: frozenset[str] = frozenset()
     """Queries at which the system failed; they score as wrong."""
     empty: frozenset[str] = frozenset()
@@ -298,7 +298,7 @@ class _Ends:
                 if held < (measure.k or 0) and not (right and measure.name in _DECIDED):
                     self._states[name][n] = _GIVEN_UP if more is None else _ENDED
 
-    def shallow(self, values: Mapping[str, Floats]) -> dict[str, int]:
+    def shallow(self, values: Mapping[str, _Floats]) -> dict[str, int]:
         """The measures with such queries, counted where they apply.
 
         Of a run that counts pages, queries with fewer are complete, but for as many as the run itself says.
@@ -332,8 +332,8 @@ def estimate(scores: Scores, measure: Measure, rows: npt.NDArray[np.int64]) -> E
 
 
 def of_population(
-    measure: Measure, values: Floats, clusters: npt.NDArray[np.integer[Any]]
-) -> tuple[Floats, npt.NDArray[np.integer[Any]]]:
+    measure: Measure, values: _Floats, clusters: npt.NDArray[np.integer[Any]]
+) -> tuple[_Floats, npt.NDArray[np.integer[Any]]]:
     """One value for each member of a measure's population, with its cluster, from the values of queries.
 
     `clusters` are the queries' own, or the numbers of their name sets where the population is name sets

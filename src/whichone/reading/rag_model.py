@@ -194,7 +194,7 @@ class DecodingOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError("beams is 1 or more, and shortest between 0 and longest")
 
 
-Tokens = tuple[int, ...]  # A generated answer, without what a decoder starts with
+_Tokens = tuple[int, ...]  # A generated answer, without what a decoder starts with
 # Rows of hypotheses that are scored together: each has a number for every word of its answer's tokens.
 SCORED = 64
 
@@ -217,7 +217,7 @@ def decode(
 
 def by_sequence(
     model: RagModel, inputs: dict[str, torch.Tensor], documents: torch.Tensor, options: DecodingOptions
-) -> list[tuple[float, Tokens]]:
+) -> list[tuple[float, _Tokens]]:
     """A beam for every document, then the marginal of every hypothesis."""
     encoded = Encoded(model.generator.get_encoder()(**inputs)[0], inputs["attention_mask"])
     out = model.generator.generate(
@@ -231,12 +231,12 @@ def by_sequence(
         do_sample=False,
     )
     count = documents.shape[1]
-    givers: list[dict[Tokens, set[int]]] = [{} for _ in documents]
+    givers: list[dict[_Tokens, set[int]]] = [{} for _ in documents]
     for row, sequence in enumerate(out.tolist()):
         question, document = divmod(row // options.beams, count)
         if said := _said(sequence, model):
             givers[question].setdefault(said, set()).add(document)
-    best: list[tuple[float, Tokens]] = [(float("-inf"), ())] * len(documents)
+    best: list[tuple[float, _Tokens]] = [(float("-inf"), ())] * len(documents)
     begins = getattr(model.generator.config, "bos_token_id", None)
     wanted: list[Hypothesis] = []
     for question, results in enumerate(givers):
@@ -265,7 +265,7 @@ class Hypothesis(NamedTuple):
     """An answer, and the documents under which it is scored."""
 
     question: int
-    tokens: Tokens
+    tokens: _Tokens
     documents: list[int]
     forced: bool  # Its first token begins every hypothesis of the question, and counts for nothing
 
@@ -289,7 +289,7 @@ def _under(
         yield from torch.cat(parts).split([len(h.documents) for h in wanted])
 
 
-def _said(sequence: Sequence[int], model: RagModel) -> Tokens:
+def _said(sequence: Sequence[int], model: RagModel) -> _Tokens:
     """A generated row without the decoder's first token, padding and what follows the end."""
     end = model.generator.config.eos_token_id
     tokens = list(sequence[1:])
@@ -300,7 +300,7 @@ def _said(sequence: Sequence[int], model: RagModel) -> Tokens:
 
 def by_token(
     model: RagModel, inputs: dict[str, torch.Tensor], documents: torch.Tensor, options: DecodingOptions
-) -> list[tuple[float, Tokens]]:
+) -> list[tuple[float, _Tokens]]:
     """transformers' beam over the next token's distribution, summed over documents; with its cache."""
     settings = copy.deepcopy(model.generator.generation_config)
     settings.update(

@@ -163,7 +163,7 @@ def compared(title: str) -> str:
     return " ".join(unicodedata.normalize("NFC", html.unescape(title)).replace("_", " ").split())
 
 
-How = Literal["each", "joined"]
+_How = Literal["each", "joined"]
 
 NONE = "none"
 LONGEST = 64  # Tokens of an answer, of a checkpoint that does not say how long its targets were
@@ -195,7 +195,7 @@ class SequenceToSequence(CheckpointReader):
         model: str | Path,
         *,
         device: str | None = None,
-        how: How | None = None,
+        how: _How | None = None,
         longest: int | None = None,
         shortest: int = 0,
         beams: int = 1,

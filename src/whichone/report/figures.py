@@ -306,7 +306,7 @@ SHOWN = 6
 MOST_SYSTEMS = 4
 _WIDTH = 46
 
-Ranked = Mapping[str, Sequence[str]]
+_Ranked = Mapping[str, Sequence[str]]
 Line = tuple[str, str, str]  # Text, colour and weight
 
 
@@ -330,7 +330,7 @@ class Pair(msgspec.Struct, frozen=True):
         return [s for s in systems if s in chosen]
 
 
-def clearest_pair(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Pair | None:
+def clearest_pair(ranked: Mapping[str, _Ranked], benchmark: Benchmark) -> Pair | None:
     """A pair on which systems differ, and that most of the others get half right; the first name in order."""
     best: tuple[tuple[bool, int], tuple[str, str], Pair] | None = None
     for block in members(benchmark):
@@ -350,7 +350,7 @@ def clearest_pair(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Pair | 
 
 
 def _tops(
-    ranked: Mapping[str, Ranked], block: Sequence[tuple[NameSet, Sequence[Query]]], benchmark: Benchmark
+    ranked: Mapping[str, _Ranked], block: Sequence[tuple[NameSet, Sequence[Query]]], benchmark: Benchmark
 ) -> dict[str, dict[str, str]]:
     """By system the kind of the first page of each query of a block."""
     queries = [query for _, own in block for query in own]
@@ -371,7 +371,7 @@ def _pair(tops: Mapping[str, Mapping[str, str]], first: Query, second: Query) ->
     return Pair(first, second, right, half)
 
 
-def example_figure(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Figure | None:
+def example_figure(ranked: Mapping[str, _Ranked], benchmark: Benchmark) -> Figure | None:
     """Figure 1: a row for each system, its ranking for both questions side by side."""
     if (pair := clearest_pair(ranked, benchmark)) is None:
         return None
@@ -403,7 +403,7 @@ def example_figure(ranked: Mapping[str, Ranked], benchmark: Benchmark) -> Figure
 
 
 def _column(
-    query: Query, systems: Mapping[str, Ranked], pair: Pair, labels: BearerLabels
+    query: Query, systems: Mapping[str, _Ranked], pair: Pair, labels: BearerLabels
 ) -> list[list[Line]]:
     colours = dict.fromkeys(pair.second.gold_pages(), TAIL)
     colours |= dict.fromkeys(pair.first.gold_pages(), HEAD)

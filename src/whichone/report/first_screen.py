@@ -27,8 +27,8 @@ from whichone.runs.run import Run, of_many
 
 KINDS = ("gold", "namesake", "other", "nothing", "failed")
 GOLD, NAMESAKE = KINDS.index("gold"), KINDS.index("namesake")
-Outcome = Literal["right", "confused", "later", "missing"]
-OUTCOMES: tuple[Outcome, ...] = ("right", "confused", "later", "missing")
+_Outcome = Literal["right", "confused", "later", "missing"]
+OUTCOMES: tuple[_Outcome, ...] = ("right", "confused", "later", "missing")
 _BLOCK = 1_024
 
 Codes = npt.NDArray[np.int8]
@@ -84,7 +84,7 @@ def first_kind(
     return kind_of_page(pages[0], gold, others) if pages else "nothing"
 
 
-def outcome_of(pages: Sequence[str], gold: frozenset[str], others: frozenset[str]) -> Outcome:
+def outcome_of(pages: Sequence[str], gold: frozenset[str], others: frozenset[str]) -> _Outcome:
     """One of four: each question counts once."""
     if pages and pages[0] in gold:
         return "right"
@@ -167,7 +167,7 @@ def _with_firsts(
         yield query, firsts
 
 
-_BECAME: dict[str, Outcome] = {"gold": "right", "namesake": "confused", "other": "later"}
+_BECAME: dict[str, _Outcome] = {"gold": "right", "namesake": "confused", "other": "later"}
 
 
 def names_html(
@@ -229,13 +229,13 @@ class Shares(msgspec.Struct, frozen=True):
     """What became of one system's questions, and how sure the share of right ones is."""
 
     system: str
-    counts: dict[Outcome, int]
+    counts: dict[_Outcome, int]
     right: Estimate
 
-    def share(self, outcome: Outcome) -> float:
+    def share(self, outcome: _Outcome) -> float:
         return self.counts[outcome] / max(1, sum(self.counts.values()))
 
-    def of_100(self, outcome: Outcome) -> str:
+    def of_100(self, outcome: _Outcome) -> str:
         return f"{100 * self.share(outcome):.0f}"
 
 

@@ -103,10 +103,10 @@ def _text(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-Shown = tuple[Any, str]
+_Shown = tuple[Any, str]
 
 
-def show(place: str, name: str | None = None, *, explain: bool = False) -> Shown:
+def show(place: str, name: str | None = None, *, explain: bool = False) -> _Shown:
     if (kind := folder_kind(place)) == "knowledge base" and name:
         from whichone.knowledge.knowledge_base import describe_name, show_name
 
@@ -136,7 +136,7 @@ def folder_kind(place: str) -> str:
     return decode_manifest(manifest).kind
 
 
-def show_benchmark(benchmark: Benchmark) -> Shown:
+def show_benchmark(benchmark: Benchmark) -> _Shown:
     """Counts by task, role and relation; the collection's own tables where it has any."""
     queries = benchmark.queries
     document: dict[str, Any] = {
@@ -164,7 +164,7 @@ def show_benchmark(benchmark: Benchmark) -> Shown:
     return document, "\n".join(lines)
 
 
-def show_manifest(folder: Folder) -> Shown:
+def show_manifest(folder: Folder) -> _Shown:
     """A run's or result's parameters, parents, counts, and the command that makes it again."""
     manifest = folder.manifest
     document: dict[str, Any] = {
@@ -214,7 +214,7 @@ def command_of(manifest: Manifest, root: Path) -> str | None:
     return shlex.join(words)
 
 
-def _ranking(place: str, question: str, explain: bool, most: int = 20) -> Shown:
+def _ranking(place: str, question: str, explain: bool, most: int = 20) -> _Shown:
     run = Run.open(place)
     benchmark = run.benchmark()
     known = {q.id: q for q in benchmark.queries}

@@ -294,7 +294,7 @@ def _among(name_set: NameSet, pages: Sequence[str]) -> NameSet:
     return msgspec.structs.replace(name_set, bearers=bearers)
 
 
-Ranked = Mapping[str, Sequence[str]]
+_Ranked = Mapping[str, Sequence[str]]
 
 
 def three_choice_scores(
@@ -315,7 +315,7 @@ def three_choice_scores(
     answers, places = answers_among(folders)
     benchmark = Benchmark.open(place)
     choices = three_choices(benchmark, seed=seed, most=most, fewer=fewer)
-    ranked: dict[str, Ranked] = {}
+    ranked: dict[str, _Ranked] = {}
     for run in map(Run.open, places):
         if run.benchmark_id != benchmark.id:
             raise BadInput(
@@ -346,7 +346,7 @@ def parse_retriever(given: str) -> tuple[str, dict[str, str]]:
 
 
 def three_choice_section(
-    ranked: Mapping[str, Ranked],
+    ranked: Mapping[str, _Ranked],
     answers: Sequence[Answers],
     benchmark: Benchmark,
     study: str | Path | None = None,

@@ -89,21 +89,21 @@ class EntityFacts:
         return {row["property"]: stems(row["label"]) for row in table.to_pylist() if row["label"]}
 
 
-Weight = Annotated[float, msgspec.Meta(ge=0)]
+_Weight = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class BootlegWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What each piece of evidence adds to a candidate's logit."""
 
-    prior: Weight = 0.1
+    prior: _Weight = 0.1
     """The logarithm of the prior."""
-    relation: Weight = 3.0
+    relation: _Weight = 3.0
     """The share of a property's label that appears in the question."""
-    value: Weight = 3.0
+    value: _Weight = 3.0
     """A value of that property appears in the question."""
-    value_type: Weight = 1.0
+    value_type: _Weight = 1.0
     """A value of that property is of a kind that appears in the question: "which battle"."""
-    type: Weight = 1.0
+    type: _Weight = 1.0
     """The candidate is of a kind that appears in the question: "the film"."""
 
 

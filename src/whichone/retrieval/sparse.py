@@ -30,13 +30,13 @@ BATCH = 16
 LONGEST = 256
 
 # The numbers of a text's words and their weights, all above 0.
-Weighted = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+_Weighted = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 
 class SparseEncoder(Protocol):
     words: int  # How many words there are; their numbers are below it
 
-    def encode(self, texts: Sequence[str], *, asked: bool = False) -> list[Weighted]:
+    def encode(self, texts: Sequence[str], *, asked: bool = False) -> list[_Weighted]:
         """Of passages, or of questions that are `asked`."""
         ...
 
@@ -74,9 +74,9 @@ class OnnxSplade:
     def describe(self) -> dict[str, Any]:
         return {"model": self.name, "kind": "onnx", "weights": self._hash, "longest": self._longest}
 
-    def encode(self, texts: Sequence[str], *, asked: bool = False) -> list[Weighted]:
+    def encode(self, texts: Sequence[str], *, asked: bool = False) -> list[_Weighted]:
         rows = [e.ids for e in self._model.tokenizer.encode_batch(list(texts))] if texts else []
-        encoded: list[Weighted] = [(np.zeros(0, np.int64), np.zeros(0, np.float32))] * len(rows)
+        encoded: list[_Weighted] = [(np.zeros(0, np.int64), np.zeros(0, np.float32))] * len(rows)
         for places in batches_by_length([len(row) for row in rows], BATCH):
             for n, weights in zip(places, self._weights([rows[n] for n in places]), strict=True):
                 words = np.flatnonzero(weights > 0)
@@ -142,14 +142,14 @@ class Splade:
             "longest": self._model.max_seq_length,
         }
 
-    def encode(self, texts: Sequence[str], *, asked: bool = False) -> list[Weighted]:
+    def encode(self, texts: Sequence[str], *, asked: bool = False) -> list[_Weighted]:
         encode = self._model.encode_query if asked else self._model.encode_document
         rows = encode(
             list(texts), batch_size=BATCH, convert_to_tensor=False, save_to_cpu=True, show_progress_bar=False
         )
         return [self._weighted(row.coalesce()) for row in rows]
 
-    def _weighted(self, row: Any) -> Weighted:
+    def _weighted(self, row: Any) -> _Weighted:
         weights = finite(row.values().float().numpy(), self.name)
         kept = weights > 0
         return row.indices()[0].numpy()[kept], weights[kept]
@@ -158,7 +158,7 @@ class Splade:
         return self._model.tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
-def strongest(text: Weighted, most: int | None) -> Weighted:
+def strongest(text: _Weighted, most: int | None) -> _Weighted:
     """At most so many words of a text, by weight; their numbers in order."""
     words, weights = text
     if most is None or len(words) <= most:
@@ -183,7 +183,7 @@ class WeightBlock:
     def done(self) -> bool:
         return self._parts[-1].exists()
 
-    def write(self, passages: list[Weighted], first: int) -> None:
+    def write(self, passages: list[_Weighted], first: int) -> None:
         words = np.concatenate([w for w, _ in passages] or [np.zeros(0, np.int64)])
         owners = np.repeat(np.arange(first, first + len(passages)), [len(w) for w, _ in passages])
         weights = np.concatenate([v for _, v in passages] or [np.zeros(0, np.float32)])

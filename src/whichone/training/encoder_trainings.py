@@ -25,7 +25,7 @@ from whichone.training.loop import Joined
 
 QUESTION, PASSAGE = "question_", "passage_"
 TASKS = {QUESTION: "query", PASSAGE: "document"}
-Vectors = Any  # A tensor with a row for each text; of a late-interaction model one of each token, and a mask
+_Vectors = Any  # A tensor with a row for each text; of a late-interaction model one of each token, and a mask
 
 
 class RankingLoss(torch.nn.Module):  # type: ignore[misc]  # torch has no types here
@@ -38,8 +38,8 @@ class RankingLoss(torch.nn.Module):  # type: ignore[misc]  # torch has no types 
         self,
         model: Any,
         scale: float,
-        vectors: Callable[[Any, dict[str, Any], str], Vectors],
-        closeness: Callable[[Vectors, Vectors], torch.Tensor],
+        vectors: Callable[[Any, dict[str, Any], str], _Vectors],
+        closeness: Callable[[_Vectors, _Vectors], torch.Tensor],
     ) -> None:
         super().__init__()
         self.model = model
@@ -55,7 +55,7 @@ class RankingLoss(torch.nn.Module):  # type: ignore[misc]  # torch has no types 
         )
 
     def compute_loss_from_embeddings(
-        self, embeddings: Sequence[Vectors], labels: torch.Tensor
+        self, embeddings: Sequence[_Vectors], labels: torch.Tensor
     ) -> torch.Tensor:
         """The name by which SpladeLoss asks for it."""
         scores = self.closeness(*embeddings).float() * self.scale
@@ -75,12 +75,12 @@ def word_weights(model: Any, features: dict[str, Any], task: str) -> torch.Tenso
     return model(features)["sentence_embedding"].float()
 
 
-def token_vectors(model: Any, features: dict[str, Any], task: str) -> Vectors:
+def token_vectors(model: Any, features: dict[str, Any], task: str) -> _Vectors:
     held = model(features, task=task)
     return held["token_embeddings"].float(), held["attention_mask"].bool()
 
 
-def all_maxsim(questions: Vectors, passages: Vectors) -> torch.Tensor:
+def all_maxsim(questions: _Vectors, passages: _Vectors) -> torch.Tensor:
     return maxsim(questions[0], passages[0], a_mask=questions[1], b_mask=passages[1])
 
 

@@ -23,7 +23,7 @@ from whichone.training.training_data import LearningPlan, training_data
 if TYPE_CHECKING:
     from whichone.training.encoder_trainings import EncoderTraining
 
-Kind = Literal["dense", "late", "sparse"]
+_Kind = Literal["dense", "late", "sparse"]
 
 
 def train_retriever(
@@ -32,7 +32,7 @@ def train_retriever(
     *,
     start: Start,
     settings: TrainingSettings,
-    kind: Kind = "dense",
+    kind: _Kind = "dense",
     per_relation: bool = False,
     device: str | None = None,
 ) -> Trained:
@@ -66,7 +66,7 @@ def train_reranker(
 
 
 def _trained(
-    kind: Kind | Literal["cross"],
+    kind: _Kind | Literal["cross"],
     plan: LearningPlan,
     out: str | Path,
     start: Start,

@@ -53,7 +53,7 @@ def delete_person(site: Site, link: str) -> bool:
 
 router = APIRouter(include_in_schema=False)
 LinkKey = Annotated[str, Path(pattern="^[0-9a-zA-Z-]{1,100}$")]
-Scope = Annotated[str, Query(max_length=100)]
+_Scope = Annotated[str, Query(max_length=100)]
 # How platforms name the id of the participant that they send.
 EXTERNAL = ("PROLIFIC_PID", "workerId", "participant")
 _PAGE = 25  # Links that are shown at a time
@@ -153,7 +153,7 @@ async def leave(request: Request) -> Response:
 
 @router.get("/access", dependencies=pages.FOR_ADMINS)
 def access(
-    request: Request, site: Here, scope: Scope = "", q: Annotated[str, Query(max_length=200)] = "",
+    request: Request, site: Here, scope: _Scope = "", q: Annotated[str, Query(max_length=200)] = "",
     after: Annotated[int, Query(ge=0, le=2**40)] = 0,
 ) -> Response:  # fmt: skip
     """Every link, or those of one study, campaign or board, the newest first: the screen to invite people from."""
@@ -198,7 +198,7 @@ def _base(request: Request) -> str:
 
 
 @router.get("/access/links.csv", dependencies=pages.FOR_ADMINS)
-def links_csv(request: Request, site: Here, scope: Scope = "") -> Response:
+def links_csv(request: Request, site: Here, scope: _Scope = "") -> Response:
     base = _base(request)
     rows = [
         {"label": link.label, "role": link.role, "for": link.scope or "everything", "person": link.person,

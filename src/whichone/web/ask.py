@@ -42,7 +42,7 @@ _PATIENCE = 2.0  # Seconds to wait for a turn, and for an index that is being ma
 _LARGEST = 200_000  # Passages of a corpus that is indexed when somebody first comes
 _OPEN = 4
 _MOST_OTHERS = 6
-Search = Callable[[str, int], Sequence[Hit]]
+_Search = Callable[[str, int], Sequence[Hit]]
 
 
 class Turns:
@@ -104,8 +104,8 @@ def marked(text: str, question: str, name: str = "") -> Markup:
 class Asker:
     """An index of `namesake` and other indexes of the same passages."""
 
-    def __init__(self, namesake: Namesake, others: Mapping[str, Search] | None = None) -> None:
-        own: dict[str, Search] = {"namesake": namesake.search, "BM25": namesake.by_words}
+    def __init__(self, namesake: Namesake, others: Mapping[str, _Search] | None = None) -> None:
+        own: dict[str, _Search] = {"namesake": namesake.search, "BM25": namesake.by_words}
         self.namesake, self._systems = namesake, own | dict(others or {})
         self.open_question: str | None = None
         """A question to click on that one is asked back to."""

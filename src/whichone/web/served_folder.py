@@ -330,15 +330,15 @@ class TableReader:
 
 _MOST = 5000
 
-Text = tuple[str, str]  # Title and text
+_Text = tuple[str, str]  # Title and text
 
 
 class PassageCache:
     def __init__(self, folder: ServedFolder, tables: TableReader) -> None:
         self._folder, self._tables = folder, tables
-        self._held: dict[tuple[str, str], Text] = {}
+        self._held: dict[tuple[str, str], _Text] = {}
 
-    def texts(self, benchmark: str, ids: Sequence[str]) -> dict[str, Text]:
+    def texts(self, benchmark: str, ids: Sequence[str]) -> dict[str, _Text]:
         texts = {i: known for i in ids if (known := self._held.get((benchmark, i)))}
         if missing := [i for i in ids if i not in texts]:
             read = self._tables.passages(benchmark_named(self._folder, benchmark).corpus, missing)

@@ -52,7 +52,7 @@ def set_value(t: Transaction, name: str, value: str) -> None:
     )
 
 
-Work = tuple[Callable[[Transaction], Any], Future[Any]]
+_Work = tuple[Callable[[Transaction], Any], Future[Any]]
 
 
 class Database(ABC):
@@ -61,7 +61,7 @@ class Database(ABC):
     _most_together: int
 
     def __init__(self) -> None:
-        self._waiting: queue.Queue[Work | None] = queue.Queue()
+        self._waiting: queue.Queue[_Work | None] = queue.Queue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
@@ -69,7 +69,7 @@ class Database(ABC):
     def read(self, sql: str, values: Sequence[Any] = ()) -> list[Row]: ...
 
     @abstractmethod
-    def _commit(self, together: list[Work]) -> None:
+    def _commit(self, together: list[_Work]) -> None:
         """Gives every future its result or its error, the results when all is on disk."""
 
     def write(self, work: Callable[[Transaction], T]) -> T:
@@ -266,7 +266,7 @@ class PostgresDatabase(Database):
         except self._psycopg.OperationalError as error:
             raise _unavailable(error) from error
 
-    def _commit(self, together: list[Work]) -> None:
+    def _commit(self, together: list[_Work]) -> None:
         """One transaction for all; where a piece fails, each has one of its own."""
         if len(together) > 1:
             try:
@@ -374,7 +374,7 @@ class SqliteDatabase(Database):
             raise _unavailable(error) from error
         return rows
 
-    def _commit(self, together: list[Work]) -> None:
+    def _commit(self, together: list[_Work]) -> None:
         """One transaction for all; work that fails is undone alone."""
         done: list[tuple[Future[Any], Any]] = []
         connected = _Connected(self._writer)

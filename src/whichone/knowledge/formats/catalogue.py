@@ -52,7 +52,7 @@ from whichone.progress import talk
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
-Kind = Literal["string", "quantity", "time", "entity"]
+_Kind = Literal["string", "quantity", "time", "entity"]
 NAMES_WITHOUT_KEY = NAMES.schema.remove(NAMES.schema.get_field_index("key"))
 SCHEMAS = {t.name: t.schema for t in (ENTITIES, FACTS, PROPERTIES, PAGES, VIEWS)} | {
     "names": NAMES_WITHOUT_KEY,
@@ -67,7 +67,7 @@ class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Attribute(_Strict, frozen=True):
     column: str
     label: str | None = None
-    kind: Kind = "string"
+    kind: _Kind = "string"
 
 
 class ColumnNames(_Strict, frozen=True):

@@ -231,7 +231,7 @@ _VALUE = re.compile(rb"'((?:[^'\\]|\\.)*)'|([^\s,()';]+)", re.DOTALL)
 _ESCAPE = re.compile(rb"\\(.)", re.DOTALL)
 _MEANING = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"0": b"\0", b"Z": b"\x1a"}
 
-Value = bytes | int | None
+_Value = bytes | int | None
 
 
 def sql_columns(head: bytes, *, file: str = "") -> tuple[str, tuple[str, ...]]:
@@ -247,7 +247,7 @@ def sql_columns(head: bytes, *, file: str = "") -> tuple[str, tuple[str, ...]]:
 
 def sql_rows(
     line: bytes, table: str, columns: Sequence[str], wanted: Sequence[str]
-) -> Iterator[tuple[Value, ...]]:
+) -> Iterator[tuple[_Value, ...]]:
     """The wanted columns of one INSERT line's rows; nothing for other lines."""
     start = f"INSERT INTO `{table}` VALUES ".encode()
     if not line.startswith(start):
@@ -260,7 +260,7 @@ def sql_rows(
         yield tuple(_value(*values[first + place]) for place in places)
 
 
-def _value(quoted: bytes, plain: bytes) -> Value:
+def _value(quoted: bytes, plain: bytes) -> _Value:
     if not plain:
         return _ESCAPE.sub(lambda m: _MEANING.get(m[1], m[1]), quoted)
     if plain == b"NULL":
@@ -268,7 +268,7 @@ def _value(quoted: bytes, plain: bytes) -> Value:
     return int(plain) if plain.lstrip(b"-").isdigit() else plain
 
 
-def title_of(value: Value) -> str:
+def title_of(value: _Value) -> str:
     text = value if isinstance(value, bytes) else str(value).encode()
     return text.decode("utf-8", "replace").replace("_", " ")
 

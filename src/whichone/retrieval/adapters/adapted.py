@@ -243,7 +243,7 @@ def missing(package: str, error: ImportError) -> Missing:
 # A plain function as a retriever: one text or a list in, ids or (id, score) pairs out.
 
 
-Search = Callable[..., Any]
+_Search = Callable[..., Any]
 MEND_IT = "fix it and start again: finished blocks are kept; or --on-error skip keeps it as a failure"
 
 
@@ -254,7 +254,7 @@ class FunctionRetriever:
     sequence; `k` is passed when the function has a second parameter, or one that is called k.
     """
 
-    def __init__(self, search: Search, *, batched: bool | None = None, name: str | None = None) -> None:
+    def __init__(self, search: _Search, *, batched: bool | None = None, name: str | None = None) -> None:
         if not callable(search):
             raise UsageError(
                 f"a retriever is a function or has a search method, not {search!r}",
@@ -350,7 +350,7 @@ def ranking(question: str, result: Any) -> Ranking:
         ) from error
 
 
-def _how_k_is_passed(search: Search) -> Literal["place", "name", "not"]:
+def _how_k_is_passed(search: _Search) -> Literal["place", "name", "not"]:
     """In second place, by name where it can only be named, or not at all."""
     try:
         parameters = inspect.signature(search).parameters
@@ -370,7 +370,7 @@ def _how_k_is_passed(search: Search) -> Literal["place", "name", "not"]:
     return "name" if inspect.Parameter.VAR_KEYWORD in kinds else "not"
 
 
-def _takes_many(search: Search) -> bool:
+def _takes_many(search: _Search) -> bool:
     try:
         hints = typing.get_type_hints(search)
         first = next(iter(inspect.signature(search).parameters))

@@ -32,7 +32,7 @@ _TYPES: dict[int, type[np.unsignedinteger[Any]]] = {BYTES: np.uint8, SHORTS: np.
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint32]
 Unsigned = npt.NDArray[np.unsignedinteger[Any]]
-Number = TypeVar("Number", int, Ints)
+_Number = TypeVar("_Number", int, Ints)
 
 _FOUR = np.array([[(n >> s) & 3 for s in (0, 2, 4, 6)] for n in range(256)], np.uint8)
 _UNPACKED = _FOUR.view(np.uint32).reshape(-1)  # The four 2-bit numbers of each byte, as bytes of one word
@@ -241,7 +241,7 @@ def _spread(where: Ints, counts: Ints) -> Ints:
     return np.repeat(where - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
 
 
-def _up(count: Number, multiple: int) -> Number:
+def _up(count: _Number, multiple: int) -> _Number:
     """How many of `multiple` it takes, rounded up."""
     return -(-count // multiple)
 
@@ -249,7 +249,7 @@ def _up(count: Number, multiple: int) -> Number:
 # Lists of postings whose impacts are real numbers that a model has written: not compressed, mapped.
 
 
-Floats = npt.NDArray[np.float32]
+_Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class RealPostings:
     places: Ints
     frequencies: Ints
     documents: npt.NDArray[np.int32]
-    weights: Floats
+    weights: _Floats
     lengths: npt.NDArray[np.int32]
 
     @classmethod
@@ -280,12 +280,12 @@ class RealPostings:
         """The weights have it in them."""
         return np.ones(len(terms))
 
-    def impacts(self, term: int) -> tuple[Ints, Floats]:
+    def impacts(self, term: int) -> tuple[Ints, _Floats]:
         start = int(self.places[term])
         place = slice(start, start + int(self.frequencies[term]))
         return self.documents[place].astype(np.int64), self.weights[place]
 
-    def impacts_near(self, term: int, passages: Ints) -> tuple[Ints, Floats]:
+    def impacts_near(self, term: int, passages: Ints) -> tuple[Ints, _Floats]:
         return self.impacts(term)
 
 
@@ -295,10 +295,10 @@ class RealPostings:
 Weighting = Literal["bm25", "tfidf"]
 
 # TF-IDF's impact of a count, without regard to length.
-LOGARITHMS: Floats = np.log1p(np.arange(MOST + 1)).astype(np.float32)
+LOGARITHMS: _Floats = np.log1p(np.arange(MOST + 1)).astype(np.float32)
 
 
-def impacts(counts: Floats, passages: Ints, norms: Floats | None) -> Floats:
+def impacts(counts: _Floats, passages: Ints, norms: _Floats | None) -> _Floats:
     """count / (count + norm) for BM25; ln(1 + count) where there are no norms. In single precision."""
     if norms is None:
         return LOGARITHMS.take(counts.astype(np.int64))

@@ -31,7 +31,7 @@ from whichone.retrieval.indexes import created, found_or_built, opened
 
 Best = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 Backend = Literal["auto", "numba", "numpy"]
-Weighted = Sequence[tuple[int, np.float32]]
+_Weighted = Sequence[tuple[int, np.float32]]
 WINDOW = 1 << 15  # Passages whose sums fit into a core's cache
 _SMALL = 20_000  # Below so many passages, numpy has answered a thousand questions before numba is imported
 _KEPT = 8_192  # Of a small index, so many lists stay decoded
@@ -123,7 +123,7 @@ class Scorer:
         scores[order] = self._of(counted, passages[order])
         return scores
 
-    def _weighted(self, repeats: Mapping[int, float]) -> Weighted:
+    def _weighted(self, repeats: Mapping[int, float]) -> _Weighted:
         """Terms in ascending order with what their impacts are multiplied by, those that weigh something."""
         if not (terms := sorted(repeats)):
             return []
@@ -132,13 +132,13 @@ class Scorer:
         weights = self.postings.idf(terms) * [repeats[term] for term in terms]
         return [(t, w) for t, w in zip(terms, weights.astype(np.float32), strict=True) if w > 0]
 
-    def _lists(self, counted: Weighted) -> tuple[npt.NDArray[np.generic], ...]:
+    def _lists(self, counted: _Weighted) -> tuple[npt.NDArray[np.generic], ...]:
         terms = np.array([term for term, _ in counted], np.int64)
         weights = np.array([weight for _, weight in counted], np.float32)
         frequencies = self.postings.frequencies.take(terms).astype(np.int64)
         return self.postings.places.take(terms), frequencies, weights
 
-    def _of(self, counted: Weighted, passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+    def _of(self, counted: _Weighted, passages: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
         """The scores of passages in ascending order."""
         scores = np.zeros(len(passages), np.float32)
         for term, weight in counted:
@@ -146,7 +146,7 @@ class Scorer:
             _add(scores, passages, documents, impacts, weight)
         return scores
 
-    def _add_all(self, counted: Weighted, k: int) -> Best:
+    def _add_all(self, counted: _Weighted, k: int) -> Best:
         """Every list added up."""
         scores = self._scores
         seen, short = [], None

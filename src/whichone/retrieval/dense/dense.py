@@ -174,7 +174,7 @@ KIND = "approximate index"
 DEPTH = 10
 
 # Gives question vectors and the exact search to compare with; only called when an index is made.
-Sample = Callable[[], tuple[Vectors, Any]]
+_Sample = Callable[[], tuple[Vectors, Any]]
 
 
 class FaissSearch:
@@ -221,7 +221,7 @@ class UsearchSearch:
 
 
 def open_approximate(
-    kind: str, stored: StoredVectors, work: Path, sample: Sample
+    kind: str, stored: StoredVectors, work: Path, sample: _Sample
 ) -> tuple[FaissSearch | UsearchSearch, dict[str, Any]]:
     """The index and what a run says of it: the library, and its recall against exact search."""
     maker = UsearchSearch if kind == "usearch" else FaissSearch

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 GROUP = 64
 QUESTIONS = 10_240  # Questions searched at once: the maxima of 16 million passages for them take 10 GB
 
-Method = Literal["auto", "torch", "triton"]
+_Method = Literal["auto", "torch", "triton"]
 
 
 def exact_top_k(
@@ -35,7 +35,7 @@ def exact_top_k(
     k: int,
     *,
     group: int = GROUP,
-    method: Method = "auto",
+    method: _Method = "auto",
     block: int = QUESTIONS,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Scores and ordinals of the k passages with the largest dot product, best first.
@@ -65,7 +65,7 @@ def _check(questions: torch.Tensor, passages: torch.Tensor, k: int) -> None:
         raise BadInput("a vector contains NaN")
 
 
-def _method(method: Method, questions: torch.Tensor, passages: torch.Tensor, group: int) -> Method:
+def _method(method: _Method, questions: torch.Tensor, passages: torch.Tensor, group: int) -> _Method:
     import torch
 
     fits = (
@@ -82,7 +82,7 @@ def _method(method: Method, questions: torch.Tensor, passages: torch.Tensor, gro
 
 
 def _search(
-    questions: torch.Tensor, passages: torch.Tensor, k: int, group: int, method: Method
+    questions: torch.Tensor, passages: torch.Tensor, k: int, group: int, method: _Method
 ) -> tuple[torch.Tensor, torch.Tensor]:
     kernels: Any = None
     if method == "triton":

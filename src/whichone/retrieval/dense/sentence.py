@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 # number of tokens, so that the device is always full.
 
 
-Pool: TypeAlias = "Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]"
+_Pool: TypeAlias = "Callable[[Any, torch.Tensor, torch.Tensor], torch.Tensor]"
 
 TOKENS = 1 << 18
 MULTIPLE = 8  # Lengths are rounded up to it: attention with a mask wants rows of 16 bytes
 
-Ints = npt.NDArray[np.int32]
+_Ints = npt.NDArray[np.int32]
 
 
 class Tokenised:
@@ -74,7 +74,7 @@ def batches(
         at += rows
 
 
-def padded(held: Tokenised, rows: npt.NDArray[np.int64], width: int, pad: int) -> tuple[Ints, Ints]:
+def padded(held: Tokenised, rows: npt.NDArray[np.int64], width: int, pad: int) -> tuple[_Ints, _Ints]:
     lengths = held.lengths[rows].astype(np.int32)
     places = np.arange(width)
     inside = places < lengths[:, None]
@@ -89,7 +89,7 @@ def encode(
     pad: int = 0,
     device: str = "cuda",
     tokens: int = TOKENS,
-    pool: Pool | None = None,
+    pool: _Pool | None = None,
 ) -> torch.Tensor:
     """Vectors in the precision of the model, in the order of the texts; mean-pooled and normalised by default."""
     import torch
@@ -106,7 +106,7 @@ def encode(
         return torch.cat(parts)[torch.from_numpy(back).to(device)]
 
 
-def _to(array: Ints, device: str) -> torch.Tensor:
+def _to(array: _Ints, device: str) -> torch.Tensor:
     import torch
 
     tensor = torch.from_numpy(array)
@@ -162,7 +162,7 @@ class PackedModel:
     """A model that takes tokens made ahead, at the pace of its device."""
 
     def __init__(
-        self, model: Any, tokeniser: Tokeniser, *, pad: int, device: str, pool: Pool | None = None
+        self, model: Any, tokeniser: Tokeniser, *, pad: int, device: str, pool: _Pool | None = None
     ) -> None:
         self._model, self._pad, self._device, self._pool = model, pad, device, pool
         self.tokeniser = tokeniser

@@ -128,10 +128,10 @@ def _encode(
 
 
 # The first passage and the one after the last, and their vectors where they were not there already.
-Block = tuple[int, int, Vectors | None]
+_Block = tuple[int, int, Vectors | None]
 
 
-def _blocks(corpus: Corpus, encoder: Encoder, folder: Path, advance: Advance) -> Iterator[Block]:
+def _blocks(corpus: Corpus, encoder: Encoder, folder: Path, advance: Advance) -> Iterator[_Block]:
     packed = getattr(encoder, "packed", None)
     if packed is not None and corpus.folder is not None and len(corpus) > SHARD:
         for block in _from_tokens(corpus, packed, encoder.size, folder):
@@ -151,7 +151,7 @@ def _blocks(corpus: Corpus, encoder: Encoder, folder: Path, advance: Advance) ->
         yield start, end, vectors
 
 
-def _from_tokens(corpus: Corpus, packed: Any, size: int, folder: Path) -> Iterator[Block]:
+def _from_tokens(corpus: Corpus, packed: Any, size: int, folder: Path) -> Iterator[_Block]:
     """All cores make the tokens, once for all models that share them; the device encodes those that are there."""
     from whichone.retrieval.dense.sentence import corpus_shards
 
@@ -168,7 +168,7 @@ def _from_tokens(corpus: Corpus, packed: Any, size: int, folder: Path) -> Iterat
         yield _fetched(waiting, size)
 
 
-def _fetched(block: tuple[int, int, PendingVectors | None], size: int) -> Block:
+def _fetched(block: tuple[int, int, PendingVectors | None], size: int) -> _Block:
     start, end, vectors = block
     if vectors is None:
         return start, end, None

@@ -42,8 +42,8 @@ def kind_named(name: str) -> Kind:
 
 
 router = APIRouter()
-Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A campaign's key.")]
-Number = Annotated[int, Path(ge=0, le=2**53)]
+_Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A campaign's key.")]
+_Number = Annotated[int, Path(ge=0, le=2**53)]
 _Version = Annotated[str, StringConstraints(pattern="^annotated-[a-z0-9-]{1,100}$")]
 Made = Annotated[tuple[_Version, ...], Query(max_length=200)]
 _LOST = (
@@ -98,7 +98,7 @@ async def create(request: Request, site: Here) -> Response:
 
 
 @router.get("/annotate/{key}", include_in_schema=False)
-def here(request: Request, key: Key, kept: bool = False) -> Response:
+def here(request: Request, key: _Key, kept: bool = False) -> Response:
     return _here(request, key, pages.must_be(request, "annotator", _scope(key)).id, kept, None, 200)
 
 
@@ -142,7 +142,7 @@ def _next(t: Transaction, site: Site, key: str, person: str) -> task_queue.TaskI
 
 
 @router.post("/annotate/{key}/consent", include_in_schema=False)
-async def consent_form(request: Request, site: Here, key: Key) -> Response:
+async def consent_form(request: Request, site: Here, key: _Key) -> Response:
     """Agrees to the consent text, and hands out the first task; again, whenever none is in hand."""
     form = await pages.received(request, "annotator", _scope(key))
     await run_in_threadpool(_campaign, site, site.database, key)
@@ -158,7 +158,7 @@ async def consent_form(request: Request, site: Here, key: Key) -> Response:
 
 
 @router.post("/annotate/{key}/skip/{number}", include_in_schema=False)
-async def skip_form(request: Request, site: Here, key: Key, number: Number) -> Response:
+async def skip_form(request: Request, site: Here, key: _Key, number: _Number) -> Response:
     form = await pages.received(request, "annotator", _scope(key))
 
     def work(t: Transaction) -> None:
@@ -171,7 +171,7 @@ async def skip_form(request: Request, site: Here, key: Key, number: Number) -> R
 
 
 @router.post("/annotate/{key}/back", include_in_schema=False)
-async def back_form(request: Request, site: Here, key: Key) -> Response:
+async def back_form(request: Request, site: Here, key: _Key) -> Response:
     """Opens again what this person kept last, while nobody has built on it."""
     form = await pages.received(request, "annotator", _scope(key))
 
@@ -226,7 +226,7 @@ def _moved(site: Site, row: Row, plan: task_queue.QueuePlan, done: Done[Any, Any
 
 
 @router.post("/annotate/{key}/task/{number}", include_in_schema=False)
-async def answer_form(request: Request, site: Here, key: Key, number: Number) -> Response:
+async def answer_form(request: Request, site: Here, key: _Key, number: _Number) -> Response:
     form = await pages.received(request, "annotator", _scope(key))
     person = form.person.id
 
@@ -245,7 +245,7 @@ async def answer_form(request: Request, site: Here, key: Key, number: Number) ->
 
 
 @router.post("/annotate/{key}/state", include_in_schema=False)
-async def change_state(request: Request, site: Here, key: Key) -> Response:
+async def change_state(request: Request, site: Here, key: _Key) -> Response:
     form = await pages.received(request, "admin")
     await run_in_threadpool(_campaign, site, site.database, key)
     state = form.choice("state", ("open", "paused", "closed"))
@@ -254,7 +254,7 @@ async def change_state(request: Request, site: Here, key: Key) -> Response:
 
 
 @router.get("/annotate/{key}/results", include_in_schema=False, dependencies=pages.FOR_ADMINS)
-def results(request: Request, site: Here, key: Key, made: Made = (), everybody: bool = False) -> Response:
+def results(request: Request, site: Here, key: _Key, made: Made = (), everybody: bool = False) -> Response:
     row, plan = _campaign(site, site.database, key)
     return pages.show(
         request, kind_named(plan.kind).tells, campaign=row, plan=plan, made=made, everybody=everybody,
@@ -278,7 +278,7 @@ def _results(
 
 
 @router.get("/annotate/{key}/export/{format}", include_in_schema=False, dependencies=pages.FOR_ADMINS)
-def export(site: Here, key: Key, format: Literal["json", "csv", "jsonl", "annotations.csv"]) -> Response:
+def export(site: Here, key: _Key, format: Literal["json", "csv", "jsonl", "annotations.csv"]) -> Response:
     row, plan = _campaign(site, site.database, key)
     if format == "json":
         return JSONResponse(_document(site, key, row, plan))
@@ -293,7 +293,7 @@ def export(site: Here, key: Key, format: Literal["json", "csv", "jsonl", "annota
 
 
 @router.post("/annotate/{key}/version", include_in_schema=False)
-async def make_version(request: Request, site: Here, key: Key) -> Response:
+async def make_version(request: Request, site: Here, key: _Key) -> Response:
     form = await pages.received(request, "admin")
     version = await run_in_threadpool(_make_version, site, key, not form.yes("everybody"))
     site.folder.look_again()
@@ -321,7 +321,7 @@ def list_campaigns(site: Here) -> list[dict[str, Any]]:
 
 
 @router.post("/api/campaigns/{key}/consent", responses=REFUSALS)
-async def agree(request: Request, site: Here, key: Key) -> dict[str, Any]:
+async def agree(request: Request, site: Here, key: _Key) -> dict[str, Any]:
     """This person agrees to the campaign's consent text."""
     person = pages.may_call(request, "annotator", _scope(key), bearer=True)
 
@@ -334,7 +334,7 @@ async def agree(request: Request, site: Here, key: Key) -> dict[str, Any]:
 
 
 @router.post("/api/campaigns/{key}/task", responses=REFUSALS)
-async def take_task(request: Request, site: Here, key: Key) -> dict[str, Any]:
+async def take_task(request: Request, site: Here, key: _Key) -> dict[str, Any]:
     """The task this person has in hand, else a new one, without what tells a control; null when none."""
     person = pages.may_call(request, "annotator", _scope(key), bearer=True)
 
@@ -352,7 +352,7 @@ async def take_task(request: Request, site: Here, key: Key) -> dict[str, Any]:
 
 @router.post("/api/campaigns/{key}/tasks/{number}/annotation", responses=REFUSALS)
 async def annotate(
-    request: Request, site: Here, key: Key, number: Number, given: GivenAnnotation
+    request: Request, site: Here, key: _Key, number: _Number, given: GivenAnnotation
 ) -> dict[str, Any]:
     """Keeps what this person says of the task in hand; it is on disk when this returns."""
     person = pages.may_call(request, "annotator", _scope(key), bearer=True)
@@ -362,7 +362,7 @@ async def annotate(
 
 
 @router.get("/api/campaigns/{key}/results", responses=REFUSALS, dependencies=pages.FOR_ADMINS)
-def get_results(site: Here, key: Key) -> dict[str, Any]:
+def get_results(site: Here, key: _Key) -> dict[str, Any]:
     """Counts, agreement, controls, and what people decided; for admins."""
     row, plan = _campaign(site, site.database, key)
     return _document(site, key, row, plan)

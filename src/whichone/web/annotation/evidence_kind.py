@@ -21,11 +21,11 @@ from whichone.web.web_site import Site, clean
 
 # What a campaign for evidence comes to: a majority of two merges, agreement, controls.
 
-Judgements = campaign_kind.Done[evidence_tasks.Task, evidence_tasks.Annotation]
+_Judgements = campaign_kind.Done[evidence_tasks.Task, evidence_tasks.Annotation]
 NOBODY: frozenset[str] = frozenset()
 
 
-def accepted(done: Judgements, without: frozenset[str] = NOBODY) -> list[str]:
+def accepted(done: _Judgements, without: frozenset[str] = NOBODY) -> list[str]:
     """Passages that a majority found enough; in the second queue also whoever looked again."""
     votes, again = (
         [a.passages for person, a in queue.items() if person not in without]
@@ -39,7 +39,7 @@ def accepted(done: Judgements, without: frozenset[str] = NOBODY) -> list[str]:
     ]
 
 
-def low_overlap(done: Judgements, texts: Mapping[str, str], limit: float) -> bool:
+def low_overlap(done: _Judgements, texts: Mapping[str, str], limit: float) -> bool:
     """Whether no accepted passage reaches the limit of ROUGE-L with any gold answer."""
     if not (kept := accepted(done)) or not limit:
         return False
@@ -53,7 +53,7 @@ def controls(task: evidence_tasks.Task, said: evidence_tasks.Annotation) -> tupl
     return len(gold), sum(said.passages[p].enough for p in gold)
 
 
-def gold_rejected(done: Judgements, without: frozenset[str] = NOBODY) -> bool:
+def gold_rejected(done: _Judgements, without: frozenset[str] = NOBODY) -> bool:
     """Whether two people rejected the gold, or whoever looked again; one person alone does not."""
     gold = {p.id for p in done.task.passages if p.control}
     if not gold.isdisjoint(accepted(done, without)):
@@ -67,13 +67,13 @@ def gold_rejected(done: Judgements, without: frozenset[str] = NOBODY) -> bool:
     )
 
 
-def new_passages(done: Judgements, without: frozenset[str] = NOBODY) -> list[str]:
+def new_passages(done: _Judgements, without: frozenset[str] = NOBODY) -> list[str]:
     gold = {p.id for p in done.task.passages if p.control}
     return [p for p in accepted(done, without) if p not in gold]
 
 
 def dropped(
-    done: Judgements,
+    done: _Judgements,
     resolved: Mapping[str, evidence_tasks.ResolvedEvidence],
     gold: frozenset[str],
     without: frozenset[str] = NOBODY,
@@ -89,7 +89,7 @@ def dropped(
     return len(counted) >= campaign_kind.MAJORITY and not found
 
 
-def ratings_of(tasks: Sequence[Judgements]) -> dict[str, dict[Any, Any]]:
+def ratings_of(tasks: Sequence[_Judgements]) -> dict[str, dict[Any, Any]]:
     ratings: dict[str, dict[Any, Any]] = {}
     for done in tasks:
         for person, said in done.first.items():
@@ -99,7 +99,7 @@ def ratings_of(tasks: Sequence[Judgements]) -> dict[str, dict[Any, Any]]:
 
 
 def evidence_results(
-    tasks: Sequence[Judgements],
+    tasks: Sequence[_Judgements],
     gold_pages: Callable[[str], frozenset[str]],
     resolved: Mapping[str, evidence_tasks.ResolvedEvidence],
     *,
@@ -109,7 +109,7 @@ def evidence_results(
     without = frozenset(campaign_kind.flagged_people(people)) if without_flagged else NOBODY
     ratings = ratings_of(tasks)
     settled = [d for d in tasks if d.settled]
-    kept, gone = list[Judgements](), list[Judgements]()
+    kept, gone = list[_Judgements](), list[_Judgements]()
     for d in settled:
         goes = dropped(d, resolved, gold_pages(d.task.query), without)
         (gone if goes else kept).append(d)
@@ -150,7 +150,7 @@ _COUNTS = ("finished", "dropped", "dropped_without_evidence", "passages_added", 
 
 
 def _evidence(
-    done: Judgements, resolved: Mapping[str, evidence_tasks.ResolvedEvidence], without: frozenset[str],
+    done: _Judgements, resolved: Mapping[str, evidence_tasks.ResolvedEvidence], without: frozenset[str],
     titles: Mapping[str, str],
 ) -> list[Provenance]:  # fmt: skip
     evidence: dict[str, dict[str, Any]] = {}
@@ -255,18 +255,18 @@ class EvidenceKind:
     def check(self, site: Site, benchmark: str, given: TaskInHand, said: evidence_tasks.Annotation) -> None:
         evidence_tasks.check_annotation(_task(given), said, _texts(site, benchmark, _task(given)))
 
-    def again(self, site: Site, benchmark: str, plan: QueuePlan, done: Judgements) -> bool:
+    def again(self, site: Site, benchmark: str, plan: QueuePlan, done: _Judgements) -> bool:
         return low_overlap(done, _texts(site, benchmark, done.task), plan.low_overlap)
 
     def results(
-        self, site: Site, served: ServedBenchmark, plan: QueuePlan, tasks: list[Judgements],
+        self, site: Site, served: ServedBenchmark, plan: QueuePlan, tasks: list[_Judgements],
         without_flagged: bool,
     ) -> dict[str, Any]:  # fmt: skip
         gold = {q.id: q.gold_pages() for q in served.open().queries}
         resolved = evidence_tasks.resolve(site.tables, served.corpus, evidence_tasks.pasted_texts(tasks))
         return evidence_results(tasks, gold.__getitem__, resolved, without_flagged=without_flagged)
 
-    def labels(self, tasks: list[Judgements]) -> str:
+    def labels(self, tasks: list[_Judgements]) -> str:
         """A line a passage: how many of the first queue found it enough."""
         return csv_text(
             {"query": done.task.query, "passage": p.id, "gold": p.control, "system": p.system,
@@ -277,7 +277,7 @@ class EvidenceKind:
         )  # fmt: skip
 
     def new_version(
-        self, site: Site, served: ServedBenchmark, plan: QueuePlan, tasks: list[Judgements], root: Path,
+        self, site: Site, served: ServedBenchmark, plan: QueuePlan, tasks: list[_Judgements], root: Path,
         campaign: str, results: dict[str, Any], without: frozenset[str],
     ) -> list[Path]:  # fmt: skip
         benchmark = served.open()

@@ -39,7 +39,7 @@ from whichone.web.storage import Row, Transaction
 from whichone.web.web_site import Here, Site, committed, new_id, site_of
 
 router = APIRouter()
-Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A board's key.")]
+_Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A board's key.")]
 SubmissionKey = Annotated[str, Path(pattern="^[0-9a-f]{16}(:[0-9a-f]{12}(-[0-9]{1,4})?)?$")]
 _NAME = re.compile(r"\w[\w .,()+/-]{0,99}")
 _LONGEST_SAID = 200
@@ -80,15 +80,15 @@ async def create(request: Request, site: Here) -> Response:
     return go(f"/boards/{new.key}")
 
 
-Name = Annotated[str, Query(max_length=100)]
+_Name = Annotated[str, Query(max_length=100)]
 _SHOWN = 4  # Measures that a table shows unless others are chosen
 
 
 @router.get("/boards/{key}", include_in_schema=False)
 def board(
-    request: Request, site: Here, key: Key, by: Name = "", q: Name = "", sees: Name = "", system_kind: Name = "",
-    of: Name = "", order: Literal["", "turned"] = "",
-    show: Annotated[tuple[str, ...], Query(max_length=50)] = (), open: Name = "",
+    request: Request, site: Here, key: _Key, by: _Name = "", q: _Name = "", sees: _Name = "", system_kind: _Name = "",
+    of: _Name = "", order: Literal["", "turned"] = "",
+    show: Annotated[tuple[str, ...], Query(max_length=50)] = (), open: _Name = "",
 ) -> Response:  # fmt: skip
     person = may_read(request, "reader", _scope(key))
     row = _board(site, key)
@@ -189,7 +189,7 @@ async def _receive(request: Request, form: Form, board: str) -> str:
 
 
 @router.get("/boards/{key}/submit", include_in_schema=False)
-def submit_page(request: Request, site: Here, key: Key, again: str = "") -> Response:
+def submit_page(request: Request, site: Here, key: _Key, again: str = "") -> Response:
     person = must_be(request, "submitter", _scope(key))
     before = submissions.one_submission(site.database, key, again) if again else None
     values: dict[str, str] = {}
@@ -212,7 +212,7 @@ def _submit_page(
 
 
 @router.post("/boards/{key}/submissions", include_in_schema=False)
-async def submit_form(request: Request, key: Key) -> Response:
+async def submit_form(request: Request, key: _Key) -> Response:
     form = await received(request, "submitter", _scope(key), submissions.MOST_FILES)
     try:
         submission = await _receive(request, form, key)
@@ -226,7 +226,7 @@ async def submit_form(request: Request, key: Key) -> Response:
 
 
 @router.get("/boards/{key}/submissions/{submission}", include_in_schema=False)
-def submission(request: Request, site: Here, key: Key, submission: SubmissionKey) -> Response:
+def submission(request: Request, site: Here, key: _Key, submission: SubmissionKey) -> Response:
     row = _own_submission(request, key, submission)
     return show_page(request, "submission.html", board=_board(site, key), submission=row)
 
@@ -242,7 +242,7 @@ def _own_submission(request: Request, key: str, submission: str) -> Row:
 
 @router.post("/boards/{key}/submissions/{submission}/{action}", include_in_schema=False)
 async def moderate(
-    request: Request, site: Here, key: Key, submission: SubmissionKey,
+    request: Request, site: Here, key: _Key, submission: SubmissionKey,
     action: Literal["hide", "show", "delete"],
 ) -> Response:  # fmt: skip
     """Hides, shows or deletes a system; whoever submitted it may delete it too."""
@@ -269,7 +269,7 @@ async def moderate(
 
 
 @router.post("/boards/{key}/delete", include_in_schema=False)
-async def delete_whole(request: Request, site: Here, key: Key) -> Response:
+async def delete_whole(request: Request, site: Here, key: _Key) -> Response:
     form = await received(request, "admin")
     row = await run_in_threadpool(_board, site, key)
     if form.text("title", longest=200).strip() != row["title"]:
@@ -279,7 +279,7 @@ async def delete_whole(request: Request, site: Here, key: Key) -> Response:
 
 
 @router.get("/boards/{key}/questions.jsonl", include_in_schema=False)
-def questions(request: Request, site: Here, key: Key) -> Response:
+def questions(request: Request, site: Here, key: _Key) -> Response:
     may_read(request, "reader", _scope(key))
     board = _board(site, key)
     import pyarrow.parquet as pq
@@ -295,7 +295,7 @@ def questions(request: Request, site: Here, key: Key) -> Response:
 
 
 @router.get("/boards/{key}/export/{format}", include_in_schema=False)
-def export(request: Request, site: Here, key: Key, format: Literal["json", "csv", "tex"]) -> Response:
+def export(request: Request, site: Here, key: _Key, format: Literal["json", "csv", "tex"]) -> Response:
     may_read(request, "reader", _scope(key))
     row = _board(site, key)
     if format == "json":
@@ -337,7 +337,7 @@ def list_boards(request: Request, site: Here) -> list[dict[str, Any]]:
 
 
 @router.get("/api/boards/{key}", responses=REFUSALS)
-def get_board(request: Request, site: Here, key: Key) -> dict[str, Any]:
+def get_board(request: Request, site: Here, key: _Key) -> dict[str, Any]:
     """The systems of a leaderboard with intervals and tests; never a value of a single query."""
     may_read(request, "reader", _scope(key))
     return _document(site, _board(site, key))
@@ -357,14 +357,14 @@ _UPLOAD = {"schema": {"type": "object", "required": ["name", "file"], "propertie
     "/api/boards/{key}/submissions", responses={**REFUSALS, 415: REFUSALS[422]}, status_code=202,
     openapi_extra={"requestBody": {"required": True, "content": {"multipart/form-data": _UPLOAD}}},
 )  # fmt: skip
-async def submit_predictions(request: Request, key: Key) -> dict[str, Any]:
+async def submit_predictions(request: Request, key: _Key) -> dict[str, Any]:
     """Keeps predictions to be scored in the background; nothing is read before the link is checked."""
     form = await received(request, "submitter", _scope(key), submissions.MOST_FILES)
     return {"submission": await _receive(request, form, key)}
 
 
 @router.get("/api/boards/{key}/submissions/{submission}", responses=REFUSALS)
-def get_submission(request: Request, key: Key, submission: SubmissionKey) -> dict[str, Any]:
+def get_submission(request: Request, key: _Key, submission: SubmissionKey) -> dict[str, Any]:
     """How far the scoring of a submission is, and what was wrong with it."""
     row = _own_submission(request, key, submission)
     return {name: value for name, value in row.items() if name not in ("person", "about")}

@@ -21,15 +21,15 @@ from whichone.web.web_site import Here, Site, clean, place_of_scope
 
 router = APIRouter()
 
-Key = Annotated[str, Path(pattern="^[0-9a-f]{12}$", description="A benchmark's key.")]
-Number = Annotated[int, Path(ge=1, le=2**53)]
+_Key = Annotated[str, Path(pattern="^[0-9a-f]{12}$", description="A benchmark's key.")]
+_Number = Annotated[int, Path(ge=1, le=2**53)]
 Offset = Annotated[int, Query(ge=0, le=2**40)]
-Text = Annotated[str, Query(max_length=200)]
-Form = Annotated[str, Query(pattern="^(|csv|json)$", description="As a file.")]
+_Text = Annotated[str, Query(max_length=200)]
+_Form = Annotated[str, Query(pattern="^(|csv|json)$", description="As a file.")]
 Runs = Annotated[tuple[str, ...], Query(max_length=explorer_views.MOST_SYSTEMS, description="Keys of runs.")]
 
 
-def benchmark_of(request: Request, site: Here, key: Key) -> ServedBenchmark:
+def benchmark_of(request: Request, site: Here, key: _Key) -> ServedBenchmark:
     """The benchmark that a request names; a hidden one exists for admins only."""
     person = may_read(request)
     if (served := site.folder.benchmark(key)) not in readable_benchmarks(site, person):
@@ -165,7 +165,7 @@ def _column(column: str, pair: list[ServedRun]) -> str:
 
 @router.get("/b/{key}/set/{n}", include_in_schema=False)
 def name_set(
-    request: Request, site: Here, served: Served, n: Number, run: Runs = (), offset: Offset = 0, form: Form = ""
+    request: Request, site: Here, served: Served, n: _Number, run: Runs = (), offset: Offset = 0, form: _Form = ""
 ) -> Response:  # fmt: skip
     runs = explorer_views.chosen_runs(served, run, explorer_views.MOST_SYSTEMS if not form else 4)
     view = or_not_found(
@@ -185,7 +185,7 @@ def name_set(
 
 @router.get("/b/{key}/query/{q}", include_in_schema=False)
 def one_query(
-    request: Request, site: Here, served: Served, q: Number, run: Runs = (), form: Form = ""
+    request: Request, site: Here, served: Served, q: _Number, run: Runs = (), form: _Form = ""
 ) -> Response:
     runs = explorer_views.chosen_runs(served, run, explorer_views.MOST_SYSTEMS)
     query = or_not_found(explorer_views.query_view(site, served, q, runs), "query")
@@ -220,7 +220,7 @@ def _without_texts(view: dict[str, Any]) -> dict[str, Any]:
 @router.get("/b/{key}/compare", include_in_schema=False)
 def compare(
     request: Request, site: Here, served: Served, run: str = "", other: str = "", offset: Offset = 0,
-    form: Form = "",
+    form: _Form = "",
 ) -> Response:  # fmt: skip
     pair = _pair(site, served, run, other)
     if len(pair) != 2:
@@ -249,9 +249,9 @@ def list_benchmarks(request: Request, site: Here) -> list[dict[str, Any]]:
 
 @router.get("/api/benchmarks/{key}/sets", responses=REFUSALS)
 def list_sets(
-    request: Request, site: Here, served: Served, q: Text = "",
+    request: Request, site: Here, served: Served, q: _Text = "",
     outcome: Annotated[str, Query(pattern="^(|confused|right-wrong|all-correct|not-all-correct)$")] = "",
-    run: Text = "", other: Text = "", after: Offset = 0,
+    run: _Text = "", other: _Text = "", after: Offset = 0,
 ) -> dict[str, Any]:  # fmt: skip
     """Name sets that contain the text and have the facets and the outcome, a page at a time."""
     wanted = _wanted(request, q, outcome, after, queries=False)
@@ -260,9 +260,9 @@ def list_sets(
 
 @router.get("/api/benchmarks/{key}/queries", responses=REFUSALS)
 def list_queries(
-    request: Request, site: Here, served: Served, q: Text = "",
+    request: Request, site: Here, served: Served, q: _Text = "",
     outcome: Annotated[str, Query(pattern="^(|right|wrong|confused|failed|right-wrong)$")] = "",
-    run: Text = "", other: Text = "", after: Offset = 0,
+    run: _Text = "", other: _Text = "", after: Offset = 0,
 ) -> dict[str, Any]:  # fmt: skip
     """Queries that contain the text and have the facets and the outcome, a page at a time."""
     wanted, pair = _wanted(request, q, outcome, after, queries=True), _pair(site, served, run, other)
@@ -277,14 +277,14 @@ def _page(listed: listing.Listing, what: str) -> dict[str, Any]:
 
 
 @router.get("/api/benchmarks/{key}/sets/{n}", responses=REFUSALS)
-def get_set(site: Here, served: Served, n: Number, run: Runs = (), offset: Offset = 0) -> dict[str, Any]:
+def get_set(site: Here, served: Served, n: _Number, run: Runs = (), offset: Offset = 0) -> dict[str, Any]:
     """One name set: its bearers, and its queries with the first ten of each system."""
     view = explorer_views.set_view(site, served, n, explorer_views.chosen_runs(served, run), offset)
     return _without_texts(or_not_found(view, "name set"))
 
 
 @router.get("/api/benchmarks/{key}/compare", responses=REFUSALS)
-def compare_runs(site: Here, served: Served, run: Text, other: Text, offset: Offset = 0) -> dict[str, Any]:
+def compare_runs(site: Here, served: Served, run: _Text, other: _Text, offset: Offset = 0) -> dict[str, Any]:
     """Where two systems differ, by what matters."""
     pair = [served.runs[key] for key in (run, other) if key in served.runs]
     if len(pair) != 2:

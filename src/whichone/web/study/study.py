@@ -23,7 +23,7 @@ from whichone.web.served_folder import ServedBenchmark
 from whichone.web.storage import Database, Readable, Row, Transaction
 from whichone.web.web_site import Site
 
-Step = Literal["consent", "pick", "mark", "break", "paused", "done"]
+_Step = Literal["consent", "pick", "mark", "break", "paused", "done"]
 States = Literal["open", "paused", "closed"]
 CHECK = "check:"  # How the query of an attention check begins
 SKIPPED = ""  # The page of an item that a person could not decide
@@ -60,7 +60,7 @@ class StudyPlan(msgspec.Struct, frozen=True):
 
 
 class StudyPlace(msgspec.Struct, frozen=True):
-    step: Step
+    step: _Step
     item: int | None
     done: int
     total: int
@@ -152,7 +152,7 @@ def place_of(database: Readable, study: str, plan: StudyPlan, person: str) -> St
     practice_right: tuple[bool, ...] = ()
     if plan.pilot and not practice and not done:
         practice_right = tuple(answered[i]["page"] == plan.items[i].gold for i in range(plan.pilot))
-    step: Step = "mark" if item in picked else "pick"
+    step: _Step = "mark" if item in picked else "pick"
     return StudyPlace(step, item, done, total, practice, picked.get(item), practice_right)
 
 

@@ -22,7 +22,7 @@ from whichone.web.web_site import Here, Site, clean, committed, site_of
 
 router = APIRouter()
 _ENDS = (".", "!", "?", '"', "”", "»", ")", ":", "。")
-Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A study's key.")]
+_Key = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="A study's key.")]
 
 
 class GivenAnswer(BaseModel):
@@ -92,7 +92,7 @@ async def create(request: Request, site: Here) -> Response:
 
 
 @router.get("/study/{key}", include_in_schema=False)
-def here(request: Request, key: Key) -> Response:
+def here(request: Request, key: _Key) -> Response:
     return _here(request, key, pages.must_be(request, "annotator", f"study:{key}").id, None, 200)
 
 
@@ -127,7 +127,7 @@ _STEPS = {
 
 
 @router.post("/study/{key}/state", include_in_schema=False)
-async def change_state(request: Request, site: Here, key: Key) -> Response:
+async def change_state(request: Request, site: Here, key: _Key) -> Response:
     form = await pages.received(request, "admin")
     await run_in_threadpool(_study, site, key)
     await run_in_threadpool(room.set_state, site.database, key, form.choice("state", get_args(room.States)))  # type: ignore[arg-type]
@@ -135,7 +135,7 @@ async def change_state(request: Request, site: Here, key: Key) -> Response:
 
 
 @router.post("/study/{key}/{step}", include_in_schema=False)
-async def step(request: Request, site: Here, key: Key, step: str) -> Response:
+async def step(request: Request, site: Here, key: _Key, step: str) -> Response:
     form = await pages.received(request, "annotator", f"study:{key}")
     person = form.person.id
     row, plan = await run_in_threadpool(_study, site, key)
@@ -188,7 +188,7 @@ def _keep(
 
 
 @router.get("/study/{key}/results", include_in_schema=False, dependencies=pages.FOR_ADMINS)
-def results(request: Request, site: Here, key: Key, everybody: bool = False) -> Response:
+def results(request: Request, site: Here, key: _Key, everybody: bool = False) -> Response:
     row, plan = _study(site, key)
     shown = _results(site, key, row, plan, everybody)
     return pages.show(request, "study_results.html", study=row, plan=plan, results=shown, everybody=everybody)
@@ -200,7 +200,7 @@ def _results(site: Site, key: str, row: Row, plan: room.StudyPlan, everybody: bo
 
 @router.get("/study/{key}/export/{what}", include_in_schema=False, dependencies=pages.FOR_ADMINS)
 def export(
-    site: Here, key: Key, what: Literal["answers.csv", "items.csv", "results.json"],
+    site: Here, key: _Key, what: Literal["answers.csv", "items.csv", "results.json"],
     everybody: bool = False,
 ) -> Response:  # fmt: skip
     row, plan = _study(site, key)
@@ -221,14 +221,14 @@ def list_studies(site: Here) -> list[dict[str, Any]]:
 
 
 @router.get("/api/studies/{key}/results", responses=REFUSALS, dependencies=pages.FOR_ADMINS)
-def get_results(site: Here, key: Key, everybody: bool = False) -> dict[str, Any]:
+def get_results(site: Here, key: _Key, everybody: bool = False) -> dict[str, Any]:
     """People's accuracy, exact match, time and agreement, beside systems; for admins."""
     row, plan = _study(site, key)
     return _results(site, key, row, plan, everybody)
 
 
 @router.post("/api/studies/{key}/answers", responses=REFUSALS)
-async def answer(request: Request, site: Here, key: Key, given: GivenAnswer) -> dict[str, Any]:
+async def answer(request: Request, site: Here, key: _Key, given: GivenAnswer) -> dict[str, Any]:
     """Keeps the answer to the item that is next for this person; it is on disk when this returns."""
     person = pages.may_call(request, "annotator", f"study:{key}", bearer=True).id
     row, plan = await run_in_threadpool(_study, site, key)
