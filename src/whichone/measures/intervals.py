@@ -71,7 +71,9 @@ def interval(
     keep = ~np.isnan(numbers)
     if not keep.any():
         return Estimate(None, None, None, 0, 0, "no value")
-    return sums_interval(*cluster_sums(numbers[keep], groups[keep]), bounds=bounds, level=level)
+    if not keep.all():
+        numbers, groups = numbers[keep], groups[keep]
+    return sums_interval(*cluster_sums(numbers, groups), bounds=bounds, level=level)
 
 
 def sums_interval(
@@ -81,14 +83,14 @@ def sums_interval(
     total, number = sums.sum(), counts.sum()
     with np.errstate(invalid="ignore", divide="ignore"):
         left_out = (total - sums) / (number - counts)
-    means, place, often = np.unique(sums / counts, return_inverse=True, return_counts=True)
-    common = often.argmax()
+    means, often = np.unique(sums / counts, return_counts=True)
+    common = means[often.argmax()]
     return jackknife(
         float(total / number),
         left_out,
         counts,
         n=int(number),
-        differing=place != common if bounds[0] < means[common] < bounds[1] else None,
+        differing=sums / counts != common if bounds[0] < common < bounds[1] else None,
         bounds=bounds,
         level=level,
     )
@@ -206,14 +208,17 @@ def difference_of_means(a: Sums, b: Sums, *, n: int, bounds: tuple[float, float]
 
 def cluster_sums(values: _Floats, clusters: npt.NDArray[Any]) -> tuple[_Floats, _Floats]:
     """Sum and number of the values of each cluster, clusters in order of first appearance."""
-    _, first, inverse = np.unique(clusters, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int64)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first))
-    inverse = rank[inverse]
-    return (
-        np.bincount(inverse, weights=values, minlength=len(first)).astype(np.float64),
-        np.bincount(inverse, minlength=len(first)).astype(np.float64),
+    least, most = (
+        (clusters.min(initial=0), clusters.max(initial=0)) if clusters.dtype.kind == "i" else (0, -1)
     )
+    if least < 0 or not -1 < most <= 4 * len(clusters):
+        clusters = np.unique(clusters, return_inverse=True)[1]
+    counts = np.bincount(clusters)
+    first = np.empty(len(counts), np.int32)
+    first[clusters[::-1]] = np.arange(len(clusters), dtype=np.int32)[::-1]
+    known = np.flatnonzero(counts)
+    known = known[np.argsort(first[known])]
+    return np.bincount(clusters, values)[known].astype(np.float64), counts[known].astype(np.float64)
 
 
 def interval_note(rule: str, clusters: int | None = None) -> str:

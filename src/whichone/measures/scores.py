@@ -277,7 +277,7 @@ class _Ends:
         self._measures = {str(m): m for m in measures if m.k is not None and m.of != "answers"}
         self._deepest = max((m.k or 0 for m in self._measures.values()), default=0)
         self._states = {name: np.zeros(queries, np.int8) for name in self._measures}
-        self._full = functools.cache(run.full)
+        self._lengths = functools.cache(run.lengths)
 
     def add(self, first: int, queries: Sequence[Query], lists: Sequence[Sequence[str]]) -> None:
         few = [
@@ -290,7 +290,8 @@ class _Ends:
         if self._run.counts_pages:
             full = [len(pages) if len(pages) >= self._run.depth else None for *_, pages in few]
         else:
-            full = self._full().numbers_of([query.id for _, query, _ in few])
+            given = self._lengths().many([query.id for _, query, _ in few])
+            full = [length if (length or 0) >= self._run.depth else None for length in given]
         for (n, query, pages), more in zip(few, full, strict=True):
             right = not query.gold_pages().isdisjoint(pages)
             for name, measure in self._measures.items():
@@ -326,7 +327,9 @@ def strange_ids(questions: Iterable[str], queries: Iterable[Query]) -> list[str]
 
 
 def estimate(scores: Scores, measure: Measure, rows: npt.NDArray[np.int64]) -> Estimate:
-    values, clusters = scores.values[str(measure)][rows], scores.numbers_for(measure)[rows]
+    values, clusters = scores.values[str(measure)], scores.numbers_for(measure)
+    if len(rows) < len(values):
+        values, clusters = values[rows], clusters[rows]
     found = interval(*of_population(measure, values, clusters), bounds=measure.bounds)
     return msgspec.structs.replace(found, shallow=scores.shallow.get(str(measure), 0))
 

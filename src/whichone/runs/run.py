@@ -18,7 +18,7 @@ from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.corpus.corpus import KIND as CORPUS_KIND
 from whichone.corpus.corpus import Corpus, remember
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.files.arrow_records import KeyedTable, Seen, blocks, lists_of, of_keys
+from whichone.files.arrow_records import KeyedTable, blocks, lists_of, of_keys
 from whichone.files.folder import Folder, folder_kinds
 from whichone.files.manifest import MANIFEST, decode_manifest
 from whichone.files.mapped import run_starts
@@ -201,15 +201,9 @@ class Run(Results):
             batches = file.iter_batches(columns=["rank"])
             return max((int(pc.max(b["rank"]).as_py()) for b in batches if b.num_rows), default=0)
 
-    def full(self) -> Seen:
-        """The questions with as many passages as were asked for, so that there may be more of them."""
-        full, path = Seen(), self.folder.path(RANKINGS.file)
-        wanted = [("rank", "=", self.depth)]
-        for batch in pq.read_table(path, columns=["question"], filters=wanted, pre_buffer=False)[
-            "question"
-        ].chunks:
-            full.add(batch.to_pylist(), range(len(batch)))
-        return full
+    def lengths(self) -> KeyedTable[int]:
+        """How many passages each question got."""
+        return self._ranked("page").decoded(lambda table: pc.list_value_length(table["page"]).to_pylist())
 
     @functools.cached_property
     def rankings(self) -> pa.Table:
