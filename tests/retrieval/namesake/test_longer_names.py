@@ -86,3 +86,32 @@ def test_what_is_said_of_the_longer_name_is_meant(people: whichone.Namesake) -> 
     assert people.search("What does Ada Park do?", 1)[0].id == "Ada Park"
     first = people.resolve("What does Ada Park from Turin do?").bearers[0]
     assert "has only another form of the name" in first.speaks_against
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("War & Sand", "War and Sand (novel)"),
+        ("Rocky 2", "Rocky II"),
+        ("Ten Things", "10 Things"),
+        ("St. Odo", "Saint Odo"),
+        ("Doctor Know", "Dr. Know"),
+        ("Color Field", "Colour Field"),
+        ("Star Trip", "Star Trip: The Beginning"),
+        ("Dracula", "Bram Stoker's Dracula (1992 film)"),
+        ("Vega", "Lake Vega"),
+        ("Vega", "City of Vega"),
+        ("Vega", "Vega County, Texas"),
+        ("J. Paul Lane", "John Paul Lane"),
+        ("John Paul Lane", "J. Paul Lane"),
+        ("Tommy Roy", "Tom Roy"),
+    ],
+)
+def test_kinds_of_names_that_are_written_in_several_ways(name: str, title: str) -> None:
+    records = [
+        {"id": "gold", "title": title, "text": f"{title.partition(' (')[0]} is one thing."},
+        {"id": "x", "title": f"{name} (song)", "text": f"{name} is a song."},
+        {"id": "y", "title": f"{name} (film)", "text": f"{name} is a film."},
+    ]
+    believed = whichone.Namesake.over(records, encoder="none").resolve(f"Where was {name} made?")
+    assert "gold" in [bearer.id for bearer in believed.bearers]

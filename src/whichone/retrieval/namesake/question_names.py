@@ -16,6 +16,7 @@ from whichone.retrieval.namesake.spelling import (
     GENERATIONS,
     HONORIFICS,
     PARTICLES,
+    alike,
     core_words,
     folded,
     foldings,
@@ -596,26 +597,53 @@ def name_words(name: str) -> Words:
     return tuple(words)
 
 
+def _words(name: str) -> list[str]:
+    """The words of a name in plain letters."""
+    return [folded(word) for word in _WORD.findall(plain_signs(without_parentheses(name)).casefold())]
+
+
 def other_forms(name: str, variants: Variants) -> dict[str, list[str]]:
     """The keys of names that may mean the same as a name, by how they differ from it."""
     if not (words := name_words(name)) or len(words) > MOST_WORDS:
         return {}
     core = core_words(words)
-    forms = {"respelt": [" ".join(core), *variants.by_short_key(squeezed(core), MOST_KEYS)]}
+    spelt = dict.fromkeys((squeezed(core), squeezed(alike(_words(name)))))
+    forms = {
+        "respelt": [" ".join(core), *(key for s in spelt for key in variants.by_short_key(s, MOST_KEYS))]
+    }
     if len(words) == 1 or not all(map(str.isalpha, words)):
         return forms
     shorter = [f"{words[0]} {words[-1]}"] if len(words) > 2 else []
     forms["longer"] = [*_longer(words, variants), *shorter]
     first, *rest = words
     forms["nickname"] = []
-    for other in (*map(folded, nicknames().get(first, ())), *short_forms().get(first, ())):
+    full = [*map(folded, nicknames().get(first, ()))]
+    others = [
+        *full,
+        *short_forms().get(first, ()),
+        *(short for f in full for short in short_forms().get(f, ())),
+    ]
+    for other in dict.fromkeys(others):
         forms["nickname"] += [" ".join([other, *rest]), *_longer((other, *rest), variants)]
     return forms
 
 
 def _longer(words: Words, variants: Variants) -> list[str]:
     keys = variants.by_short_key(f"{words[0]} {words[-1]}", _MOST_FORMS)
-    return [key for key in keys if is_longer_form(name_words(key), words)]
+    if len(words[0]) == 1 or len(words) == 3:  # "J. Paul Lane" is John Paul Lane
+        keys += variants.by_short_key(f"{words[0][0]} {words[-1]}", _MOST_FORMS)
+    named = ((key, name_words(key)) for key in dict.fromkeys(keys))
+    return [key for key, own in named if is_longer_form(own, words) or _same_initials(own, words)]
+
+
+def _same_initials(one: Words, other: Words) -> bool:
+    """Whether two names are the same but for first names that one of them has in full and the other by their initials."""
+    pairs = [*zip(one, other, strict=False)]
+    return (
+        len(one) == len(other)
+        and one[-1] == other[-1]
+        and all(a == b or (a[0] == b[0] and 1 in (len(a), len(b))) for a, b in pairs)
+    )
 
 
 def is_longer_form(longer: Sequence[str], words: Sequence[str]) -> bool:

@@ -54,6 +54,7 @@ ARTICLES = _listed("articles")
 COMPANIES = _listed("companies")
 # What a company or a band may have after its name, and is left out: "Vertigo" for "Vertigo Records".
 TRADES = _listed("trades")
+CLASSES = _listed("classes")
 GENERATIONS = _listed("generations")
 YOUNGER, ELDER = _listed("younger"), _listed("elder")
 HONORIFICS = _listed("honorifics")  # Before a last name; in plain letters
@@ -306,6 +307,8 @@ def short_keys(words: Iterable[str]) -> Iterator[str]:
         keys[squeezed(plain)] = None
         if len(core) > 1 or plain[-1] not in GENERATIONS:  # "Apple" is "Apple Inc.", "Ray" not "Ray Jr."
             keys[squeezed(core)] = None
+        keys[squeezed(alike(plain))] = None
+        keys.update((squeezed(part), None) for part in parts_of_name(every, plain) if len("".join(part)) > 2)
         if plain[-1] in TRADES:
             keys[squeezed(core_words(plain[:-1]))] = None
         if 2 <= len(core) <= LONGEST_WORDS and not any(map(str.isdigit, core)):
@@ -316,6 +319,23 @@ def short_keys(words: Iterable[str]) -> Iterator[str]:
     if 2 <= len(before) < len(tokens):  # "Charles Wilson, 1st Baron Moran"
         keys.update(dict.fromkeys((squeezed(before), f"{before[0]} {before[-1]}")))
     yield from keys
+
+
+def alike(words: Sequence[str]) -> list[str]:
+    """A name in the one of several ways of writing it that all are compared by: "2" for "II", "saint" for "St."."""
+    same = _raw()["same"]
+    core = words[1:] if len(words) > 1 and words[0] in ARTICLES else words
+    return [re.sub("our(?=s?$)", "or", re.sub("tre(?=s?$)", "ter", same.get(word, word))) for word in core]
+
+
+def parts_of_name(every: Sequence[str], plain: Sequence[str]) -> Iterator[Sequence[str]]:
+    """What of a name is a name too: "Dracula" of "Bram Stoker's Dracula", "Star Trip" of "Star Trip: The End", "Vega" of "Lake Vega"."""
+    if ":" in every:
+        yield core_words([folded(word) for word in every[: every.index(":")] if word.isalnum()])
+    if "s" in every[2:-1] and every[(at := every.index("s", 2)) - 1] == "'":
+        yield [folded(word) for word in every[at + 1 :] if word.isalnum()]
+    if plain[0] in CLASSES:
+        yield [word for word in plain[1:] if word != "of"]
 
 
 def core_words(words: Sequence[str]) -> list[str]:
