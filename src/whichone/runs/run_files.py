@@ -280,20 +280,21 @@ def _trec_lines(run: Run, ids: Mapping[str, str], tag: str, unit: Unit) -> Itera
             yield f"{to_trec(question)} Q0 {own} {rank} {score!r} {tag}".encode()
 
 
-def export_kilt_run(run: Run, out: str | Path, where: str | None = None) -> dict[str, int]:
-    """KILT predictions: one output with the ranked pages, each entry with its score and title."""
-    path = _file(out, "predictions.jsonl")
-    return {path.name: write_lines(path, _predictions(run, where, listed=True))}
-
-
 def export_amber_run(run: Run, out: str | Path, where: str | None = None) -> dict[str, int]:
     """AmbER predictions: `output` is one object, not a list."""
-    path = _file(out, "predictions.jsonl")
-    return {path.name: write_lines(path, _predictions(run, where, listed=False))}
+    path, predictions = _file(out, "predictions.jsonl"), run_predictions(run, run.benchmark(where))
+    records = ({"id": own_id(query), "output": output} for query, output in predictions)
+    return {path.name: write_lines(path, map(msgspec.json.encode, records))}
 
 
-def _predictions(run: Run, where: str | None, *, listed: bool) -> Iterator[bytes]:
-    benchmark = run.benchmark(where)
+def own_id(query: Query) -> Any:
+    """As in its published file."""
+    kept = query.attributes.get("kilt")
+    return kept.get("id", query.id) if isinstance(kept, dict) else query.id
+
+
+def run_predictions(run: Run, benchmark: Benchmark) -> Iterator[tuple[Query, dict[str, Any]]]:
+    """Each question with the ranked pages as KILT's output, each entry with its score and title."""
     titles = benchmark.page_titles
     for query, ids, scores in beside(benchmark.queries, run.ranked_passages(), run.ranked_scores()):
         entries = []
@@ -301,10 +302,7 @@ def _predictions(run: Run, where: str | None, *, listed: bool) -> Iterator[bytes
             title = titles.get(page)
             named = {"wikipedia_title": title} if title is not None else {}
             entries.append({"wikipedia_id": page.partition(":")[2] or page, "score": score, **named})
-        output: Any = {"provenance": entries}
-        kept = query.attributes.get("kilt")
-        own = kept.get("id", query.id) if isinstance(kept, dict) else query.id
-        yield msgspec.json.encode({"id": own, "output": [output] if listed else output})
+        yield query, {"provenance": entries}
 
 
 def export_dpr_run(run: Run, out: str | Path, where: str | None = None) -> dict[str, int]:

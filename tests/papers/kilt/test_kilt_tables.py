@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -122,8 +123,9 @@ def test_tables_of_own_answers(folders: Path, tmp_path: Path) -> None:
     from whichone.benchmarks.benchmark import Benchmark
     from whichone.corpus.save import save_corpus
     from whichone.reading.llm import FunctionReader
-    from whichone.records import Passage
+    from whichone.records import Passage, Question, Ranking
     from whichone.runs.read import run_reader
+    from whichone.runs.runner import run_retriever
     from whichone.runs.shown import Setting
 
     pages = [Passage(id=f"enwiki:{n}#0", page=f"enwiki:{n}", title=f"T{n}", text="text") for n in range(9)]
@@ -152,3 +154,25 @@ def test_tables_of_own_answers(folders: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(whichone, words)
     assert done.exit_code == 0, done.output
     assert "ours" in page.read_text()
+    run = tmp_path / "run"
+
+    class Second:
+        """The page of nq's second question, then its third's, whatever is asked."""
+
+        def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
+            for question in questions:
+                yield Ranking(question=question.id, passages=("enwiki:1#0", "enwiki:2#0"), scores=(2.0, 1.0))
+
+    run_retriever(Second(), benchmark, run, k=2, name="second")
+    ranked = folders / "systems" / "ranked"
+    done = CliRunner().invoke(whichone, ["export", str(run), str(ranked), "--format", "kilt"])
+    assert done.exit_code == 0, done.output
+    assert sorted(p.name for p in ranked.iterdir()) == ["aidayago2-dev-kilt.jsonl", "nq-dev-kilt.jsonl"]
+    scored = {s.dataset.name: s.values for s in score_systems(folders / "gold", [open_system(ranked)])}
+    assert "accuracy" not in scored["nq"]
+    assert scored["nq"]["Rprec"].value == 0.25
+    (folders / "systems" / "nothing").mkdir()
+    words = [*words[:-1], str(folders / "systems" / "nothing"), str(tmp_path / "more.html")]
+    done = CliRunner().invoke(whichone, words)
+    assert done.exit_code == 0, done.output
+    assert "nothing: no file in it has the name of one of KILT's" in done.stderr

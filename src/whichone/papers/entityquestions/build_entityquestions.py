@@ -295,8 +295,9 @@ def build_entityquestions(
             triples,
         )
         if not drawn:
-            why = "; ".join(f"{count.relation}: {count.reason}" for count in counts[:5])
-            raise BadInput("no relation passes the criteria", file=kb, hint=why)
+            most = sorted(counts, key=lambda count: -count.facts)[:5]
+            why = "; ".join(f"{count.relation}: {count.reason}" for count in most)
+            raise BadInput("no relation passes (--least-facts, --least-answers)", file=kb, hint=why)
         queries = [maker.query(item) for item in drawn]
         tables.engine.release()
         if not train:

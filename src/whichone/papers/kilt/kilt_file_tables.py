@@ -66,7 +66,9 @@ def score_systems(gold: str | Path, systems: Sequence[System]) -> list[Scored]:
         raise UsageError("no gold file of KILT in it", where=str(gold), hint="such as nq-dev-kilt.jsonl")
     scores = []
     for system in systems:
-        for key, (dataset, guess) in _by_dataset(system.folder).items():
+        if not (guesses := _by_dataset(system.folder)):
+            talk(f"{system.folder}: no file in it has the name of one of KILT's, such as nq-dev-kilt.jsonl")
+        for key, (dataset, guess) in guesses.items():
             if key not in golds:
                 talk(f"{guess}: there is no gold for {' '.join(key)}")
                 continue

@@ -2,7 +2,7 @@
 
 import tarfile
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,8 +28,8 @@ from whichone.papers.kilt.kilt_record import (
     record_of,
 )
 from whichone.records import Query, grouped, without_collector
-from whichone.runs.run import Answers
-from whichone.runs.run_files import kilt_predictions
+from whichone.runs.run import Answers, Run
+from whichone.runs.run_files import kilt_predictions, own_id, run_predictions
 
 BLOCK = 2_048
 
@@ -196,7 +196,7 @@ def export_kilt(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
     """Write `out`: one .jsonl (or .jsonl.gz) file, or a folder with the published names."""
     out = Path(out)
     files = grouped((_file(query, benchmark.name), query) for query in benchmark.queries)
-    if out.name.endswith((".jsonl", ".jsonl.gz")):
+    if _is_file(out):
         if len(files) > 1:
             raise UsageError(
                 f"the benchmark contains {len(files)} files ({', '.join(sorted(files))})",
@@ -219,14 +219,34 @@ def export_kilt_answers(folder: str | Path, out: str | Path, benchmark: str | No
     """
     answers, out = Answers.open(folder), Path(out)
     base = answers.benchmark(benchmark)
-    alone = out.name.endswith((".jsonl", ".jsonl.gz"))
+    alone = _is_file(out)
+    predicted = (
+        (query, {"id": query.id if alone else own_id(query), "input": query.input, "output": [output]})
+        for query, output in kilt_predictions(answers, base)
+    )
+    return _write_predictions(predicted, out, base)
+
+
+def export_kilt_run(run: Run, out: str | Path, where: str | None = None) -> dict[str, int]:
+    """KILT's predictions, in files as those of answers: one output with the ranked pages."""
+    base = run.benchmark(where)
+    predictions = run_predictions(run, base)
+    predicted = ((query, {"id": own_id(query), "output": [output]}) for query, output in predictions)
+    return _write_predictions(predicted, Path(out), base)
+
+
+def _is_file(out: Path) -> bool:
+    return out.name.endswith((".jsonl", ".jsonl.gz"))
+
+
+def _write_predictions(
+    predicted: Iterable[tuple[Query, dict[str, Any]]], out: Path, benchmark: Benchmark
+) -> dict[str, int]:
     files: dict[Path, list[bytes]] = {}
-    for query, output in kilt_predictions(answers, base):
-        place = out if alone else out / _file(query, base.name)
-        identity = query.id if alone else query.attributes.get(KEPT, {}).get("id", query.id)
-        record = {"id": identity, "input": query.input, "output": [output]}
+    for query, record in predicted:
+        place = out if _is_file(out) else out / _file(query, benchmark.name)
         files.setdefault(place, []).append(msgspec.json.encode(record))
-    if not alone:
+    if not _is_file(out):
         out.mkdir(parents=True, exist_ok=True)
     return {str(place): write_lines(place, lines) for place, lines in files.items()}
 
