@@ -15,6 +15,17 @@ from tables.facts import RELATIONS, read
 from tables.fine_tuning import NAMES, OTHER, STARTS, VARIANTS
 
 MEASURES = ("acc@1", "acc@20", "answer_in_top@20")
+# Tables 2 and 3: the relation, all of EntityQuestions, Natural Questions; of Table 2 the relation where both have it.
+PAPER = {
+    ("P19", ""): ("25.4", "49.7", "80.1"), ("P159", ""): ("70.0", "49.7", "80.1"), ("P170", ""): ("54.1", "49.7", "80.1"),
+    ("P19", "FT"): ("73.9", "56.2", "62.8"), ("P159", "FT"): ("84.0", "53.3", "71.6"), ("P170", "FT"): ("80.0", "52.3", "70.8"),
+    ("P19", "FT w/ similar"): ("74.7", "", ""), ("P159", "FT w/ similar"): ("79.9", "", ""), ("P170", "FT w/ similar"): ("76.2", "", ""),
+    ("P19", "FT OnlyP"): ("72.8", "", ""), ("P159", "FT OnlyP"): ("84.2", "", ""), ("P170", "FT OnlyP"): ("78.0", "", ""),
+    ("P19", "FT OnlyQ"): ("45.4", "", ""), ("P159", "FT OnlyQ"): ("72.8", "", ""), ("P170", "FT OnlyQ"): ("73.4", "", ""),
+    ("P19", "FT with HotpotQA"): ("52.0", "47.4", "70.8"), ("P159", "FT with HotpotQA"): ("81.3", "49.5", "75.1"),
+    ("P170", "FT with HotpotQA"): ("72.3", "44.1", "72.6"),
+    ("P19", "BM25"): ("75.3", "72.0", "64.4"), ("P159", "BM25"): ("85.0", "72.0", "64.4"), ("P170", "BM25"): ("72.6", "72.0", "64.4"),
+}  # fmt: skip
 PAIRS = (
     ("", "FT"),
     ("FT OnlyQ", "FT OnlyP"),
@@ -42,36 +53,39 @@ def table(work: Path, out: Path) -> None:
     parts = {r: kinds == r for r in RELATIONS}
     parts |= {"EntityQuestions": kinds != OTHER, "HotpotQA": kinds == OTHER}
     rows, tests = [], []
-    for start in STARTS:
-        for relation in RELATIONS:
-            systems = {
-                "BM25": ("BM25", "", ""),
-                "": (start, "", ""),
-                **{name: (start, relation, name) for name in VARIANTS},
+    for start, relation in ((start, relation) for start in STARTS for relation in RELATIONS):
+        systems = {"": (start, "", ""), **{name: (start, relation, name) for name in VARIANTS}}
+        systems = {"BM25": ("BM25", "", ""), **{n: k for n, k in systems.items() if k in pooled}}
+        for name, key in systems.items():
+            if name == "BM25" and start != STARTS[0]:
+                continue
+            row = {
+                "start": "" if name == "BM25" else NAMES[start],
+                "relation": relation,
+                "system": name or "as it is",
             }
-            systems = {name: key for name, key in systems.items() if key in pooled}
-            for name, key in systems.items():
-                row = {"start": NAMES[start], "relation": relation, "system": name or NAMES[start]}
-                for part in (relation, "EntityQuestions", "HotpotQA"):
-                    held = _scores(queries, pooled[key], parts[part], measures, name)
-                    label = "relation" if part in RELATIONS else part
-                    for m, cell in _cells(held).items():
-                        if m != "answer_in_top@20" or part != "HotpotQA":
-                            row[f"{label} {m}"] = cell
-                    if part == "EntityQuestions":
-                        row["EntityQuestions macro answer_in_top@20"] = _macro(pooled[key], kinds)
-                row["seeds acc@1"] = " ".join(
-                    f"{values['acc@1'][parts[relation]].mean():.3f}" for values in seeds[key]
-                )
-                rows.append(row)
-            for a, b in PAIRS:
-                if a in systems and b in systems:
-                    for part in (relation, "EntityQuestions", "HotpotQA"):
-                        both = [
-                            _scores(queries, pooled[systems[x]], parts[part], measures, x or start)
-                            for x in (a, b)
-                        ]
-                        tests += _tests(both, measures, NAMES[start], relation, part)
+            for part, label in ((relation, "relation"), ("EntityQuestions",) * 2, ("HotpotQA",) * 2):
+                found = _cells(_scores(queries, pooled[key], parts[part], measures, name))
+                row[f"{label}: acc@1"] = found["acc@1"]
+                last = "acc@20" if part == "HotpotQA" else "answer_in_top@20"
+                row[f"{label}: {last}"] = found[last]
+            paper = PAPER.get((relation, name), ("", "", ""))
+            row |= {
+                f"paper: {label}, top-20": value
+                for label, value in zip(("relation", "EntityQuestions", "NQ"), paper, strict=True)
+            }
+            row["acc@1 of the seeds"] = " ".join(
+                _short(f"{v['acc@1'][parts[relation]].mean():.3f}") for v in seeds[key]
+            )
+            rows.append(row)
+        for one, other in PAIRS:
+            for part in (relation, "EntityQuestions", "HotpotQA"):
+                if one in systems and other in systems:
+                    both = [
+                        _scores(queries, pooled[systems[x]], parts[part], measures, x or "as it is")
+                        for x in (one, other)
+                    ]
+                    tests += _tests(both, measures, NAMES[start], relation, part)
     for name, listed in (("fine-tuning", rows), ("fine-tuning-differences", tests)):
         with (out / f"{name}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, list(listed[0]))
@@ -131,12 +145,11 @@ def _cells(scores: Any) -> dict[str, str]:
     from whichone.measures.scores import slice_scores
 
     ((_, found),) = slice_scores(scores)
-    return {m: f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for m, e in found.items()}
+    return {m: _short(f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]") for m, e in found.items()}
 
 
-def _macro(values: Any, kinds: Any) -> str:
-    named = [k for k in sorted({*kinds}) if k != OTHER]
-    return f"{np.mean([values['answer_in_top@20'][kinds == k].mean() for k in named]):.3f}"
+def _short(text: str) -> str:
+    return text.replace("0.", ".").replace("-", "−")
 
 
 def _tests(both: list[Any], measures: Any, start: str, relation: str, part: str) -> list[dict[str, str]]:
@@ -146,8 +159,8 @@ def _tests(both: list[Any], measures: Any, start: str, relation: str, part: str)
         {
             "start": start, "relation": relation, "asked": part, "from": both[0].system, "to": both[1].system,
             "measure": str(c.measure),
-            "difference": f"{c.difference.value:+.3f} [{c.difference.low:+.3f}, {c.difference.high:+.3f}]",
-            "p": f"{c.p:.4f}",
+            "difference": _short(f"{c.difference.value:+.3f} [{c.difference.low:+.3f}, {c.difference.high:+.3f}]"),
+            "p": _short(f"{c.p:.4f}"),
         }
         for c in compare(both, measures)
         if c.difference.low is not None
