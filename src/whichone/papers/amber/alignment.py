@@ -138,14 +138,14 @@ class _Look:
 
     def __init__(self, rules: AmberRules, frequent: Mapping[str, Sequence[AmberValue]]) -> None:
         self._rules = rules
-        # By property and first word: a page is searched for those alone whose first word it has.
+        # By property and first word: a page that has it is searched for the whole name, where there is more.
         self._frequent: dict[str, dict[str, list[tuple[int, str]]]] = {}
         for prop, values in frequent.items():
             named = self._frequent[prop] = {}
             for v, name in ((v, name) for v, value in enumerate(values) for name in value.names):
                 if (looked_for := needle(name, rules)) is not None:
-                    word = looked_for.strip().partition(" ")[0]
-                    named.setdefault(word, []).append((v, looked_for))
+                    word, more, _ = looked_for.strip().partition(" ")
+                    named.setdefault(word, []).append((v, looked_for if more else ""))
 
     def __call__(self, page: PageRow) -> bytes | None:
         text = " ".join(part for part in page.paragraphs or () if part is not None)

@@ -71,7 +71,8 @@ def cleaned(text: str, template: str) -> str:
         text = re.sub(r"\bthe team (?=.*\bteam\.$)", "the ", text, flags=re.I)
     if "by $object" in template:
         text = _BY_ORGANISATION.sub("by the ", text)
-    text = _WERE_ONE.sub(r"There was \1 season", _ONE.sub(r"\1 season", text))
+    if "season" in text.lower():
+        text = _WERE_ONE.sub(r"There was \1 season", _ONE.sub(r"\1 season", text))
     return _STOPS.sub(lambda stops: stops[0][-1], text)
 
 
