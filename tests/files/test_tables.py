@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -63,3 +65,22 @@ def test_unreadable_tables(tmp_path: Path) -> None:
     (tmp_path / "broken").write_bytes(b"PAR1 not really")
     with pytest.raises(BrokenFolder, match="not a readable"):
         read_table(tmp_path / "broken")
+
+
+WITHOUT_PANDAS = """
+import sys
+import pyarrow as pa
+from whichone.files.tables import TableSchema
+table = TableSchema.of("t", ("a",), ("a", pa.int64())).from_rows([{"a": 1}, {"a": 2}])
+assert "pandas" not in sys.modules
+frame = table.to_pandas()
+import pandas
+assert list(frame["a"]) == [1, 2]
+assert pa.array(pandas.Series([1.0, float("nan")])).null_count == 1
+assert pa.Table.from_pandas(frame).equals(table)
+"""
+
+
+def test_arrow_imports_pandas_only_for_those_who_use_it() -> None:
+    pytest.importorskip("pandas")
+    subprocess.run([sys.executable, "-c", WITHOUT_PANDAS], check=True)

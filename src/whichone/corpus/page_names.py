@@ -44,7 +44,7 @@ _CALLED = re.compile(
 _BORN = re.compile(
     r"\bborn\s+(?:as\s+)?(?P<name>[A-Z][\w.’'-]*(?:\s+(?:[A-Z][\w.’'-]*|de|van|von|of|la|le))+)"
 )
-_CALLING = ("known", "called", "credited", "billed", "nicknamed", "styled", "written")
+_CALLING = re.compile("known|called|credited|billed|nicknamed|styled|written")
 _QUOTED = re.compile(r"\s*[\"“]([^\"”]{2,40})[\"”]\s*")
 _MONTHS = frozenset([
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
@@ -74,7 +74,7 @@ def names_in_first_sentence(title: str, text: str, language: str = "en") -> Iter
     """
     sentence, code = first_sentence(text, language), base_code(language)
     opening = _opening(code).match(sentence)
-    patterns = [_CALLED] if code == "en" and any(word in sentence for word in _CALLING) else []
+    patterns = [_CALLED] if code == "en" and _CALLING.search(sentence) else []
     if code == "en" and "born" in sentence:
         patterns.append(_BORN)
     called = [
@@ -155,15 +155,16 @@ def names_of_page(title: str, text: str, language: str = "en") -> Iterator[Named
     plain = html.unescape(title).replace("_", " ").strip()
     if bare := without_parentheses(plain):
         yield Named(bare)
-    if plain and name_key(plain) != name_key(bare):
+    keys = {name_key(bare)}
+    if plain != bare and (key := name_key(plain)) not in keys:
+        keys.add(key)
         yield Named(plain)
     before, comma, _ = bare.partition(", ")
     if comma and before:
         yield Named(before, "before comma")
-    known = {name_key(bare), name_key(plain), ""}
     for name in names_in_first_sentence(bare, text, language):
-        if name_key(name) not in known:
-            known.add(name_key(name))
+        if name != bare and (key := name_key(name)) and key not in keys:
+            keys.add(key)
             yield Named(name, "first sentence")
 
 
