@@ -95,8 +95,9 @@ def test_extractive(tmp_path: Path) -> None:
 
 
 def test_what_says_that_there_is_no_answer_outlives_mixed_precision() -> None:
-    """On a GPU the trainer makes every output anew, of the entries that it has."""
+    """On a GPU, or several, the trainer makes every output anew, of the fields that it has."""
     from accelerate.utils import convert_outputs_to_fp32
+    from torch.utils import _pytree
 
     from whichone.reading.checkpoint import NO_ANSWER, model_class
 
@@ -105,6 +106,8 @@ def test_what_says_that_there_is_no_answer_outlives_mixed_precision() -> None:
     model = model_class("AutoModelForQuestionAnswering", config)(config).to(torch.bfloat16)
     said = convert_outputs_to_fp32(model.forward)(input_ids=torch.tensor([[2, 7, 3]]))
     assert (said.no_answer_logits.shape, said.no_answer_logits.dtype) == ((1,), torch.float32)
+    again = _pytree.tree_map(lambda value: value, said)
+    assert again.no_answer_logits.equal(said.no_answer_logits)
 
 
 @pytest.mark.slow

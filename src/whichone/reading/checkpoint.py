@@ -5,6 +5,7 @@ import hashlib
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -61,6 +62,18 @@ def model_class(kind: str, config: Any) -> Any:
 
 
 @functools.cache
+def _no_answer_output() -> Any:
+    """A class with a field for it: trainers make outputs anew, of the fields of their class."""
+    from transformers.modeling_outputs import QuestionAnsweringModelOutput
+
+    @dataclass
+    class NoAnswerOutput(QuestionAnsweringModelOutput):  # type: ignore[misc]  # transformers is not followed
+        no_answer_logits: Any = None
+
+    return NoAnswerOutput
+
+
+@functools.cache
 def _with_no_answer(kind: Any) -> Any:
     """A model for questions with a classifier on its first token that says there is no answer (AmbER, appendix E).
 
@@ -78,18 +91,17 @@ def _with_no_answer(kind: Any) -> Any:
             self, *args: Any, start_positions: Any = None, end_positions: Any = None, **given: Any
         ) -> Any:
             out = super().forward(*args, **{**given, "output_hidden_states": True, "return_dict": True})
-            out["no_answer_logits"] = self.no_answer(out.hidden_states[-1][:, 0])[:, 0]
-            out["hidden_states"] = None
+            logits = self.no_answer(out.hidden_states[-1][:, 0])[:, 0]
+            loss = None
             if start_positions is not None:
                 functional = torch.nn.functional
                 none = start_positions == 0
                 ends = ((out.start_logits, start_positions), (out.end_logits, end_positions))
                 spans = sum(functional.cross_entropy(*end, reduction="none") for end in ends) / 2
-                classified = functional.binary_cross_entropy_with_logits(
-                    out.no_answer_logits, none.to(out.no_answer_logits.dtype)
-                )
-                out["loss"] = (spans * ~none).sum() / (~none).sum().clamp(min=1) + classified
-            return out
+                classified = functional.binary_cross_entropy_with_logits(logits, none.to(logits.dtype))
+                loss = (spans * ~none).sum() / (~none).sum().clamp(min=1) + classified
+            spoken = {"start_logits": out.start_logits, "end_logits": out.end_logits}
+            return _no_answer_output()(loss=loss, no_answer_logits=logits, **spoken)
 
     WithNoAnswer.__name__ = kind.__name__
     return WithNoAnswer
