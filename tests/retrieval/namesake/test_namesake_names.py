@@ -71,7 +71,7 @@ def test_names_written_as_names(text: str, names: list[str]) -> None:
 def test_a_part_of_a_longer_name_is_not_whole() -> None:
     (mention,) = INDEX.find("Where was Paul Brill born?")
     assert (mention.name, mention.whole) == ("Paul", False)
-    for text in ("Where was Paul born?", "Where is Paul, IL?", "Where is Paul, New York?"):
+    for text in ("Where was Paul born?", "Where is Paul, IL?"):
         (mention,) = INDEX.find(text)
         assert mention.whole, text
 

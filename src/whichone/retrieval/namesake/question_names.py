@@ -270,10 +270,9 @@ def _whole(
         before -= 1
     if after < len(words) - 1 and words[after] in (",", ".", "-", ":"):  # "Smith, Jr."
         after += 1
-        if words[after - 1] == "," and places_in(
-            text[places[after][0] : places[min(after + 1, len(words) - 1)][1]]
-        ):
-            after = len(words)  # "Springfield, IL"
+        code = text[slice(*places[after])]
+        if words[after - 1] == "," and code.isupper() and places_in(code):
+            after = len(words)  # "Springfield, IL", not "Smith, Jordan"
     return not any(
         text[places[n][0]].isupper() and words[n] not in openers
         for n in (before, after)
@@ -597,20 +596,15 @@ def name_words(name: str) -> Words:
     return tuple(words)
 
 
-def _words(name: str) -> list[str]:
-    """The words of a name in plain letters."""
-    return [folded(word) for word in _WORD.findall(plain_signs(without_parentheses(name)).casefold())]
-
-
 def other_forms(name: str, variants: Variants) -> dict[str, list[str]]:
     """The keys of names that may mean the same as a name, by how they differ from it."""
     if not (words := name_words(name)) or len(words) > MOST_WORDS:
         return {}
     core = core_words(words)
-    spelt = dict.fromkeys((squeezed(core), squeezed(alike(_words(name)))))
-    forms = {
-        "respelt": [" ".join(core), *(key for s in spelt for key in variants.by_short_key(s, MOST_KEYS))]
-    }
+    plain = _WORD.findall(plain_signs(without_parentheses(name)).casefold())
+    spelt = dict.fromkeys([squeezed(core), squeezed(alike([folded(word) for word in plain]))])
+    respelt = (key for text in spelt for key in variants.by_short_key(text, MOST_KEYS))
+    forms = {"respelt": [" ".join(core), *respelt]}
     if len(words) == 1 or not all(map(str.isalpha, words)):
         return forms
     shorter = [f"{words[0]} {words[-1]}"] if len(words) > 2 else []
@@ -618,12 +612,9 @@ def other_forms(name: str, variants: Variants) -> dict[str, list[str]]:
     first, *rest = words
     forms["nickname"] = []
     full = [*map(folded, nicknames().get(first, ()))]
-    others = [
-        *full,
-        *short_forms().get(first, ()),
-        *(short for f in full for short in short_forms().get(f, ())),
-    ]
-    for other in dict.fromkeys(others):
+    for other in dict.fromkeys(
+        [*full, *(short for f in (first, *full) for short in short_forms().get(f, ()))]
+    ):
         forms["nickname"] += [" ".join([other, *rest]), *_longer((other, *rest), variants)]
     return forms
 
@@ -638,12 +629,9 @@ def _longer(words: Words, variants: Variants) -> list[str]:
 
 def _same_initials(one: Words, other: Words) -> bool:
     """Whether two names are the same but for first names that one of them has in full and the other by their initials."""
-    pairs = [*zip(one, other, strict=False)]
-    return (
-        len(one) == len(other)
-        and one[-1] == other[-1]
-        and all(a == b or (a[0] == b[0] and 1 in (len(a), len(b))) for a, b in pairs)
-    )
+    if len(one) != len(other) or one[-1] != other[-1]:
+        return False
+    return all(a == b or (a[0] == b[0] and 1 in (len(a), len(b))) for a, b in zip(one, other, strict=True))
 
 
 def is_longer_form(longer: Sequence[str], words: Sequence[str]) -> bool:
