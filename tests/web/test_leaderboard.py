@@ -20,8 +20,9 @@ from msgspec.structs import replace
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.measures.intervals import Estimate
+from whichone.papers.kilt.kilt_files import export_kilt_run
 from whichone.runs.run import Run
-from whichone.runs.run_files import export_amber_run, export_dpr_run, export_kilt_run
+from whichone.runs.run_files import export_amber_run, export_dpr_run
 from whichone.web.boards import board as board_module
 from whichone.web.boards.board_routes import _scale
 from whichone.web.boards.submissions import SAID
@@ -57,6 +58,14 @@ def test_runs_and_submissions_stand_side_by_side(client: Any, key: str, settings
     assert client.get(f"/boards/{board}/export/csv").text.startswith("system,acc@1,acc@1 low")
     assert r"\begin{tabular}" in client.get(f"/boards/{board}/export/tex").text
     assert client.get(f"/boards/{board}/export/json").json()["benchmark"] == benchmark.id
+
+
+def test_a_new_board_says_at_once_that_runs_are_being_scored(
+    client: Any, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client.app.state.scorer, "wake", lambda: None)
+    page = client.get(f"/boards/{make_board(client, key)}").text
+    assert "2 submissions are being scored" in page and "data-reload" in page
 
 
 def test_a_system_scored_while_the_board_is_read(

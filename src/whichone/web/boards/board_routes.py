@@ -31,6 +31,7 @@ from whichone.web.boards.board import (
     tabs_of,
     without_figures,
 )
+from whichone.web.boards.board_worker import put_runs_on_boards
 from whichone.web.limits import REFUSALS
 from whichone.web.pages import Form, creation, go, may_read, must_be, or_not_found, received, visitor
 from whichone.web.pages import show as show_page
@@ -76,6 +77,7 @@ async def create(request: Request, site: Here) -> Response:
     family = {s.id: s for s in (new.served, *further) if s is not None}
     await run_in_threadpool(check_hiding, site, family, hidden=hidden)
     await run_in_threadpool(make_board, site.database, new.key, list(family), new.title, hidden=hidden)
+    await run_in_threadpool(put_runs_on_boards, site)  # so that the page says at once what is being scored
     request.app.state.scorer.wake()
     return go(f"/boards/{new.key}")
 
