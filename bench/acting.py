@@ -91,7 +91,10 @@ def row(agent: Any, name: str, benchmark: Benchmark, place: Path, asked: int) ->
     )
     scores = score_answers(answers, benchmark, parse_measures(MEASURES))
     (_, values), *_ = slice_scores(scores)
-    cells = [f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for e in (values[m] for m in MEASURES)]
+    cells = [
+        f"{e.value:.3f}" + (f" [{e.low:.3f}, {e.high:.3f}]" if e.low is not None else "")
+        for e in (values[m] for m in MEASURES)
+    ]
     return f"| {name} | {' | '.join(cells)} |"
 
 

@@ -67,6 +67,15 @@ def test_who_is_meant_judged_by_results() -> None:
 def test_texts_and_what_is_no_result() -> None:
     around = whichone.Namesake.around(lambda text, k: ["one text", "another text"])
     assert around.search("one", 2) == ["one text", "another text"]
+    people = [
+        {"id": "c1", "name": "Ada Park", "city": "Leeds"},
+        {"id": "c2", "name": "Ada Park", "city": "Turin"},
+    ]
+    found = [{"text": "A note on Ada Park."}, {"entity": "c1", "text": "A note on Ada Park."}]
+    around = whichone.Namesake.around(lambda text, k: found, names=people)
+    assert (
+        sorted(around.search("Ada Park", 5), key=len) == found
+    )  # each once, without ids, for three searches
     broken = whichone.Namesake.around(lambda text, k: [1, 2])
     with pytest.raises(BadInput, match="result 0 has no text"):
         broken.search("one", 2)

@@ -71,6 +71,7 @@ def test_a_value_is_found_however_it_is_written(
         (lambda n: n.by_words("Ada Park", 0), UsageError, "k is 0"),
         (lambda n: n.remove(None), UsageError, "an id is a text"),
         (lambda n: n.remove([None]), UsageError, "an id is a text"),
+        (lambda n: n.remove({"entity": "c1"}), UsageError, "an id is a text"),
         (lambda n: n.remove(1.5), UsageError, "not 1.5"),
         (lambda n: n.add([{"id": 9, "text": "x"}] * 2), BadInput, "two passages have the id '9'"),
         (lambda n: n.add([], names=5), BadInput, "names are a list of records"),

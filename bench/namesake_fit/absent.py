@@ -211,7 +211,7 @@ def write(cases: Sequence[Case], into: Path | None) -> EvidenceModel:
 
 
 CURVES = ("BM25", "cross-encoder", "`namesake`")
-AT = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # Shares of refused present bearers where the curves are drawn
+AT = (0.01, 0.05, 0.1, 0.2, 0.4)  # Shares of refused present bearers where the curves are drawn
 FEWEST = 50  # A curve of fewer absent ones says nothing
 HEAD = (
     "| set | absent, present | BM25 | cross-encoder | `namesake` | at 10 % | as shipped: noticed, refused |\n"
@@ -239,7 +239,7 @@ def table(cases: Sequence[Case], model: EvidenceModel) -> str:
 
 def curves(cases: Sequence[Case], model: EvidenceModel) -> str:
     """The same shares where fewer and more of the present are refused, as a table of comma-separated values."""
-    lines = [",".join(("set", "share of those there that is refused", *(c.strip("`") for c in CURVES)))]
+    lines = [",".join(("set", "refused", *(c.strip("`") for c in CURVES)))]
     for name, own in _held_out(cases).items():
         away, strange = _strange(own, model)
         if away.sum() < FEWEST or "," in name:

@@ -150,7 +150,7 @@ class Namesake:
     def remove(self, ids: str | int | Iterable[str | int] = (), *, entity: str | None = None) -> int:
         """Remove passages, or all passages of pages, by id, or those about an entity; how many."""
         every: Any = [ids] if isinstance(ids, str | int) else ids
-        if not isinstance(every, Iterable) or None in (every := list(every)):
+        if isinstance(ids, Mapping) or not isinstance(every, Iterable) or None in (every := list(every)):
             raise UsageError(f"an id is a text; give one or a list of them, not {ids!r:.60}")
         listed = [str(own) for own in every]
         with self._lock:
@@ -310,7 +310,9 @@ class NamesakeAround:
         first = [hit for hit in more if respelt and own & _about(_record(hit, 0))]
         distinct: dict[str, Any] = {}
         for number, hit in enumerate([*first, *results, *more]):
-            distinct.setdefault(_record(hit, number)["id"], hit)
+            record = _record(hit, number)
+            unnamed = record["id"].startswith(f"result {number} ")  # each bearer's search may return it
+            distinct.setdefault(str({**record, "id": ""}) if unnamed else record["id"], hit)
         return list(distinct.values())
 
     def rerank(self, text: str, results: Sequence[Any]) -> list[Any]:

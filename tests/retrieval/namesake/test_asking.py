@@ -327,3 +327,27 @@ def test_another_bearer_that_has_the_attribute_makes_unsure() -> None:
     assert believed.outcome != "this one" or (believed.best is not None and believed.best.id == "1")
     (first, *_) = namesake.resolve("Kim Sato from South Africa").bearers
     assert first.id == "3"
+
+
+PLACES = [
+    {"id": n, "title": "Canton", "text": "Canton", "country": c, "population": p, "timezone": t}
+    for n, c, p, t in (("1", "United States", "73007", "America/New_York"), ("2", "China", "18676605", "Asia/Shanghai"),
+                       ("3", "United States", "15138", "America/Chicago"))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Which time zone is Canton in?", None),  # nothing but the order of the search tells which
+        ("How many people live in Canton, time zone America/Chicago?", "3"),
+        ("In what country is the Canton with a population of about 73 thousand?", "1"),
+        ("Which time zone does the Canton with the largest population keep?", "2"),
+        ("In what country is Canton, the one with the lowest population?", "3"),
+        ("Which time zone does the Canton with the highest tower keep?", None),
+    ],
+)
+def test_two_that_nothing_tells_apart_are_asked_for(text: str, meant: str | None) -> None:
+    believed = whichone.Namesake.over(PLACES, encoder="none").resolve(text)
+    assert believed.best is not None
+    assert (believed.best.id if believed.outcome == "this one" else None) == meant, believed

@@ -21,6 +21,7 @@ _BORN = re.compile(r"\([^()]*?\b(1\d{3}|20\d\d)\b|\bborn\b[^.()]*?\b(1\d{3}|20\d
 SHOWN = 4
 _LONGEST = 60
 _MOST_CLOSE = 3
+_TIED = 0.2  # Of two whose odds are that close nothing but the order of the search tells which is meant
 _CLOSE = 0.7  # Of two spellings, how much must be the same
 _WORD = re.compile(r"[^\W_]+")
 _DATE = re.compile(r"(\d{4})-\d\d-\d\d")
@@ -113,7 +114,11 @@ def resolution(
     if len(bearers) < 2:
         return known
     leads = lead_features([e.values for e in evidence], [e.score for e in evidence])
-    if (enough := logistic(fit.resolvable, leads)) >= 0.5:
+    enough = logistic(fit.resolvable, leads)
+    # of texts, which have no attributes, several may be of one person
+    if leads["odds"] < _TIED and any(index.attributes(e.page) for e in evidence):
+        enough = min(enough, 0.5 * leads["odds"] / _TIED)
+    if enough >= 0.5:
         return msgspec.structs.replace(known, confidence=round(enough, 4))
     return asked_back(known, enough, asking, sought(asked, bearers, index))
 

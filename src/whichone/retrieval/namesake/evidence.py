@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 from collections import Counter
@@ -37,6 +38,7 @@ _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _NEAR = 0.03
+_EXTREME = re.compile(r"\b(?:(highest|largest|biggest|greatest|most)|lowest|smallest|fewest|least) (\w+)")
 _OTHER_SAYS = 0.3  # So much counts what a page of another kind says of the relation
 _BY = frozenset(["by", "von", "vom", "par", "por"])
 _A = frozenset(["a", "an", "ein", "eine", "un", "une", "una"])
@@ -223,6 +225,7 @@ class Weigher:
                 only = len(best) == 1 < len(own) and (asked.alone or asked.claim)
                 for evidence in best if only or feature == "best_kind" else ():
                     evidence.values[feature] = 1.0
+            self._add_extreme(own, asked)
             self._add_strange([e for e in own if "unread" not in e.values], asked, around)
         self._weigh(every)
         named = [e for own in weighed[:-1] for e in own if "unread" not in e.values]
@@ -585,6 +588,9 @@ class Weigher:
             return
         stem = self._pages.table.language.stem
         vocabulary: Counter[str] = Counter()
+        words = _WORD.findall(asked.told.casefold())
+        labels = {name for evidence in own for name, _, _ in self._attributes(evidence)}
+        spelt = {word for pair in itertools.pairwise(words) if "".join(pair) in labels for word in pair}
         for evidence in own:
             stems = [
                 s for name, _, value in self._attributes(evidence) for s in (*map(stem, name.split()), *value)
@@ -594,7 +600,9 @@ class Weigher:
         evident = any(evidence.values.get(name) for evidence in own for name in ("about", "period"))
 
         def clue(word: str) -> bool | None:
-            if (own_stem := stem(small := word.lower())) in asked.cue:
+            if (
+                own_stem := stem(small := word.lower())
+            ) in asked.cue or small in spelt:  # the "time zone" of a timezone
                 return False
             if own_stem in vocabulary:
                 return vocabulary[own_stem] < len(own)
@@ -619,13 +627,27 @@ class Weigher:
             evidence.speaks_for.append(f"has {', '.join(had)}")
 
     def _add_about(self, evidence: Evidence, about: Sequence[float]) -> None:
-        """A number of the page is near one that the question says roughly."""
+        """A number of the page, or of what is known of it, is near one that the question says roughly."""
         texts = " ".join(self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ])
+        texts = " ".join((texts, *(value for _, value, _ in self._attributes(evidence))))
         numbers = [float(n.replace(",", "")) for n in _NUMBER.findall(texts)]
         near = [n for n in numbers if any(abs(n - wanted) <= _NEAR * wanted for wanted in about)]
         if near:
             evidence.values["about"] = 1.0
             evidence.speaks_for.append(f"has about that number ({near[0]:g})")
+
+    def _add_extreme(self, own: Sequence[Evidence], asked: Asked) -> None:
+        """ "The one with the highest population": of those who have that number, one has most or least."""
+        for most, label in _EXTREME.findall(asked.told.casefold()):
+            known = [(v, e) for e in own for n, v, _ in self._attributes(e) if n.casefold() == label]
+            numbers = [float(v.replace(",", "")) for v, _ in known if _NUMBER.fullmatch(v)]
+            extreme = max(numbers, default=0.0) if most else min(numbers, default=0.0)
+            if len(numbers) == len(known) > 1 and numbers.count(extreme) == 1:
+                first = known[numbers.index(extreme)][1]
+                first.values["about"] = 1.0
+                first.speaks_for.append(
+                    f"has the {'highest' if most else 'lowest'} {label} ({extreme:,.10g})"
+                )
 
     def _add_period(self, evidence: Evidence, periods: Sequence[tuple[int, int]]) -> None:
         """A year of the page's opening is of a decade or century that the question names."""
