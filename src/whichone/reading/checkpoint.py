@@ -62,24 +62,17 @@ def model_class(kind: str, config: Any) -> Any:
 
 
 @functools.cache
-def _no_answer_output() -> Any:
-    """A class with a field for it: trainers make outputs anew, of the fields of their class."""
-    from transformers.modeling_outputs import QuestionAnsweringModelOutput
-
-    @dataclass
-    class NoAnswerOutput(QuestionAnsweringModelOutput):  # type: ignore[misc]  # transformers is not followed
-        no_answer_logits: Any = None
-
-    return NoAnswerOutput
-
-
-@functools.cache
 def _with_no_answer(kind: Any) -> Any:
     """A model for questions with a classifier on its first token that says there is no answer (AmbER, appendix E).
 
     Its spans are trained on the texts that have an answer, the classifier on all of them.
     """
     import torch
+    from transformers.modeling_outputs import QuestionAnsweringModelOutput
+
+    @dataclass
+    class NoAnswerOutput(QuestionAnsweringModelOutput):  # type: ignore[misc]  # made anew of its fields by trainers
+        no_answer_logits: Any = None
 
     class WithNoAnswer(kind):  # type: ignore[misc]  # known when a checkpoint is opened
         def __init__(self, config: Any) -> None:
@@ -100,8 +93,7 @@ def _with_no_answer(kind: Any) -> Any:
                 spans = sum(functional.cross_entropy(*end, reduction="none") for end in ends) / 2
                 classified = functional.binary_cross_entropy_with_logits(logits, none.to(logits.dtype))
                 loss = (spans * ~none).sum() / (~none).sum().clamp(min=1) + classified
-            spoken = {"start_logits": out.start_logits, "end_logits": out.end_logits}
-            return _no_answer_output()(loss=loss, no_answer_logits=logits, **spoken)
+            return NoAnswerOutput(loss, out.start_logits, out.end_logits, no_answer_logits=logits)
 
     WithNoAnswer.__name__ = kind.__name__
     return WithNoAnswer

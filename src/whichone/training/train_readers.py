@@ -249,7 +249,7 @@ def train_reader(
         if shown.context is None:
             all_examples, without = reading_examples.reading_examples(
                 part.benchmark, part.records, kind, work,
-                seed=settings.seed, negatives=shown.negatives, tasks=tasks, run=run,
+                seed=settings.seed, negatives=shown.negatives, tasks=tasks, run=run
             )  # fmt: skip
         else:
             maker = reading_examples.ContextExamples(part.benchmark, shown.context, shown.depth, work, run)

@@ -213,26 +213,18 @@ def export_kilt(benchmark: Benchmark, out: str | Path) -> dict[str, int]:
 
 
 def export_kilt_answers(folder: str | Path, out: str | Path, benchmark: str | None = None) -> dict[str, int]:
-    """Answers as KILT's predictions: one .jsonl file, or a folder with a file a dataset, named as its gold.
-
-    In a folder a record is called as in its published file, as the official programs compare them.
-    """
-    answers, out = Answers.open(folder), Path(out)
+    """Answers as KILT's predictions."""
+    answers = Answers.open(folder)
     base = answers.benchmark(benchmark)
-    alone = _is_file(out)
-    predicted = (
-        (query, {"id": query.id if alone else own_id(query), "input": query.input, "output": [output]})
-        for query, output in kilt_predictions(answers, base)
-    )
-    return _write_predictions(predicted, out, base)
+    outputs = ((query, {"input": query.input}, output) for query, output in kilt_predictions(answers, base))
+    return _write_predictions(outputs, Path(out), base)
 
 
 def export_kilt_run(run: Run, out: str | Path, where: str | None = None) -> dict[str, int]:
-    """KILT's predictions, in files as those of answers: one output with the ranked pages."""
+    """KILT's predictions: one output with the ranked pages."""
     base = run.benchmark(where)
-    predictions = run_predictions(run, base)
-    predicted = ((query, {"id": own_id(query), "output": [output]}) for query, output in predictions)
-    return _write_predictions(predicted, Path(out), base)
+    outputs = ((query, dict[str, str](), output) for query, output in run_predictions(run, base))
+    return _write_predictions(outputs, Path(out), base)
 
 
 def _is_file(out: Path) -> bool:
@@ -240,12 +232,17 @@ def _is_file(out: Path) -> bool:
 
 
 def _write_predictions(
-    predicted: Iterable[tuple[Query, dict[str, Any]]], out: Path, benchmark: Benchmark
+    outputs: Iterable[tuple[Query, dict[str, str], dict[str, Any]]], out: Path, benchmark: Benchmark
 ) -> dict[str, int]:
+    """One .jsonl file, or a folder with a file a dataset, named as its gold.
+
+    In a folder a record is called as in its published file, as the official programs compare them.
+    """
     files: dict[Path, list[bytes]] = {}
-    for query, record in predicted:
+    for query, more, output in outputs:
         place = out if _is_file(out) else out / _file(query, benchmark.name)
-        files.setdefault(place, []).append(msgspec.json.encode(record))
+        identity = query.id if _is_file(out) else own_id(query)
+        files.setdefault(place, []).append(msgspec.json.encode({"id": identity, **more, "output": [output]}))
     if not _is_file(out):
         out.mkdir(parents=True, exist_ok=True)
     return {str(place): write_lines(place, lines) for place, lines in files.items()}
