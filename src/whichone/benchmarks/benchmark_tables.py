@@ -14,15 +14,7 @@ import pyarrow.parquet as pq
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import NAMED, BadInput, sample
-from whichone.files.arrow_records import (
-    MappedRecords,
-    RecordColumns,
-    Seen,
-    Selection,
-    Stored,
-    blocks,
-    mapped_index,
-)
+from whichone.files import arrow_records
 from whichone.files.folder import Folder
 from whichone.files.mapped import run_starts
 from whichone.files.tables import TableSchema, in_key_order, unreadable, write_batches
@@ -68,7 +60,7 @@ SETS = TableSchema.of(
 
 
 BLOCK = 4_096
-_FIELDS = RecordColumns(Query)
+_FIELDS = arrow_records.RecordColumns(Query)
 
 
 class QueryChecks:
@@ -77,7 +69,7 @@ class QueryChecks:
     def __init__(self) -> None:
         self.count = self.twice = self.without = 0
         self.languages: Counter[str] = Counter()
-        self._seen = Seen()
+        self._seen = arrow_records.Seen()
         self._twice: list[str] = []
         self._without: list[str] = []
 
@@ -117,7 +109,7 @@ def write_queries(folder: Folder, queries: Iterable[Query], watch: Callable[[Seq
 
     def batches() -> Iterator[pa.RecordBatch]:
         place = 0
-        for block in blocks(queries, BLOCK):
+        for block in arrow_records.blocks(queries, BLOCK):
             watch(block)
             yield from query_rows(block, place).combine_chunks().to_batches()
             place += len(block)
@@ -138,7 +130,7 @@ def queries_of_table(table: pa.Table | pa.RecordBatch) -> Iterator[Query]:
 
 def write_sets(folder: Folder, sets: Iterable[NameSet]) -> None:
     """Write the table of name sets, which may come in any order."""
-    given = (batch for block in blocks(sets, BLOCK) for batch in set_rows(block).to_batches())
+    given = (batch for block in arrow_records.blocks(sets, BLOCK) for batch in set_rows(block).to_batches())
     path = folder.partial / SETS.file
     folder.adopt(SETS.file, rows=write_batches(path, in_key_order(given, SETS, folder.partial), SETS))
 
@@ -189,7 +181,7 @@ class EntityPages:
 
     def __init__(self, corpus: Corpus, near: str | Path | None = None) -> None:
         self._corpus = corpus
-        self._index = mapped_index(corpus.batches(["entity"]), "entity", near)
+        self._index = arrow_records.mapped_index(corpus.batches(["entity"]), "entity", near)
 
     def __bool__(self) -> bool:
         return len(self._index) > 0
@@ -226,7 +218,7 @@ class EntityPages:
 T = TypeVar("T")
 
 
-def stored_queries(path: Path) -> Stored[Query]:
+def stored_queries(path: Path) -> arrow_records.Stored[Query]:
     try:
         metadata = pq.read_metadata(path)
     except (pa.ArrowException, OSError) as error:
@@ -238,10 +230,10 @@ def stored_queries(path: Path) -> Stored[Query]:
             for batch in file.iter_batches(BLOCK, row_groups=[group]):
                 yield from queries_of_table(batch)
 
-    return Stored(Query, counts, decode)
+    return arrow_records.Stored(Query, counts, decode)
 
 
-def stored_sets(path: Path) -> Stored[NameSet]:
+def stored_sets(path: Path) -> arrow_records.Stored[NameSet]:
     """The name sets of a table, those that begin in one row group at a time."""
     counts, firsts, last = list[int](), list[int](), None
     try:
@@ -265,12 +257,12 @@ def stored_sets(path: Path) -> Stored[NameSet]:
             )
             yield from islice(sets_of_rows(islice(rows, firsts[group], None)), counts[group])
 
-    return Stored(NameSet, counts, decode)
+    return arrow_records.Stored(NameSet, counts, decode)
 
 
 def once(queries: Sequence[Query], name: str, compute: Callable[[], T]) -> T:
     """What is computed over queries; over those of a benchmark a single time."""
-    return queries.once(name, compute) if isinstance(queries, Stored) else compute()
+    return queries.once(name, compute) if isinstance(queries, arrow_records.Stored) else compute()
 
 
 # The queries of each name set, read together with the set: of a large benchmark some sets at a time.
@@ -288,10 +280,12 @@ class WithSets(Protocol):
     def sets(self) -> Sequence[NameSet]: ...
 
 
-def first_places(queries: Sequence[Query], key: Callable[[Query], str | None], seen: Seen) -> _Numbers:
+def first_places(
+    queries: Sequence[Query], key: Callable[[Query], str | None], seen: arrow_records.Seen
+) -> _Numbers:
     """For each query the place of the first one with its key, -1 where it has none; `seen` knows the keys afterwards."""
     firsts, start = np.full(len(queries), -1), 0
-    for block in blocks(queries, _BLOCK):
+    for block in arrow_records.blocks(queries, _BLOCK):
         keys = {start + n: text for n, query in enumerate(block) if (text := key(query)) is not None}
         for row, first in zip(keys, seen.add([*keys.values()], [*keys]), strict=True):
             firsts[row] = row if first is None else first
@@ -303,7 +297,7 @@ class AskedSets:
     """The name sets of queries as numbers, -1 for a query without one, and the number of a set by its id."""
 
     def __init__(self, queries: Sequence[Query]) -> None:
-        self._places = Seen()
+        self._places = arrow_records.Seen()
         self.numbers = first_places(queries, lambda query: query.name_set, self._places)
 
     def of(self, sets: Sequence[str]) -> list[int | None]:
@@ -318,7 +312,7 @@ def asked_sets(queries: Sequence[Query]) -> AskedSets:
 
 def set_numbers(queries: Sequence[Query]) -> _Numbers:
     """The name set of each query as the place of the set's first query; -1 for those without one."""
-    if isinstance(queries, Selection) and isinstance(queries.records, Stored):
+    if isinstance(queries, arrow_records.Selection) and isinstance(queries.records, arrow_records.Stored):
         return asked_sets(queries.records).numbers[queries.places]
     return asked_sets(queries).numbers
 
@@ -326,7 +320,7 @@ def set_numbers(queries: Sequence[Query]) -> _Numbers:
 def asked_together(queries: Sequence[Query]) -> Iterator[list[Query]]:
     asked = set_numbers(queries)
     with_set = np.argsort(asked, kind="stable")[int((asked < 0).sum()) :]
-    chosen = zip(map(int, asked[with_set]), Selection(queries, with_set), strict=True)
+    chosen = zip(map(int, asked[with_set]), arrow_records.Selection(queries, with_set), strict=True)
     for _, group in groupby(chosen, key=operator.itemgetter(0)):
         yield [query for _, query in group]
 
@@ -349,14 +343,14 @@ def members_with_rows(
     asked = asked_sets(queries)
     order = np.argsort(asked.numbers, kind="stable")
     in_order = asked.numbers[order]
-    for block in blocks(benchmark.sets, _BLOCK):
+    for block in arrow_records.blocks(benchmark.sets, _BLOCK):
         known = [(s, n) for s, n in zip(block, asked.of([s.id for s in block]), strict=True)]
         sets = [(s, n) for s, n in known if n is not None]
         places = np.array([n for _, n in sets], np.int64)
         starts = np.searchsorted(in_order, places, "left")
         ends = np.searchsorted(in_order, places, "right")
         rows = [order[start:end] for start, end in zip(starts, ends, strict=True)]
-        every = list(Selection(queries, np.concatenate([np.empty(0, np.int64), *rows])))
+        every = list(arrow_records.Selection(queries, np.concatenate([np.empty(0, np.int64), *rows])))
         bounds = pairwise(np.cumsum([0, *map(len, rows)]).tolist())
         yield [
             (s, places_of, every[a:b]) for (s, _), places_of, (a, b) in zip(sets, rows, bounds, strict=True)
@@ -368,8 +362,8 @@ def members_with_rows(
 
 class UsedSets:
     def __init__(self, near: str | Path | None = None) -> None:
-        self._sets = MappedRecords(NameSet, near)
-        self._seen = Seen()
+        self._sets = arrow_records.MappedRecords(NameSet, near)
+        self._seen = arrow_records.Seen()
 
     def add(self, sets: Iterable[NameSet]) -> None:
         given = list({s.id: s for s in sets}.values())

@@ -5,22 +5,10 @@ from typing import Annotated, Literal
 import click
 from msgspec import to_builtins
 
+from whichone import options
 from whichone.cli.click_options import command, corpus_option, gold_outside_option
 from whichone.cli.printing import emit, emit_json, emit_table, write_rows
 from whichone.errors import GateFailed, UsageError
-from whichone.options import (
-    Argument,
-    Depths,
-    EngineName,
-    Json,
-    Master,
-    Memory,
-    OnError,
-    Option,
-    PerQuery,
-    Place,
-    Places,
-)
 from whichone.papers.amber.build_amber import AmberOptions, How, build_collections, explain_in
 from whichone.papers.amber.instantiate import TASKS
 
@@ -28,26 +16,28 @@ from whichone.papers.amber.instantiate import TASKS
 @command(makes="bench")
 @corpus_option
 def build_amber_command(
-    kb: Place,
-    bench: Annotated[str | None, Argument()] = None,
+    kb: options.Place,
+    bench: Annotated[str | None, options.Argument()] = None,
     *,
     collection: Annotated[
         tuple[str, ...],
-        Option("human, nonhuman, places, or a TOML file of your own; repeated, one benchmark of all."),
+        options.Option(
+            "human, nonhuman, places, or a TOML file of your own; repeated, one benchmark of all."
+        ),
     ],
     explain: Annotated[
         str | None,
-        Option(
+        options.Option(
             "Show what each filter removed; with a name, draw that name and write nothing. Put it last.",
             metavar="[NAME]",
             bare="",
         ),
     ] = None,
     plan: AmberOptions,
-    engine: EngineName = "duckdb",
-    master: Master = None,
-    memory: Memory = "2GB",
-    as_json: Json = False,
+    engine: options.EngineName = "duckdb",
+    master: options.Master = None,
+    memory: options.Memory = "2GB",
+    as_json: options.Json = False,
 ) -> None:
     """Make AmbER sets of a knowledge base KB and write them to the folder BENCH.
 
@@ -106,28 +96,31 @@ def build_amber_command(
 @command(makes="bench")
 @gold_outside_option
 def import_amber_command(
-    files: Places,
-    bench: Place,
+    files: options.Places,
+    bench: options.Place,
     *,
     task: Annotated[
-        Literal["qa", "sf", "fc"] | None, Option("Of all files; else recognised by folder name or content.")
+        Literal["qa", "sf", "fc"] | None,
+        options.Option("Of all files; else recognised by folder name or content."),
     ] = None,
     collection: Annotated[
         tuple[str, ...],
-        Option(
+        options.Option(
             "What to call the collection, of all FILES or of each; else recognised by folder names and properties."
         ),
     ] = (),
     corpus: Annotated[
-        str | None, Option("The corpus to ask: its folder, or a benchmark's.", kind="exists")
+        str | None, options.Option("The corpus to ask: its folder, or a benchmark's.", kind="exists")
     ] = None,
-    knowledge: Annotated[str | None, Option("A knowledge base to ask instead.", kind="exists")] = None,
-    words: Annotated[int, Option("Words a passage of it; 0: whole pages.")] = 100,
-    source: Annotated[str, Option("Source that page ids belong to.")] = "enwiki",
+    knowledge: Annotated[
+        str | None, options.Option("A knowledge base to ask instead.", kind="exists")
+    ] = None,
+    words: Annotated[int, options.Option("Words a passage of it; 0: whole pages.")] = 100,
+    source: Annotated[str, options.Option("Source that page ids belong to.")] = "enwiki",
     released: Annotated[
-        bool, Option("Compare the counts with the paper's Table 4; 1 where one differs.")
+        bool, options.Option("Compare the counts with the paper's Table 4; 1 where one differs.")
     ] = False,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Make a benchmark BENCH of amber_sets.jsonl FILES, or of folders with qa, sf and fc in them.
 
@@ -158,13 +151,13 @@ def import_amber_command(
 
 @command("amber")
 def score_amber_command(
-    sets: Place,
-    predictions: Place,
+    sets: options.Place,
+    predictions: options.Place,
     *,
-    depths: Depths = (1, 5, 20),
-    on_error: OnError = "fail",
-    per_query: PerQuery = None,
-    as_json: Json = False,
+    depths: options.Depths = (1, 5, 20),
+    on_error: options.OnError = "fail",
+    per_query: options.PerQuery = None,
+    as_json: options.Json = False,
 ) -> None:
     """Score PREDICTIONS for the AmbER sets in SETS, in percent as the paper prints them.
 

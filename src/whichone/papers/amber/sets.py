@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from whichone.benchmarks.relations import EXAMPLES, Account, Step
+from whichone.papers.amber import collection
 from whichone.papers.amber.alignment import Aligned, Key, ValueBook, align, tuple_id
-from whichone.papers.amber.collection import (
-    AmberBearer,
-    AmberSet,
-    AmberTuple,
-    AmberValue,
-    PageRef,
-    popularity_gap,
-)
 from whichone.papers.amber.distinguishing import Pipeline
 
 if TYPE_CHECKING:
@@ -116,7 +109,7 @@ def _exact_gap(
 ) -> None:
     """Remove the names that only an engine's rounding let through."""
     rules = pipeline.rules
-    rounded = [key for key, lead in leads.items() if popularity_gap(rules, *lead) < rules.gap]
+    rounded = [key for key, lead in leads.items() if collection.popularity_gap(rules, *lead) < rules.gap]
     for key in rounded:
         del grouped[key]
     if rounded:
@@ -166,10 +159,10 @@ def _of_different_types(sets: list[CandidateSet], pipeline: Pipeline, account: A
     return sets
 
 
-Facts = dict[Key, tuple[AmberValue, ...]]
+Facts = dict[Key, tuple[collection.AmberValue, ...]]
 
 
-def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[AmberSet]:
+def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[collection.AmberSet]:
     """Everything after the relational steps: values, alignment, and which sets survive."""
     candidates = candidate_sets(pipeline, account)
     facts = _facts(candidates, book, account)
@@ -197,7 +190,7 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
             placed.kept += named
             own = book.value(*c.qualifier) if c.qualifier is not None else None
             bearers.append(
-                AmberBearer(
+                collection.AmberBearer(
                     entity=c.entity,
                     label=c.label or c.spelling,
                     popularity=c.popularity,
@@ -209,7 +202,7 @@ def amber_sets(pipeline: Pipeline, book: ValueBook, account: Account) -> list[Am
                     qualifier=own.names[0] if own is not None else "",
                 )
             )
-        amber_set = AmberSet(name=candidate.name, bearers=tuple(bearers))
+        amber_set = collection.AmberSet(name=candidate.name, bearers=tuple(bearers))
         asked, queried = sum(len(b.tuples) for b in bearers), amber_set.queried
         survives = len(queried) > 1 and (not ranked or any(b.is_head for b in queried))
         if pipeline.every_set or survives:
@@ -247,7 +240,7 @@ def _tuples(
     stated: Mapping[Key, Aligned],
     labels: Mapping[str, str],
     step: Step,
-) -> Iterator[AmberTuple]:
+) -> Iterator[collection.AmberTuple]:
     for prop in c.facts:
         if (values := facts.get((c.entity, prop))) is None:
             continue
@@ -255,7 +248,7 @@ def _tuples(
             step.remove(f"{name}: {c.entity} {prop} {values[0].names[0]}")
             continue
         step.kept += 1
-        yield AmberTuple(
+        yield collection.AmberTuple(
             id=tuple_id(name, c.entity, prop),
             property=prop,
             label=labels[prop],
@@ -267,13 +260,13 @@ def _tuples(
         )
 
 
-def bearer_pages(pipeline: Pipeline) -> dict[str, tuple[PageRef, ...]]:
+def bearer_pages(pipeline: Pipeline) -> dict[str, tuple[collection.PageRef, ...]]:
     bearers = pipeline.relations["set_bearers"].semi_join(pipeline.relations["alive"], "grouped")
     pages = pipeline.pages()
     pages = pages.semi_join(bearers, "entity").select("entity", "position", "page", "title")
-    refs: dict[str, tuple[PageRef, ...]] = {}
+    refs: dict[str, tuple[collection.PageRef, ...]] = {}
     for entity, _, page, title in pipeline.tuples(pages.order_by("entity", "position")):
-        refs[entity] = (*refs.get(entity, ()), PageRef(page, title))
+        refs[entity] = (*refs.get(entity, ()), collection.PageRef(page, title))
     return refs
 
 

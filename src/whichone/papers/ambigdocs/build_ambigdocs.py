@@ -22,6 +22,7 @@ from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.engines import Engine, Tables, open_tables
 from whichone.knowledge.knowledge_tables import KIND, language_asked
 from whichone.options import Option, Seed
+from whichone.papers.ambigdocs import shared_names
 from whichone.papers.ambigdocs.ambigdocs_records import TASK
 from whichone.papers.ambigdocs.properties import (
     Draft,
@@ -30,27 +31,6 @@ from whichone.papers.ambigdocs.properties import (
     property_rules,
     question_of_label,
     tensed,
-)
-from whichone.papers.ambigdocs.shared_names import (
-    LEAST,
-    MOST,
-    BearerPage,
-    BearerStatement,
-    BuiltQuestion,
-    SurfaceName,
-    bearer_pages,
-    bearer_table,
-    built_queries,
-    built_sets,
-    common_values,
-    ended,
-    in_rows,
-    joined,
-    listed_names,
-    shared_facts,
-    shared_names,
-    usable_name,
-    value_labels,
 )
 from whichone.papers.ambigdocs.statements import ByRule, Look, Stated, entailment_by, part_of, stated
 from whichone.text.normalisers import normalize
@@ -66,36 +46,38 @@ TOO_NARROW = frozenset({"P136", "P264", "P407"})
 
 def surface_names(
     tables: Tables, source: NameSource, language: str, funnel: Counter[str]
-) -> list[SurfaceName]:
+) -> list[shared_names.SurfaceName]:
     """The names to ask about: with 2 to 10 bearers, written so that a question can contain them.
 
     "auto" takes disambiguation pages where the knowledge base has any, else shared names.
     """
-    surface_names: list[SurfaceName] = []
+    surface_names: list[shared_names.SurfaceName] = []
     if source in ("auto", "disambiguation"):
-        surface_names = joined(listed_names(tables))
+        surface_names = shared_names.joined(shared_names.listed_names(tables))
         funnel["names of disambiguation pages"] += len(surface_names)
     if source == "shared" or (source == "auto" and not surface_names):
-        surface_names = joined(shared_names(tables, language))
-        funnel[f"names that {LEAST} to {MOST} entities with a page share"] += len(surface_names)
-    readable = [name for name in surface_names if usable_name(name.name)]
+        surface_names = shared_names.joined(shared_names.shared_names(tables, language))
+        funnel[f"names that {shared_names.LEAST} to {shared_names.MOST} entities with a page share"] += len(
+            surface_names
+        )
+    readable = [name for name in surface_names if shared_names.usable_name(name.name)]
     funnel["names that begin with a letter or hold one"] += len(readable)
-    kept = [name for name in readable if LEAST <= len(name.pages) <= MOST]
-    funnel[f"names with {LEAST} to {MOST} bearers"] += len(kept)
+    kept = [name for name in readable if shared_names.LEAST <= len(name.pages) <= shared_names.MOST]
+    funnel[f"names with {shared_names.LEAST} to {shared_names.MOST} bearers"] += len(kept)
     funnel["bearers"] += sum(len(name.pages) for name in kept)
     funnel["pairs of bearers"] += sum(len(n.pages) * (len(n.pages) - 1) // 2 for n in kept)
     return kept
 
 
 def distinct(
-    statements: Sequence[BearerStatement], name: SurfaceName, question: str
-) -> tuple[list[BearerStatement], list[str]]:
+    statements: Sequence[shared_names.BearerStatement], name: shared_names.SurfaceName, question: str
+) -> tuple[list[shared_names.BearerStatement], list[str]]:
     """The statements that can appear in one question, best-known bearer first, and why others cannot.
 
     Every bearer needs an answer that is right of no other; of several that its page states the first such is
     taken. Every pair must pass the paper's filters, but one: an answer may be part of another.
     """
-    kept: list[BearerStatement] = []
+    kept: list[shared_names.BearerStatement] = []
     reasons: list[str] = []
     for statement in statements:
         if (together := _told_apart([*kept, statement])) is None:
@@ -113,7 +95,9 @@ def distinct(
     return kept, reasons
 
 
-def _told_apart(statements: Sequence[BearerStatement]) -> list[BearerStatement] | None:
+def _told_apart(
+    statements: Sequence[shared_names.BearerStatement],
+) -> list[shared_names.BearerStatement] | None:
     """Each with an answer that no other accepts, whole or as a further name's words; None where one has none."""
     chosen = []
     for n, statement in enumerate(statements):
@@ -128,7 +112,7 @@ def _told_apart(statements: Sequence[BearerStatement]) -> list[BearerStatement] 
     return chosen
 
 
-def _accepts(statement: BearerStatement, forms: Sequence[str]) -> bool:
+def _accepts(statement: shared_names.BearerStatement, forms: Sequence[str]) -> bool:
     """Whether a statement takes one of these for right: "Harvard" is a name of one school and part of another's."""
     return not statement.accepted.isdisjoint(map(normalize, forms)) or any(
         part_of(alias, forms[0]) for alias in statement.aliases
@@ -166,7 +150,7 @@ def ask(
 
 
 def questions(
-    names: Sequence[SurfaceName],
+    names: Sequence[shared_names.SurfaceName],
     values: Iterable[Stated],
     *,
     properties: Mapping[str, str],
@@ -174,14 +158,14 @@ def questions(
     templates: Mapping[str, Relation] | None = None,
     language: str = "en",
     people: Collection[str] = (),
-) -> Iterator[BuiltQuestion]:
+) -> Iterator[shared_names.BuiltQuestion]:
     """A question for every name and property that at least two bearers' passages answer differently."""
     templates = general_templates(language) if templates is None else templates
     by_key = {name.key: name for name in names}
     ordered = sorted(values, key=lambda s: (s.key, s.property))
     for (key, prop), group in itertools.groupby(ordered, lambda s: (s.key, s.property)):
         statements = [asked.statement for asked in group]
-        if len(statements) < LEAST:
+        if len(statements) < shared_names.LEAST:
             continue
         funnel["  passages of two bearers or more state it"] += 1
         wording = functools.partial(
@@ -194,11 +178,11 @@ def questions(
         kept, reasons = distinct(statements, by_key[key], question)
         for reason in reasons:
             funnel[f"    bearers left out: {reason}"] += 1
-        if len(kept) < LEAST:
+        if len(kept) < shared_names.LEAST:
             funnel["    fewer than two bearers left"] += 1
             continue
         text = wording(past=[s.past for s in kept]) or question
-        yield BuiltQuestion(by_key[key], prop, text, tuple(kept))
+        yield shared_names.BuiltQuestion(by_key[key], prop, text, tuple(kept))
 
 
 class AmbigDocsOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -254,8 +238,8 @@ def build_ambigdocs(
     funnel = Counter[str]()
     with open_tables(folder, memory, engine, master) as tables:
         names = surface_names(tables, options.names, options.language, funnel)
-        bearers = bearer_table(tables, names)
-        about = bearer_pages(tables, bearers)
+        bearers = shared_names.bearer_table(tables, names)
+        about = shared_names.bearer_pages(tables, bearers)
         built = list(_questions(tables, bearers, names, about, options, funnel))
         funnel["questions"] += len(built)
         if not built:
@@ -273,8 +257,8 @@ def build_builtin(kb: Path, out: Path) -> Benchmark:
 def save_built(
     kb: Folder,
     out: str | Path,
-    built: Sequence[BuiltQuestion],
-    about: Mapping[str, BearerPage],
+    built: Sequence[shared_names.BuiltQuestion],
+    about: Mapping[str, shared_names.BearerPage],
     options: AmbigDocsOptions,
     funnel: Counter[str],
     parameters: Mapping[str, Any],
@@ -293,8 +277,8 @@ def save_built(
     return save_benchmark(
         out,
         name=TASK,
-        queries=built_queries(built, options.seed, options.language),
-        sets=built_sets(built, about),
+        queries=shared_names.built_queries(built, options.seed, options.language),
+        sets=shared_names.built_sets(built, about),
         passages=cut_corpus(kb, options.cut(), **pages, engine=engine),
         names=names_of_pages(kb, engine=engine),
         origin=origin_of(kb, options.cut(), ARTICLE) if options.corpus_pages == "all" else None,
@@ -319,18 +303,18 @@ def save_built(
 def _questions(
     tables: Tables,
     bearers: Table,
-    names: Sequence[SurfaceName],
-    about: Mapping[str, BearerPage],
+    names: Sequence[shared_names.SurfaceName],
+    about: Mapping[str, shared_names.BearerPage],
     options: AmbigDocsOptions,
     funnel: Counter[str],
-) -> Iterator[BuiltQuestion]:
-    facts = shared_facts(tables, bearers, options.properties)
+) -> Iterator[shared_names.BuiltQuestion]:
+    facts = shared_names.shared_facts(tables, bearers, options.properties)
     funnel["properties that two bearers have"] += facts.group_by(["key", "property"]).aggregate([]).num_rows
     own_values = facts.filter(pc.equal(facts["kind"], "entity"))["value"].unique().to_pylist()
-    common = common_values(tables, facts["property"].unique().to_pylist())
+    common = shared_names.common_values(tables, facts["property"].unique().to_pylist())
     entities = [*own_values, *itertools.chain.from_iterable(common.values())]
     units = facts["unit"].drop_null().unique().to_pylist()
-    labels = value_labels(tables, [*entities, *units], options.language)
+    labels = shared_names.value_labels(tables, [*entities, *units], options.language)
     own = read_relations(options.templates) if options.templates is not None else {}
     templates = (
         own if own and options.language not in LANGUAGES else general_templates(options.language) | own
@@ -345,10 +329,10 @@ def _questions(
             prop: [named for value in values if (named := tuple(labels.get(value, ())))]
             for prop, values in common.items()
         },
-        ended(tables, bearers),
+        shared_names.ended(tables, bearers),
     )
     entailment_by(options.entailment, options.language)  # a model that is not there is an error now
-    result = stated(tables, in_rows(facts), about, labels, looking, properties=properties)
+    result = stated(tables, shared_names.in_rows(facts), about, labels, looking, properties=properties)
     yield from questions(
         names,
         sorted(result, key=lambda s: (s.statement.bearer.page, s.key, s.property)),
@@ -357,7 +341,7 @@ def _questions(
         templates=templates,
         language=options.language,
         people=people_properties(
-            {(f["property"], f["value"]) for f in in_rows(facts) if f["kind"] == "entity"},
+            {(f["property"], f["value"]) for f in shared_names.in_rows(facts) if f["kind"] == "entity"},
             tables.types_of(tables.listed("entity", own_values)),
         ),
     )

@@ -18,16 +18,7 @@ from whichone.papers.ambigdocs.categories import DEFAULT, Category, scored_docum
 from whichone.papers.ambigdocs.score_answer import score_prediction
 from whichone.papers.ambigdocs.score_file import compare_labels, predictions_of
 from whichone.runs.run import ANSWERS, ANSWERS_KIND, ANSWERS_TIMING, FAILURES, LEFT_OUT, Answers
-from whichone.web.annotation.campaign_kind import (
-    MAJORITY,
-    Done,
-    GivenAnnotation,
-    MadeTasks,
-    annotation_lines,
-    flagged_people,
-    people_of,
-    version_path,
-)
+from whichone.web.annotation import campaign_kind
 from whichone.web.annotation.task_queue import QueuePlan, TaskInHand
 from whichone.web.pages import Form, csv_text
 from whichone.web.served_folder import ServedBenchmark
@@ -69,7 +60,7 @@ class Labelled(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-Labels = Done[CategoryTask, Labelled]
+Labels = campaign_kind.Done[CategoryTask, Labelled]
 
 
 def controls(task: CategoryTask, said: Labelled) -> tuple[int, int]:
@@ -84,7 +75,7 @@ def majority(done: Labels, without: frozenset[str] = frozenset()) -> Category | 
     """
     said = [*done.first.items(), *done.second.items()]
     best = Counter(a.category for person, a in said if person not in without).most_common(2)
-    if not best or best[0][1] < MAJORITY or (len(best) > 1 and best[1][1] == best[0][1]):
+    if not best or best[0][1] < campaign_kind.MAJORITY or (len(best) > 1 and best[1][1] == best[0][1]):
         return None
     return Category(best[0][0])
 
@@ -208,8 +199,8 @@ def category_results(tasks: Sequence[Labels], *, without_flagged: bool = False) 
 
     Controls tell only who can be relied on: they count in nothing else.
     """
-    people = people_of(tasks, controls)
-    without = frozenset(flagged_people(people)) if without_flagged else frozenset()
+    people = campaign_kind.people_of(tasks, controls)
+    without = frozenset(campaign_kind.flagged_people(people)) if without_flagged else frozenset()
     asked = [d for d in tasks if not d.task.control]
     settled = [d for d in asked if d.settled]
     decided = [(d, label) for d in settled if (label := majority(d, without)) is not None]
@@ -238,7 +229,7 @@ def category_results(tasks: Sequence[Labels], *, without_flagged: bool = False) 
             system: _shares([(d, c) for d, c in decided if d.task.system == system]) for system in systems
         },
         "people": people,
-        "flagged": flagged_people(people),
+        "flagged": campaign_kind.flagged_people(people),
         "differences": [
             {
                 "query": d.task.query,
@@ -289,7 +280,8 @@ def new_answers(
             folders.write(schema, folder.table(schema.name))
         folders.write_bytes("labels.csv", label_table([d for d, _ in labels.values()], without).encode())
         folders.write_bytes(
-            "annotations.jsonl", annotation_lines([d for d in tasks if d in own or d.task.control])
+            "annotations.jsonl",
+            campaign_kind.annotation_lines([d for d in tasks if d in own or d.task.control]),
         )
         folders.commit(
             name=f"{name} (annotated)",
@@ -349,7 +341,7 @@ class CategoryKind:
     def fits(self, served: ServedBenchmark) -> bool:
         return bool(served.answers) and TASK in served.tasks()
 
-    def make(self, site: Site, served: ServedBenchmark, form: Form) -> MadeTasks:
+    def make(self, site: Site, served: ServedBenchmark, form: Form) -> campaign_kind.MadeTasks:
         seed = form.number("seed", 0, 0, 2**31)
         tasks = make_category_tasks(
             served, seed=seed, most=form.number("questions", 100, 1, 100_000),
@@ -359,7 +351,7 @@ class CategoryKind:
             seed=seed, kind=self.name, runs=tuple(tasks.systems), counts=tasks.counts,
             systems=tasks.systems, consent=form.text("consent", longest=5000).strip(),
         )  # fmt: skip
-        return MadeTasks(plan, tasks.tasks)
+        return campaign_kind.MadeTasks(plan, tasks.tasks)
 
     def shown(
         self, site: Site, benchmark: str, plan: QueuePlan, given: TaskInHand, person: str
@@ -377,7 +369,7 @@ class CategoryKind:
     def from_form(self, form: Form) -> Labelled:
         return Labelled(form.text("category", longest=50), form.text("reason", longest=2000))
 
-    def from_api(self, given: GivenAnnotation) -> Labelled:
+    def from_api(self, given: campaign_kind.GivenAnnotation) -> Labelled:
         return Labelled(clean(given.category), clean(given.reason))
 
     def check(self, site: Site, benchmark: str, given: TaskInHand, said: Labelled) -> None:
@@ -407,7 +399,7 @@ class CategoryKind:
             raise BadInput(f"the answers of {', '.join(lost)} are not here any more")
         paths = []
         for number, (name, identity) in enumerate(plan.systems.items(), 1):
-            paths.append(version_path(root, campaign, f"-{number}"))
+            paths.append(campaign_kind.version_path(root, campaign, f"-{number}"))
             new_answers(
                 folders[identity], tasks, paths[-1], name=name, campaign=campaign, plan=plan,
                 results=results, without=without,

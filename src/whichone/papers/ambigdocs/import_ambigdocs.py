@@ -26,16 +26,8 @@ from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_json_lines, read_rows, read_text_lines
 from whichone.names import without_parentheses
+from whichone.papers.ambigdocs import ambigdocs_records
 from whichone.papers.ambigdocs.ambigdocs_files import read_questions
-from whichone.papers.ambigdocs.ambigdocs_records import (
-    TASK,
-    AmbigQuestion,
-    BearerDocument,
-    PassageBook,
-    name_sets,
-    query_of,
-    set_id,
-)
 from whichone.records import Output, Passage, Provenance, Query, page_id, passage_id
 from whichone.text.normalisers import is_sublist, stop_words
 
@@ -134,11 +126,11 @@ def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passa
     )
     query = Query(
         id=id,
-        task=TASK,
+        task=ambigdocs_records.TASK,
         input=question.question,
         outputs=outputs,
         name=name,
-        name_set=set_id(name),
+        name_set=ambigdocs_records.set_id(name),
         attributes={
             "qid": id,
             "bearers": len(question.disambig_entity),
@@ -174,7 +166,7 @@ def import_ramdocs(path: str | Path, out: str | Path | None) -> tuple[Benchmark 
         out,
         name=SOURCE,
         queries=queries,
-        sets=name_sets(queries),
+        sets=ambigdocs_records.name_sets(queries),
         passages=passages,
         card=RAMDOCS_CARD.format(
             questions=len(queries),
@@ -198,7 +190,7 @@ def import_ramdocs(path: str | Path, out: str | Path | None) -> tuple[Benchmark 
 
 def read_passage_file(
     path: str | Path, rules: Literal["dpr", "entityquestions"] = "dpr"
-) -> Iterator[BearerDocument]:
+) -> Iterator[ambigdocs_records.BearerDocument]:
     rows: Iterable[tuple[int, list[str]]] = read_rows(path, "\t")
     if rules == "entityquestions":
         rows = ((line, text.split("\t")) for line, text in read_text_lines(path))
@@ -214,21 +206,21 @@ def read_passage_file(
             )
         pid, text, title = row
         if rules == "dpr":
-            yield BearerDocument(pid=pid, text=text.strip('"'), title=title)
+            yield ambigdocs_records.BearerDocument(pid=pid, text=text.strip('"'), title=title)
         else:
-            yield BearerDocument(pid=pid.lower(), text=text[1:-1], title=title.strip())
+            yield ambigdocs_records.BearerDocument(pid=pid.lower(), text=text[1:-1], title=title.strip())
 
 
 def check_pids(
-    questions: Iterable[AmbigQuestion], passages: Iterable[BearerDocument]
-) -> tuple[list[AmbigQuestion], dict[str, Any]]:
+    questions: Iterable[ambigdocs_records.AmbigQuestion], passages: Iterable[ambigdocs_records.BearerDocument]
+) -> tuple[list[ambigdocs_records.AmbigQuestion], dict[str, Any]]:
     """The questions with missing texts filled in, and how their documents fit the passage file, counted.
 
     Only the wanted rows are held: memory grows with the questions, not with the passage file.
     """
     questions = list(questions)
     wanted = {d.pid for q in questions for d in q.documents if d.pid is not None}
-    rows: dict[str | None, BearerDocument] = {p.pid: p for p in passages if p.pid in wanted}
+    rows: dict[str | None, ambigdocs_records.BearerDocument] = {p.pid: p for p in passages if p.pid in wanted}
     pids: dict[str, dict[str, None]] = {n: {} for n in ("missing", "other_title", "other_text", "filled")}
     checked, agree = [], 0
     for question in questions:
@@ -298,7 +290,7 @@ def import_ambigdocs(
         checked, pids["pids"] = check_pids(together, read_passage_file(passage_file))
         rest = iter(checked)
         splits = {split: [next(rest) for _ in questions] for split, questions in splits.items()}
-    book = PassageBook("ambigdocs")
+    book = ambigdocs_records.PassageBook("ambigdocs")
     queries = list(_queries(splits, book, paths))
     questions = [q for listed in splits.values() for q in listed]
     documents = [d for q in questions for d in q.documents]
@@ -326,7 +318,7 @@ def import_ambigdocs(
         out,
         name="ambigdocs",
         queries=queries,
-        sets=name_sets(queries),
+        sets=ambigdocs_records.name_sets(queries),
         passages=book.passages(),
         card=AMBIGDOCS_CARD.format(
             splits="\n".join(f"| {split} | {len(qs)} |" for split, qs in splits.items()),
@@ -358,7 +350,9 @@ def _in_corpus(queries: Sequence[Query], corpus: Corpus) -> list[Query]:
 
 
 def _queries(
-    splits: Mapping[str, Sequence[AmbigQuestion]], book: PassageBook, paths: Sequence[str | Path]
+    splits: Mapping[str, Sequence[ambigdocs_records.AmbigQuestion]],
+    book: ambigdocs_records.PassageBook,
+    paths: Sequence[str | Path],
 ) -> Iterator[Query]:
     """Ids are the files' qids; where two splits share one, every id begins with its split."""
     for (split, questions), path in zip(splits.items(), paths, strict=True):
@@ -369,4 +363,4 @@ def _queries(
     for split, questions in splits.items():
         for question in questions:
             id = f"{split}/{question.qid}" if shared else question.qid
-            yield query_of(question, book, split=split, id=id)
+            yield ambigdocs_records.query_of(question, book, split=split, id=id)

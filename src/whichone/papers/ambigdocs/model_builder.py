@@ -26,17 +26,10 @@ from whichone.files.folder import Folder, Journal
 from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.engines import open_tables
 from whichone.knowledge.knowledge_tables import KIND
+from whichone.papers.ambigdocs import shared_names
 from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument
 from whichone.papers.ambigdocs.build_ambigdocs import AmbigDocsOptions, in_language, save_built, surface_names
 from whichone.papers.ambigdocs.properties import Draft, Status, failed_rule, filter_limits, short_answer
-from whichone.papers.ambigdocs.shared_names import (
-    BearerPage,
-    BearerStatement,
-    BuiltQuestion,
-    SurfaceName,
-    bearer_pages,
-    bearer_table,
-)
 from whichone.progress import progress
 from whichone.protocols import ChatModel
 from whichone.records import grouped
@@ -293,7 +286,7 @@ def build_with_models(
     funnel = Counter[str]()
     with open_tables(folder, memory, engine, master) as tables:
         names = surface_names(tables, options.names, options.language, funnel)
-        about = bearer_pages(tables, bearer_table(tables, names))
+        about = shared_names.bearer_pages(tables, shared_names.bearer_table(tables, names))
     titles = {name.key: [about[page].title for page in name.pages] for name in names}
     passages = cut_passages(folder, options.cut(), only=about)
     documents = [BearerDocument(title=p.title, text=p.text, pid=p.id) for p in passages]
@@ -353,10 +346,10 @@ def _run(
 
 def _built(
     finished: Iterable[Generated],
-    names: Sequence[SurfaceName],
-    about: Mapping[str, BearerPage],
+    names: Sequence[shared_names.SurfaceName],
+    about: Mapping[str, shared_names.BearerPage],
     funnel: Counter[str],
-) -> list[BuiltQuestion]:
+) -> list[shared_names.BuiltQuestion]:
     by_name = {name.name: name for name in names}
     pages = {bearer.title: bearer for bearer in about.values()}
     built = []
@@ -367,10 +360,12 @@ def _built(
             funnel[f"  thrown out: {result.reason}"] += 1
         else:
             statements = tuple(
-                BearerStatement(pages[d.title], d.answer or "", (), d.pid or "")
+                shared_names.BearerStatement(pages[d.title], d.answer or "", (), d.pid or "")
                 for d in result.question.documents
             )
             funnel["  answers of further bearers"] += result.expanded
-            built.append(BuiltQuestion(by_name[result.name], None, result.question.question, statements))
+            built.append(
+                shared_names.BuiltQuestion(by_name[result.name], None, result.question.question, statements)
+            )
     funnel["questions"] += len(built)
     return built

@@ -11,14 +11,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from whichone.files.lines import NOT_JSON
-from whichone.measures.answer_measures import (
-    Value,
-    accuracy_value,
-    exact_value,
-    f1_value,
-    rouge_l_value,
-    text_value,
-)
+from whichone.measures import answer_measures
 from whichone.measures.measure import Answered, Maker, Measure, Retrieved, needs_depth, no_depth
 from whichone.papers.kilt.kilt_record import UNKNOWN_PAGE
 
@@ -194,11 +187,11 @@ def completed_sets(ranked: dict[str, None], evidence: Sequence[frozenset[str]]) 
 LINKING = "el"
 
 
-def _gated(name: str, value: Value) -> Maker:
+def _gated(name: str, value: answer_measures.Value) -> Maker:
     """KILT's version: points only where the first R pages are the R pages of an evidence set."""
 
     def gated(answered: Answered) -> float | None:
-        points = text_value(answered, value)
+        points = answer_measures.text_value(answered, value)
         return points if points is None or provenance_found(answered) else 0.0
 
     def measure(k: int | None) -> Measure:
@@ -259,7 +252,7 @@ def kilt_recall(k: int | None) -> Measure:
     return Measure("kilt_recall", value, k)
 
 
-kilt_accuracy = _gated("kilt_accuracy", accuracy_value)
-kilt_exact_match = _gated("kilt_em", exact_value)
-kilt_f1 = _gated("kilt_f1", f1_value)
-kilt_rouge_l = _gated("kilt_rouge_l", rouge_l_value)
+kilt_accuracy = _gated("kilt_accuracy", answer_measures.accuracy_value)
+kilt_exact_match = _gated("kilt_em", answer_measures.exact_value)
+kilt_f1 = _gated("kilt_f1", answer_measures.f1_value)
+kilt_rouge_l = _gated("kilt_rouge_l", answer_measures.rouge_l_value)

@@ -12,23 +12,11 @@ from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.arrow_records import MappedRecords, blocks
 from whichone.files.lines import write_atomic, write_json_lines
 from whichone.options import OnError, Option, Seed
+from whichone.papers.kilt import spans
 from whichone.papers.kilt.convert import CONVERTERS
 from whichone.papers.kilt.evidence_text import Original, OriginalEvidence, TaskOutput, TaskRecord, read_task
 from whichone.papers.kilt.kilt_record import OTHER_NAMES, Dataset, Split, Task, datasets, file_kind
 from whichone.papers.kilt.snapshot_pages import Snapshot, SnapshotPage
-from whichone.papers.kilt.spans import (
-    THRESHOLD,
-    EvidenceSpan,
-    PublishedMatch,
-    Tokenizer,
-    best_span,
-    match_answer,
-    named_tokenizer,
-    page_tokens,
-    search,
-    tokenize,
-    words_and_marks,
-)
 from whichone.progress import progress
 from whichone.records import grouped
 
@@ -60,7 +48,7 @@ def assemble(
     train: bool,
     aliases: bool = False,
     linking: bool = False,
-    threshold: float = THRESHOLD,
+    threshold: float = spans.THRESHOLD,
 ) -> tuple[dict[str, Any] | None, int]:
     """The KILT record of a task record, None when it is dropped, and how many outputs were dropped.
 
@@ -147,16 +135,18 @@ class MapPlan(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer: Annotated[Literal["words", "spacy"], Option("What BLEU counts; spacy is as published.")] = (
         "words"
     )
-    threshold: Annotated[float, Option("Least BLEU in dev and test.")] = THRESHOLD
+    threshold: Annotated[float, Option("Least BLEU in dev and test.")] = spans.THRESHOLD
     on_error: OnError = "fail"
 
 
 ORDER = 4
 
 
-def find_pages(texts: Sequence[str], pages: Iterable[SnapshotPage], tokenizer: Tokenizer) -> dict[str, str]:
+def find_pages(
+    texts: Sequence[str], pages: Iterable[SnapshotPage], tokenizer: spans.Tokenizer
+) -> dict[str, str]:
     """For each text the page of its best span; of equal ones the page read first."""
-    wanted = {text: [t.text for t in tokenize(text, tokenizer)] for text in dict.fromkeys(texts)}
+    wanted = {text: [t.text for t in spans.tokenize(text, tokenizer)] for text in dict.fromkeys(texts)}
     index: dict[tuple[str, ...], list[str]] = {}
     for text, tokens in wanted.items():
         order = min(ORDER, len(tokens))
@@ -165,7 +155,7 @@ def find_pages(texts: Sequence[str], pages: Iterable[SnapshotPage], tokenizer: T
     orders = sorted({len(gram) for gram in index})
     best: dict[str, tuple[float, int, str]] = {}
     for page in pages:
-        paragraphs = [tokenize(text, tokenizer) for text in page.paragraphs]
+        paragraphs = [spans.tokenize(text, tokenizer) for text in page.paragraphs]
         hits: Counter[str] = Counter()
         for paragraph in paragraphs:
             words = [token.text for token in paragraph]
@@ -174,7 +164,7 @@ def find_pages(texts: Sequence[str], pages: Iterable[SnapshotPage], tokenizer: T
                     hits.update(index.get(gram, ()))
         for text in hits:
             known = best.get(text)
-            result = search(wanted[text], paragraphs)
+            result = spans.search(wanted[text], paragraphs)
             if result and (known is None or (-result.bleu, result.tokens) < known[:2]):
                 best[text] = (-result.bleu, result.tokens, page.page)
     return {text: page for text, (_, _, page) in best.items()}
@@ -186,8 +176,8 @@ class Mapper:
     def __init__(self, snapshot: Snapshot, plan: MapPlan, whole_pages: bool = False) -> None:
         self._snapshot = snapshot
         self._published = plan.rules == "published"
-        self._tokenizer = named_tokenizer(plan.tokenizer)
-        self._marks = words_and_marks if plan.tokenizer == "words" else self._tokenizer
+        self._tokenizer = spans.named_tokenizer(plan.tokenizer)
+        self._marks = spans.words_and_marks if plan.tokenizer == "words" else self._tokenizer
         self._whole_pages = whole_pages
         self.crashes = 0
 
@@ -237,13 +227,13 @@ class Mapper:
             if self._whole_pages or not text:
                 placed[page.page, text] = whole
                 continue
-            span: EvidenceSpan | PublishedMatch | None
+            span: spans.EvidenceSpan | spans.PublishedMatch | None
             if self._published:
-                span = match_answer(text, page.paragraphs, self._marks)
+                span = spans.match_answer(text, page.paragraphs, self._marks)
                 self.crashes += span.crashed
             else:
-                tokens = tokens or page_tokens(page.paragraphs, self._tokenizer)
-                span = best_span(text, page.paragraphs, tokens, self._tokenizer)
+                tokens = tokens or spans.page_tokens(page.paragraphs, self._tokenizer)
+                span = spans.best_span(text, page.paragraphs, tokens, self._tokenizer)
             if span is None:
                 placed[page.page, text] = msgspec.structs.replace(whole, bleu=0.0)
                 continue
