@@ -16,21 +16,9 @@ from msgspec import Meta, Struct, structs
 
 R = TypeVar("R")
 _Kind: TypeAlias = Literal[
-    "",
-    "path",
-    "exists",
-    "file",
-    "folder",
-    "written",
-    "made",
-    "benchmark",
-    "text",
-    "words",
-    "depths",
-    "measures",
-    "size",
-    "pairs",
-]
+    "", "path", "exists", "file", "folder", "written", "made", "benchmark",
+    "text", "words", "depths", "measures", "size", "pairs",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

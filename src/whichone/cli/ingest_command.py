@@ -35,7 +35,9 @@ def ingest_command(
     from whichone.files.pools import available_cores, start_workers
 
     cores, started = options.workers or available_cores(), []
-    if options.engine == "duckdb" and cores > 1 and _is_large(given.wikidata, *given.pages):
+    dumps = [Path(dump) for dump in (given.wikidata, *given.pages) if dump and Path(dump).is_file()]
+    large = sum(dump.stat().st_size for dump in dumps) > _LARGE
+    if options.engine == "duckdb" and cores > 1 and large:
         started = start_workers(cores, _READER)  # they import while this process does
 
     from whichone.knowledge.ingest import chosen_sources, ingest
@@ -53,8 +55,3 @@ def ingest_command(
             for what, count in source["counts"].items()
         ]
     )
-
-
-def _is_large(*dumps: str | None) -> bool:
-    files = (Path(dump) for dump in dumps if dump)
-    return sum(file.stat().st_size for file in files if file.is_file()) > _LARGE

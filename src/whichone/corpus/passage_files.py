@@ -166,7 +166,10 @@ class PassageLayout(msgspec.Struct, frozen=True):
         own = msgspec.structs.replace(fields, id="_id") if fields.id == "id" else fields
         if fields.page is None and fields.entity is None and (path / OURS).exists():
             own, source = msgspec.structs.replace(own, page="metadata.page", entity="metadata.entity"), ""
-        return cls(_corpus_file(path), own, source, True)
+        files = [f for f in (path / "corpus.jsonl", path / "corpus.jsonl.gz") if f.exists()]
+        if not files:
+            raise Missing("a BEIR folder has a corpus.jsonl, this one has none", where=str(path))
+        return cls(files[0], own, source, True)
 
     def passage(self, record: dict[str, Any], line: int) -> PassageRecord:
         path, fields = self.file, self.fields
@@ -184,7 +187,8 @@ class PassageLayout(msgspec.Struct, frozen=True):
 
 def is_documents(path: str | Path) -> bool:
     """Whether this is a folder of documents, not a file of passages and not BEIR's layout."""
-    return Path(path).is_dir() and not _is_exchanged(Path(path))
+    files = (Path(path) / f"{name}.jsonl{end}" for name in ("corpus", "queries") for end in ("", ".gz"))
+    return Path(path).is_dir() and not any(file.exists() for file in files)
 
 
 def _title_and_text(record: dict[str, Any], fields: PassageFields, path: Path, line: int) -> tuple[str, str]:
@@ -194,20 +198,6 @@ def _title_and_text(record: dict[str, Any], fields: PassageFields, path: Path, l
         return plain_title(str(record.get("title") or title.strip().strip('"'))), text
     title = plain_title(str(field(record, fields.title, path, line) or ""))
     return title, str(field(record, fields.text, path, line) or "")
-
-
-def _is_exchanged(folder: Path) -> bool:
-    """Whether a folder has the layout of BEIR; any other is a folder of documents."""
-    return any(
-        (folder / f"{name}.jsonl{end}").exists() for name in ("corpus", "queries") for end in ("", ".gz")
-    )
-
-
-def _corpus_file(folder: Path) -> Path:
-    for file in (folder / "corpus.jsonl", folder / "corpus.jsonl.gz"):
-        if file.exists():
-            return file
-    raise Missing("a BEIR folder has a corpus.jsonl, this one has none", where=str(folder))
 
 
 def pages_by_title(titles: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -50,7 +50,10 @@ def show_name(base: str | Path, name: str) -> dict[str, Any]:
     """
     folder = Folder.open(base, KIND)
     with Lookup.open(folder) as lookup:
-        bearers = lookup.bearers(name) or _by_address(lookup, name)
+        if not (bearers := lookup.bearers(name)):
+            page = lookup.page_of_url(name) if "://" in name else lookup.page(name)
+            about = lookup.entity((page.entity or page.page) if page else name)
+            bearers = [NameBearer(about=about)] if about else []
         facts = _facts(folder, [b.about.entity for b in bearers])
         all_bearers = [_bearer(lookup, bearer, facts.get(bearer.about.entity, [])) for bearer in bearers]
         near = [] if all_bearers else [s.name for s in lookup.search(name).names]
@@ -61,12 +64,6 @@ def show_name(base: str | Path, name: str) -> dict[str, Any]:
         "bearers": all_bearers,
         "near": near,
     }
-
-
-def _by_address(lookup: Lookup, name: str) -> list[NameBearer]:
-    page = lookup.page_of_url(name) if "://" in name else lookup.page(name)
-    about = lookup.entity((page.entity or page.page) if page else name)
-    return [NameBearer(about=about)] if about else []
 
 
 def _bearer(lookup: Lookup, bearer: NameBearer, facts: list[tuple[Any, ...]]) -> dict[str, Any]:

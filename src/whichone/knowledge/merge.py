@@ -120,18 +120,15 @@ class PartWork:
             raise read.refused[0].error()
         for name, table in read.tables.items():
             if table.num_rows or number == 0:  # part 0 shows the columns of every table
-                _write_part(owner.file(number, f"{name}.parquet"), table, number)
+                if "position" in table.column_names:  # which also says in what part it is
+                    table = table.append_column("part", pa.repeat(pa.scalar(number, pa.int32()), len(table)))
+                with written_beside(owner.file(number, f"{name}.parquet")) as beside:
+                    pq.write_table(
+                        table, beside, compression="lz4", use_dictionary=False, write_statistics=False
+                    )
         counts = {**read.counts, "refused": len(read.refused)}
         rows = {name: table.num_rows for name, table in read.tables.items()}
         return Finished(job.range, rows, counts, read.refused[:_LISTED])
-
-
-def _write_part(file: Path, table: pa.Table, number: int) -> None:
-    """A part file, whole or not at all; rows that know their position also know their part."""
-    if "position" in table.column_names:
-        table = table.append_column("part", pa.repeat(pa.scalar(number, pa.int32()), table.num_rows))
-    with written_beside(file) as beside:
-        pq.write_table(table, beside, compression="lz4", use_dictionary=False, write_statistics=False)
 
 
 # Tables on which the resolved ones depend, in the order in which they are written.

@@ -218,7 +218,9 @@ def cluster_sums(values: _Floats, clusters: npt.NDArray[Any]) -> tuple[_Floats, 
     first[clusters[::-1]] = np.arange(len(clusters), dtype=np.int32)[::-1]
     known = np.flatnonzero(counts)
     known = known[np.argsort(first[known])]
-    return np.bincount(clusters, values)[known].astype(np.float64), counts[known].astype(np.float64)
+    return np.bincount(clusters, values)[known].astype(np.float64, copy=False), counts[known].astype(
+        np.float64
+    )
 
 
 def interval_note(rule: str, clusters: int | None = None) -> str:
@@ -283,7 +285,9 @@ def _clusters(queries: Sequence[Query]) -> Clusters:
         kinds[next(places)] = KINDS.index(kind)
         return f"{kind}:{own}"
 
-    return Clusters(first_places(queries, name, Seen()), kinds)
+    firsts = first_places(queries, name, Seen())
+    numbers = np.cumsum(firsts == np.arange(len(firsts)), dtype=np.int32)
+    return Clusters(numbers[firsts] - 1, kinds)
 
 
 # Parts of the queries by a number: head and tail, quarters.

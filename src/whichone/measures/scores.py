@@ -93,10 +93,7 @@ class Scores:
 
     @functools.cached_property
     def clusters(self) -> npt.NDArray[np.integer[Any]]:
-        """The cluster of each query as a number; numbers are in the order of the clusters' names.
-
-        Where there are too many queries to keep, the number is the place of the cluster's first query.
-        """
+        """The cluster of each query as a number, in the order in which clusters come first."""
         return clusters_of(self.queries).numbers
 
     @functools.cached_property
@@ -363,7 +360,7 @@ def groups_of(
 ) -> list[tuple[tuple[Any, ...], npt.NDArray[np.int64]]]:
     """The rows of the queries by what the readers read of each, in the order of these values."""
     if not len(queries) or not readers:
-        return [((), np.arange(len(queries)))] if len(queries) else []
+        return [((), np.arange(len(queries), dtype=np.int32))] if len(queries) else []
     places: dict[tuple[Any, ...], int] = {}
     groups = np.zeros(len(queries), np.int32)
     for i, query in enumerate(queries):

@@ -44,7 +44,10 @@ class EntityFacts:
 
     def __init__(self, path: str | Path, corpus: Corpus) -> None:
         self._folder = Folder.open(path, KIND)
-        entities = self._entities_of(corpus)
+        entities: list[str] = []
+        for batch in self._folder.table("pages", ["page", "entity"]).to_batches(65_536):
+            about = zip(corpus.page_rows(batch["page"].to_pylist()), batch["entity"].to_pylist(), strict=True)
+            entities += [e for row, e in about if row is not None and e is not None]
         facts = self._filtered("facts", ["entity", "property", "kind", "value"], "entity", entities)
         facts = facts.filter(pc.not_equal(facts["property"], _INSTANCE_OF))
         named = facts.filter(pc.equal(facts["kind"], "entity"))["value"].unique().to_pylist()
@@ -66,14 +69,6 @@ class EntityFacts:
 
     def types(self, entity: str | None) -> tuple[Stems, ...]:
         return self._types.get(entity or "", ())
-
-    def _entities_of(self, corpus: Corpus) -> list[str]:
-        entities = []
-        for batch in self._folder.table("pages", ["page", "entity"]).to_batches(65_536):
-            rows = corpus.page_rows(batch["page"].to_pylist())
-            about = zip(rows, batch["entity"].to_pylist(), strict=True)
-            entities += [e for row, e in about if row is not None and e is not None]
-        return entities
 
     def _filtered(self, name: str, columns: list[str], by: str, values: Iterable[str]) -> pa.Table:
         table = self._folder.table(name, columns)
@@ -156,7 +151,8 @@ class BootlegStyle(Linker):
         words = stems(" ".join(pieces))
         asked = [cue for r in RelationTable.load().asked(pieces) for cue in r.asks]
         cues = frozenset(w for w in (*words, *(w for cue in asked for w in cue)) if w not in _STOP)
-        facts = [self._best_fact(c, words, cues) for c in candidates]
+        known = (self._facts.facts(candidate.entity) for candidate in candidates)
+        facts = [max((self._fact(fact, words, cues) for fact in own), default=0.0) for own in known]
         logits = [f + self._kind(c, words) for c, f in zip(candidates, facts, strict=True)]
         powers = [math.exp(logit - max(logits)) for logit in logits]
         return [(1 + f) * p / sum(powers) for f, p in zip(facts, powers, strict=True)]
@@ -164,10 +160,6 @@ class BootlegStyle(Linker):
     def _kind(self, candidate: Candidate, words: Stems) -> float:
         named = any(kind and contains(words, kind) for kind in self._facts.types(candidate.entity))
         return self._weights.prior * math.log(candidate.prior) + self._weights.type * named
-
-    def _best_fact(self, candidate: Candidate, words: Stems, cues: frozenset[str]) -> float:
-        facts = self._facts.facts(candidate.entity)
-        return max((self._fact(fact, words, cues) for fact in facts), default=0.0)
 
     def _fact(self, fact: StemmedFact, words: Stems, cues: frozenset[str]) -> float:
         weights = self._weights

@@ -93,7 +93,11 @@ class Late:
         encoder = token_vectors.open_token_encoder(parameters.model, device=parameters.device)
         kept = msgspec.to_builtins(parameters)
         with created(Path(folder), cls.name, corpus, kept, resume=True) as (place, held):
-            _build_first(held, place.partial / "first", parameters)
+            first = place.partial / "first"
+            if not (first / MANIFEST).exists() and parameters.first == "dense":
+                Dense.build(held, first, encoder=parameters.encoder)
+            elif not (first / MANIFEST).exists():
+                Bm25.build(held, first)
             adopt_folder(place, "first")
             if parameters.vectors == "stored":
                 precision, tokens = parameters.precision, place.partial / "tokens"
@@ -193,12 +197,3 @@ def _stored(
     given = folder.manifest.parameters
     same = all(given.get(key) == msgspec.to_builtins(value) for key, value in wanted.items())
     return token_vectors.StoredTokens(folder) if same else None
-
-
-def _build_first(corpus: Corpus, folder: Path, parameters: LateParameters) -> None:
-    if (folder / MANIFEST).exists():
-        return
-    if parameters.first == "dense":
-        Dense.build(corpus, folder, encoder=parameters.encoder)
-    else:
-        Bm25.build(corpus, folder)

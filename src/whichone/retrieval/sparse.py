@@ -47,13 +47,6 @@ class SparseEncoder(Protocol):
     def describe(self) -> dict[str, Any]: ...
 
 
-def open_sparse_encoder(model: str, *, device: str | None = None, longest: int = LONGEST) -> SparseEncoder:
-    place = model_folder(model) or Path(model)
-    if is_onnx(place):
-        return OnnxSplade(place, longest=longest)
-    return Splade(model, device=device, longest=longest)
-
-
 class OnnxSplade:
     """An ONNX model whose output is logits a token, or weights a text."""
 
@@ -317,9 +310,10 @@ class Sparse:
 
 
 def _encoder(parameters: SparseParameters, device: str | None = None) -> SparseEncoder:
-    return open_sparse_encoder(
-        parameters.model, device=device or parameters.device, longest=parameters.longest
-    )
+    place = model_folder(parameters.model) or Path(parameters.model)
+    if is_onnx(place):
+        return OnnxSplade(place, longest=parameters.longest)
+    return Splade(parameters.model, device=device or parameters.device, longest=parameters.longest)
 
 
 def _index(corpus: Corpus, encoder: SparseEncoder, folder: Folder, parameters: SparseParameters) -> None:

@@ -214,7 +214,8 @@ def token_model(checkpoint: str, *, device: str | None = None, new_size: int | N
             )
         )
         prompts = _markers(encoder, rules)
-    parts.append(MultiVectorMask(skiplist_words=_punctuation(encoder.tokenizer)))
+    known = encoder.tokenizer.get_vocab()
+    parts.append(MultiVectorMask(skiplist_words=[sign for sign in string.punctuation if sign in known]))
     parts.append(Normalize(module_input_name="token_embeddings"))
     return MultiVectorEncoder(modules=parts, device=device, prompts=prompts or None).float()
 
@@ -249,11 +250,6 @@ def _check_projection(model: Any, place: str) -> None:
             raise BadInput(
                 f"the projection takes {part.in_features} numbers, the encoder gives {size}", file=place
             )
-
-
-def _punctuation(tokenizer: Any) -> list[str]:
-    known = tokenizer.get_vocab()
-    return [sign for sign in string.punctuation if sign in known]
 
 
 def _markers(encoder: Any, rules: TokenRules) -> dict[str, str]:

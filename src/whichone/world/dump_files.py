@@ -227,6 +227,8 @@ def _page(
     title: str, page_id: int, revision: int, text: str, wiki: Wiki, redirect: str | None = None
 ) -> bytes:
     content = text.encode()
+    # the export's checksum: SHA-1 in base 36, 31 digits
+    checksum = np.base_repr(int(hashlib.sha1(content).hexdigest(), 16), 36).lower().rjust(31, "0")
     mark = f"    <redirect title={quoteattr(redirect)} />\n" if redirect is not None else ""
     return (
         f"  <page>\n    <title>{escape(title)}</title>\n    <ns>0</ns>\n    <id>{page_id}</id>\n"
@@ -235,7 +237,7 @@ def _page(
         '      <contributor deleted="deleted" />\n'
         "      <model>wikitext</model>\n      <format>text/x-wiki</format>\n"
         f'      <text bytes="{len(content)}" xml:space="preserve">{escape(text)}</text>\n'
-        f"      <sha1>{_sha1_base36(content)}</sha1>\n    </revision>\n  </page>\n"
+        f"      <sha1>{checksum}</sha1>\n    </revision>\n  </page>\n"
     ).encode()
 
 
@@ -262,11 +264,6 @@ def _block(kind: str, level: int, text: str) -> str:
         marks = "=" * level
         return f"{marks} {text} {marks}"
     return f"* {text}" if kind == "bullet" else text
-
-
-def _sha1_base36(content: bytes) -> str:
-    """The export's checksum: SHA-1 in base 36, 31 digits."""
-    return np.base_repr(int(hashlib.sha1(content).hexdigest(), 16), 36).lower().rjust(31, "0")
 
 
 HEADER = (

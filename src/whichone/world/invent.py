@@ -234,7 +234,9 @@ class Inventor:
         bearers = []
         for n, (kind, member) in enumerate(zip(kinds, members, strict=True)):
             bare = len(members) == 1 or (n == best and rng.random() < 0.6)
-            title = name if bare else _free_title(f"{name} ({kind.title})", titles, member)
+            title = name if bare else f"{name} ({kind.title})"
+            if not bare and title in titles:
+                title = f"{title[:-1]}, no. {member + 1})"
             titles.add(title)
             year, shared = rng.randrange(1700, 2010), len(members) > 1
             longer = f"{name} of {rng.choice(self.vocabulary.phrases).split()[-1].capitalize()}"
@@ -276,10 +278,6 @@ class Inventor:
         titles.add(title)
         total = sum(a.views or 0 for a in bearers)
         return source.disambiguation_page(name, title, lines, f"Q{item}", 1 + total // 50)
-
-
-def _free_title(title: str, taken: set[str], member: int) -> str:
-    return title if title not in taken else f"{title[:-1]}, no. {member + 1})"
 
 
 def _groups(size: int, ambiguity: float, mean: float, rng: random.Random) -> Iterator[int]:

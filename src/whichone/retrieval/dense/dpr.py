@@ -368,7 +368,7 @@ class PairEncoder:
         self._passages = _open("passage", folder / "passages", device)
         self._questions = {"": _open("question", folder / "questions", device)}
         self._routes = Routes.open(folder / ROUTES)
-        self._relations = _relation_folders(folder)
+        self._relations = {p.name: p for p in sorted(folder.glob(f"{RELATIONS}/*")) if p.is_dir()}
         self.size = self._passages.size
         if self._questions[""].size != self.size:
             raise BadInput(
@@ -405,22 +405,13 @@ class PairEncoder:
         vectors = np.zeros((len(texts), self.size), np.float32)
         places = grouped((self.relation(text), place) for place, text in enumerate(texts))
         for relation, here in places.items():
-            vectors[here] = self._question_encoder(relation).questions([texts[n] for n in here])
+            if relation not in self._questions:
+                self._questions[relation] = _open("question", self._relations[relation], self._device)
+            vectors[here] = self._questions[relation].questions([texts[n] for n in here])
         return vectors
 
     def passages(self, titles: Sequence[str], texts: Sequence[str]) -> encoder.Vectors:
         return self._passages.passages(titles, texts)
-
-    def _question_encoder(self, relation: str) -> DprSide | sentence.SentenceEncoder:
-        if relation not in self._questions:
-            self._questions[relation] = _open("question", self._relations[relation], self._device)
-        return self._questions[relation]
-
-
-def _relation_folders(folder: Path) -> dict[str, Path]:
-    if not (folder / RELATIONS).is_dir():
-        return {}
-    return {place.name: place for place in sorted((folder / RELATIONS).iterdir()) if place.is_dir()}
 
 
 def _open(side: Side, folder: Path, device: str | None) -> DprSide | sentence.SentenceEncoder:
