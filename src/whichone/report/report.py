@@ -18,20 +18,11 @@ from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.benchmarks.gold import GOLD_IS, GOLD_WORDS
 from whichone.benchmarks.several import BENCHMARK
 from whichone.errors import UsageError
+from whichone.measures import scores as scoring
 from whichone.measures.absent import ABSENT_MEASURES, AT_REFUSED, Curve
 from whichone.measures.comparison import LEVEL, RULE, check_same_benchmark, compare, names_needed, tied_ranks
 from whichone.measures.intervals import SHALLOW, cluster_note, cluster_rule
 from whichone.measures.measure import Measure, parse_measures
-from whichone.measures.scores import (
-    COMPARED,
-    REPORTED,
-    Scores,
-    distinctly_named,
-    estimate,
-    groups_of,
-    score_run,
-    slice_scores,
-)
 from whichone.measures.summary import rows_by_place
 from whichone.options import Option, takes
 from whichone.report import first_screen
@@ -79,9 +70,9 @@ def make_report(
         return answers_report(read, out, benchmark=benchmark, redact=options.redact, study=options.study)
     opened = [Run.open(run) for run in runs]
     base = opened[0].benchmark(benchmark)
-    measures = parse_measures(REPORTED)
+    measures = parse_measures(scoring.REPORTED)
     check_same_benchmark([(f"{run.name} ({run.path.name})", run.benchmark_id) for run in opened])
-    named = distinctly_named([score_run(run, base, measures) for run in opened], list(runs))
+    named = scoring.distinctly_named([scoring.score_run(run, base, measures) for run in opened], list(runs))
     systems = [replace(scores, system=scores.marked) for scores in named]
     sections = [
         *_sections(opened, systems, base, read, options),
@@ -116,7 +107,7 @@ def _without_amber(section: Section) -> Section:
 
 def _sections(
     runs: Sequence[Run],
-    systems: Sequence[Scores],
+    systems: Sequence[scoring.Scores],
     benchmark: Benchmark,
     answers: Sequence[Answers],
     options: ReportOptions,
@@ -172,7 +163,7 @@ def _sections(
     return [section for section in sections if section is not None]
 
 
-def _found_html(systems: Sequence[Scores], results: first_screen.FirstResults) -> str:
+def _found_html(systems: Sequence[scoring.Scores], results: first_screen.FirstResults) -> str:
     places = rows_by_place(systems[0].queries)
     if not results.any_gold or len(places) > _MOST_KINDS:
         return ""
@@ -184,14 +175,16 @@ def _found_html(systems: Sequence[Scores], results: first_screen.FirstResults) -
     return render("kinds.html", kinds=[("", shares)], namesakes=results.any_set)
 
 
-def nobody_section(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Benchmark) -> Section | None:
+def nobody_section(
+    runs: Sequence[Run], systems: Sequence[scoring.Scores], benchmark: Benchmark
+) -> Section | None:
     """What becomes of questions about bearers that the corpus does not have, and the curve of being careful."""
     drawn = {s.system: Curve.of(run, benchmark) for run, s in zip(runs, systems, strict=True)}
     if not (curves := {system: curve for system, curve in drawn.items() if curve is not None}):
         return None
-    own = [score_run(run, benchmark, parse_measures(ABSENT_MEASURES)) for run in runs]
+    own = [scoring.score_run(run, benchmark, parse_measures(ABSENT_MEASURES)) for run in runs]
     rows: list[Sequence[Cell]] = [
-        (system, *slice_scores(scores)[0][1].values(), *map(curve.noticed, AT_REFUSED), curve.by)
+        (system, *scoring.slice_scores(scores)[0][1].values(), *map(curve.noticed, AT_REFUSED), curve.by)
         for (system, curve), scores in zip(curves.items(), own, strict=True)
     ]
     table = Table(
@@ -212,12 +205,12 @@ def nobody_section(runs: Sequence[Run], systems: Sequence[Scores], benchmark: Be
     return Section("Nobody here", [table], [figure] if figure else [])
 
 
-def rank_table(systems: Sequence[Scores]) -> Table:
+def rank_table(systems: Sequence[scoring.Scores]) -> Table:
     """The systems by rank: those that the benchmark cannot tell apart share one, and it is said where none can be."""
     (measure,) = parse_measures(RANKED)
     result = compare(systems, [measure])
     ranks = tied_ranks([s.system for s in systems], result)
-    rows = {s.system: estimate(s, measure, np.arange(len(s.queries))) for s in systems}
+    rows = {s.system: scoring.estimate(s, measure, np.arange(len(s.queries))) for s in systems}
     order = sorted(rows, key=lambda s: (ranks[s], -measure.sign * (rows[s].value or 0.0), s))
     equal = {pair for c in result if c.p_holm >= LEVEL for pair in ((c.a, c.b), (c.b, c.a))}
     together = {system: [other for other in order if (system, other) in equal] for system in order}
@@ -236,7 +229,7 @@ def rank_table(systems: Sequence[Scores]) -> Table:
     )
 
 
-def _sees(systems: Sequence[Scores], measure: Measure) -> str:
+def _sees(systems: Sequence[scoring.Scores], measure: Measure) -> str:
     """What difference the benchmark's names would show, in words; nothing where they are too few to say."""
     try:
         smallest = max(n.smallest for n in names_needed(systems, measure, 0.05))
@@ -245,7 +238,7 @@ def _sees(systems: Sequence[Scores], measure: Measure) -> str:
     return f"; its names show differences from about {100 * smallest:.0f} points on"
 
 
-def comparison_table(systems: Sequence[Scores]) -> Table:
+def comparison_table(systems: Sequence[scoring.Scores]) -> Table:
     return Table(
         key="comparison",
         title="Paired differences",
@@ -264,7 +257,7 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
                 c.effect,
                 f"{c.wins}/{c.ties}/{c.losses}",
             )
-            for c in compare(systems, parse_measures(COMPARED))
+            for c in compare(systems, parse_measures(scoring.COMPARED))
         ],
         note=(
             f"b minus a in points; {cluster_note(systems[0].queries)}; p from a permutation test that swaps whole "
@@ -274,7 +267,7 @@ def comparison_table(systems: Sequence[Scores]) -> Table:
     )
 
 
-def _meta(systems: Sequence[Scores], benchmark: Benchmark) -> dict[str, str]:
+def _meta(systems: Sequence[scoring.Scores], benchmark: Benchmark) -> dict[str, str]:
     """What the figures rest on, and why some of them are not to be quoted as they are."""
     licence = next((line for line in benchmark.card.splitlines() if "icence" in line), "")
     cautions: dict[str, list[str]] = {}
@@ -294,7 +287,7 @@ def _meta(systems: Sequence[Scores], benchmark: Benchmark) -> dict[str, str]:
     }
 
 
-def settings_table(runs: Sequence[Run], systems: Sequence[Scores]) -> Table:
+def settings_table(runs: Sequence[Run], systems: Sequence[scoring.Scores]) -> Table:
     made = [dict(_flat(dict(run.description))) for run in runs]
     names = list(dict.fromkeys(k for settings in made for k, v in settings.items() if v != "–"))
     return Table(
@@ -327,7 +320,7 @@ _HASH = re.compile(r"[0-9a-f]{12,}")
 
 
 def kinds_section(
-    systems: Sequence[Scores], benchmark: Benchmark, results: first_screen.FirstResults | None = None
+    systems: Sequence[scoring.Scores], benchmark: Benchmark, results: first_screen.FirstResults | None = None
 ) -> Section | None:
     """Bars and tables by kind of question, where queries say how they are worded or whose names are shared."""
     tables: list[Table] = []
@@ -344,7 +337,7 @@ def kinds_section(
         if (key == "shared_name" and key in values) or 1 < len(values.get(key, ())) <= _MOST_KINDS:
             tables.append(breakdown_table(systems, [*of, key], title))
             if results is not None and results.any_gold:
-                groups = groups_of(benchmark.queries, [systems[0].column(key)])
+                groups = scoring.groups_of(benchmark.queries, [systems[0].column(key)])
                 named = {_kind(key, kind): rows for (kind,), rows in groups if kind is not None}
                 bars.append((title, first_screen.shares_by(systems, results, named)))
     if related and not with_role:
@@ -373,13 +366,13 @@ _KINDS = {
 _MOST_KINDS = 30
 
 
-def breakdown_table(systems: Sequence[Scores], by: Sequence[str], title: str) -> Table:
+def breakdown_table(systems: Sequence[scoring.Scores], by: Sequence[str], title: str) -> Table:
     """Accuracy at 1, 5 and 20 and confusion, split by the last of some attributes."""
     *of, key = by
     measures = ("acc@1", "acc@5", "acc@20", "confused@20")
     rows: list[list[Cell]] = []
     for scores in systems:
-        for where, estimates in slice_scores(scores, by):
+        for where, estimates in scoring.slice_scores(scores, by):
             if where[key] is None:
                 continue  # queries of another benchmark, which do not say
             place = [": ".join(str(where[k]) for k in of if where[k]) or "all"] if of else []
@@ -400,7 +393,7 @@ def breakdown_table(systems: Sequence[Scores], by: Sequence[str], title: str) ->
     )
 
 
-def relation_table(systems: Sequence[Scores]) -> Table:
+def relation_table(systems: Sequence[scoring.Scores]) -> Table:
     """Accuracy at 20 for each relation, macro and micro."""
     labels = {
         str(q.relation): str(q.attributes["property_label"])
@@ -409,11 +402,11 @@ def relation_table(systems: Sequence[Scores]) -> Table:
     }
     cells: list[tuple[str, str, Cell]] = []
     for scores in systems:
-        parts = {str(w["relation"]): e["acc@20"] for w, e in slice_scores(scores, ["relation"])}
+        parts = {str(w["relation"]): e["acc@20"] for w, e in scoring.slice_scores(scores, ["relation"])}
         macro = sum(e.value or 0.0 for e in parts.values()) / len(parts)
         cells += [(labels.get(r, r), scores.system, e) for r, e in sorted(parts.items())]
         cells.append(("macro", scores.system, f"{100 * macro:.1f}"))
-        cells.append(("micro", scores.system, slice_scores(scores)[0][1]["acc@20"]))
+        cells.append(("micro", scores.system, scoring.slice_scores(scores)[0][1]["acc@20"]))
     return Table.of(
         "relations",
         "A gold page among the first 20, by relation",

@@ -22,22 +22,10 @@ from whichone.protocols import Reader
 from whichone.reading.llm import FunctionReader
 from whichone.records import Answer, ReadingTask
 from whichone.retrieval.adapters.adapted import load_function
+from whichone.runs import shown as showing
 from whichone.runs.provenance import Maker, drawn, identified, latency
 from whichone.runs.run import ANSWERS_KIND, Answers, Run
 from whichone.runs.run_options import FLAGS, ReadOptions
-from whichone.runs.shown import (
-    Entry,
-    Setting,
-    Shown,
-    Shows,
-    begin,
-    checked_tasks,
-    entry_of,
-    finished_entries,
-    not_for_reader,
-    setting_for,
-    write_tables,
-)
 from whichone.versions import environment
 
 # The runner of readers: shows passages, checks what comes back, and keeps every answer as it comes.
@@ -60,7 +48,7 @@ class ReadingRunner:
         self,
         reader: Reader,
         benchmark: Benchmark,
-        setting: Setting,
+        setting: showing.Setting,
         *,
         run: Run | None = None,
         on_error: str = "skip",
@@ -75,7 +63,7 @@ class ReadingRunner:
         self.benchmark = benchmark
         self.setting = setting
         self.retrieved = run if setting.needs_run else None
-        self.shows = Shows(benchmark, setting, run)
+        self.shows = showing.Shows(benchmark, setting, run)
         self.on_error = on_error
         self.block = block
         self.stop_after = stop_after
@@ -83,7 +71,7 @@ class ReadingRunner:
         self.queries = benchmark.queries
         self.limit = limit
         self.retry = retry
-        self.wanted = checked_tasks(tasks, reader, benchmark)
+        self.wanted = showing.checked_tasks(tasks, reader, benchmark)
 
     def run(
         self, path: Path, *, name: str, description: Mapping[str, Any], command: str | None = None
@@ -102,9 +90,9 @@ class ReadingRunner:
         parents = self._parents(parameters["reader"])
         maker = Maker.of(self.reader, description)
         done = _finished(path, name, parameters, parents, maker)
-        earlier: dict[str, Entry] = {}
+        earlier: dict[str, showing.Entry] = {}
         if done is not None:
-            earlier = finished_entries(done) if self.retry else {}
+            earlier = showing.finished_entries(done) if self.retry else {}
             again = len(done.failures) + len(done.answers) - len(earlier)
             if not (self.retry and again):
                 at = done.folder.manifest.made.get("at")
@@ -115,10 +103,10 @@ class ReadingRunner:
         started = time.perf_counter()
         with Folder.create(path, ANSWERS_KIND, resume=True, extend=done is not None) as folder:
             identity = {"parameters": parameters, "parents": parents}
-            kept = begin(folder, {**identity, **({"inputs": maker.inputs} if maker.inputs else {})})
+            kept = showing.begin(folder, {**identity, **({"inputs": maker.inputs} if maker.inputs else {})})
             shown = self._shown()
             entries = self._entries(folder, {**earlier, **kept}, shown)
-            counts = write_tables(folder, self.queries, entries, shown)
+            counts = showing.write_tables(folder, self.queries, entries, shown)
             account = getattr(self.reader, "usage", None)
             asked = [e.usage.seconds for e in entries.values() if not e.usage.cached]
             folder.commit(
@@ -139,15 +127,15 @@ class ReadingRunner:
             )
         return Answers.open(path)
 
-    def _shown(self) -> dict[str, Shown]:
-        left_out = not_for_reader(self.queries, self.reader, self.wanted)
+    def _shown(self) -> dict[str, showing.Shown]:
+        left_out = showing.not_for_reader(self.queries, self.reader, self.wanted)
         able = [q for q in self.queries if q.id not in left_out]
         if self.limit is not None:
             chosen = drawn(able, self.limit, self.setting.seed)
             beyond = f"only {self.limit:,} questions, drawn by name, are asked"
             left_out |= {q.id: beyond for q in able if q.id not in chosen}
         return {
-            q.id: Shown(left_out=left_out[q.id]) if q.id in left_out else self.shows.choose(q)
+            q.id: showing.Shown(left_out=left_out[q.id]) if q.id in left_out else self.shows.choose(q)
             for q in self.queries
         }
 
@@ -163,8 +151,8 @@ class ReadingRunner:
         }
 
     def _entries(
-        self, folder: Folder, kept: dict[str, Entry], shown: Mapping[str, Shown]
-    ) -> dict[str, Entry]:
+        self, folder: Folder, kept: dict[str, showing.Entry], shown: Mapping[str, showing.Shown]
+    ) -> dict[str, showing.Entry]:
         """Every question's entry: from the journal where it is answered, else read now."""
         left = [q for q in self.queries if q.id not in kept and not shown[q.id].left_out]
         if not left and not kept:
@@ -196,9 +184,9 @@ class ReadingRunner:
             )
         return kept
 
-    def _one_block(self, tasks: Sequence[ReadingTask]) -> Iterator[Entry]:
+    def _one_block(self, tasks: Sequence[ReadingTask]) -> Iterator[showing.Entry]:
         """Checked entries of a block; when the reader itself breaks, each question alone."""
-        given: list[Entry] = []
+        given: list[showing.Entry] = []
         try:
             for entry in self._read(tasks):
                 given.append(entry)
@@ -215,9 +203,9 @@ class ReadingRunner:
                 except WhichoneError:
                     raise
                 except Exception as again:
-                    yield entry_of(task, Answer(question=task.question.id, error=_said(again)), 0.0)
+                    yield showing.entry_of(task, Answer(question=task.question.id, error=_said(again)), 0.0)
 
-    def _read(self, tasks: Sequence[ReadingTask]) -> Iterator[Entry]:
+    def _read(self, tasks: Sequence[ReadingTask]) -> Iterator[showing.Entry]:
         """What the reader gives for these tasks, checked, one by one as it comes."""
         last, left = time.perf_counter(), list(tasks)
         for answer in self.reader.read(tasks):
@@ -225,7 +213,7 @@ class ReadingRunner:
                 raise BadInput(f"the reader gives more answers than the {len(tasks)} questions it was asked")
             task, now = left.pop(0), time.perf_counter()
             self._check(task, answer)
-            yield entry_of(task, answer, now - last)
+            yield showing.entry_of(task, answer, now - last)
             last = now
         if missing := [t.question.id for t in left]:
             came = len(tasks) - len(left)
@@ -303,7 +291,7 @@ def differences(answers: Sequence[Answers], benchmark: Benchmark) -> dict[str, i
 def read(benchmark: Where, answers: str | Path, plan: ReadOptions, **runner: Any) -> Answers:
     """Make the reader for this benchmark and let it read; `runner` are further options of `ReadingRunner`."""
     opened = Benchmark.open(benchmark)
-    setting = setting_for(opened, plan, plan.seed)
+    setting = showing.setting_for(opened, plan, plan.seed)
     retrieved = Run.open(plan.run) if plan.run is not None else None
     opened_reader = make_reader(plan.reader, opened, plan.parameters)
     runner.setdefault("cites", getattr(opened_reader, "cites", "shown"))
@@ -331,7 +319,7 @@ def run_reader(
     reader: Reader,
     benchmark: Benchmark,
     path: str | Path,
-    setting: Setting,
+    setting: showing.Setting,
     *,
     run: Run | None = None,
     name: str | None = None,
@@ -374,7 +362,7 @@ def as_reader(answer: Any, *, name: str | None = None) -> Reader:
     return FunctionReader(answer, name=name)
 
 
-def system_name(reader: object, setting: Setting, run: Run | None = None) -> str:
+def system_name(reader: object, setting: showing.Setting, run: Run | None = None) -> str:
     """A system's name in tables, from its parts."""
     own = str(getattr(reader, "name", type(reader).__name__))
     if getattr(reader, "retrieves", False):
@@ -393,7 +381,11 @@ def joined_name(reader: str, passages: str, retriever: str | None) -> str:
 
 
 def command_line(
-    benchmark: str | list[str], answers: str | Path, plan: ReadOptions, setting: Setting, run: Run | None
+    benchmark: str | list[str],
+    answers: str | Path,
+    plan: ReadOptions,
+    setting: showing.Setting,
+    run: Run | None,
 ) -> str:
     """The command that makes the answers again; keys are in the environment, never in here."""
     places = [benchmark] if isinstance(benchmark, str) else benchmark

@@ -29,23 +29,8 @@ from whichone.progress import progress, talk
 from whichone.records import Output, Provenance, Query
 from whichone.runs.retrieve import default_index_folder
 from whichone.runs.run import open_corpus
+from whichone.training import held_out
 from whichone.training.examples import Example, ExampleMaker, each_dpr, each_example, nothing_to_learn
-from whichone.training.held_out import (
-    DEV,
-    TRAIN,
-    A,
-    HeldOutKeys,
-    Leaks,
-    Taken,
-    all_queries,
-    name_of,
-    refuse,
-    report_taken,
-    share_of,
-    split_mark,
-    taken_marks,
-    without,
-)
 from whichone.training.trainer import TrainingSettings
 
 # What a user names as training data: benchmarks, knowledge bases, and the files of the papers.
@@ -268,12 +253,12 @@ class LearningPlan(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.relations and record.relation) or record.relation in self.relations
 
 
-class LearningSource(msgspec.Struct, Generic[A], frozen=True):
+class LearningSource(msgspec.Struct, Generic[held_out.A], frozen=True):
     """What one source gives to learn from: queries of its benchmark, or examples of a file with passages."""
 
     name: str
-    records: Sequence[A]
-    taken: Taken
+    records: Sequence[held_out.A]
+    taken: held_out.Taken
     test: Sequence[Query] = ()  # What of it is never seen
     own_split: bool = False
     benchmark: Any = None
@@ -303,19 +288,19 @@ def learned_sources(
             hint="relations are named as the benchmark names them: P19 (`whichone show BENCH`)",
         )
     tokens = plan.disjoint == "tokens"
-    tests = [HeldOutKeys(source.test, tokens=tokens) for source in sources]
-    others = HeldOutKeys(named, tokens=tokens)
+    tests = [held_out.HeldOutKeys(source.test, tokens=tokens) for source in sources]
+    others = held_out.HeldOutKeys(named, tokens=tokens)
     kept: list[LearningSource[Any]] = []
     for number, source in enumerate(sources):
         own = source.own_split and plan.disjoint == "splits" and len(source.test) > 0
-        within = [HeldOutKeys(source.test, within_relation=True)] if own else []
+        within = [held_out.HeldOutKeys(source.test, within_relation=True)] if own else []
         across = [keys for n, keys in enumerate(tests) if n != number or not own] + [others]
         records = source.records
         if plan.drop_leaks:
             for keys in (within, across):
-                records = without(records, Leaks(records, keys))
+                records = held_out.without(records, held_out.Leaks(records, keys))
         for keys in (within, across):
-            refuse(Leaks(records, keys))
+            held_out.refuse(held_out.Leaks(records, keys))
         dropped = len(source.records) - len(records)
         taken = replace(source.taken, taken=source.taken.taken - dropped, shared=dropped)
         kept.append(replace(source, records=records, taken=taken))
@@ -334,19 +319,21 @@ def _of_file(
     name: str, examples: Callable[[str], Iterator[Example]], plan: LearningPlan, work: Path
 ) -> LearningSource[Example]:
     """A file's examples: read twice, first for the marks alone."""
-    whole = split_mark(Path(name).name)
+    whole = held_out.split_mark(Path(name).name)
 
     def marked() -> Iterator[tuple[Example, str | None]]:
-        return ((e, split_mark(e.split) or whole) for e in examples(name))
+        return ((e, held_out.split_mark(e.split) or whole) for e in examples(name))
 
-    every, left = taken_marks(name, (mark for _, mark in marked()), learn_from_dev=plan.learn_from_dev)
+    every, left = held_out.taken_marks(
+        name, (mark for _, mark in marked()), learn_from_dev=plan.learn_from_dev
+    )
     records, other = MappedRecords(Example, work), 0
     for example, mark in marked():
-        if every or mark == TRAIN:
+        if every or mark == held_out.TRAIN:
             other += not plan.wants(example)
             if plan.wants(example):
                 records.append(example)
-    return LearningSource(name, records, Taken(name, len(records), left, other_relations=other))
+    return LearningSource(name, records, held_out.Taken(name, len(records), left, other_relations=other))
 
 
 class TrainingData(msgspec.Struct, frozen=True):
@@ -355,7 +342,7 @@ class TrainingData(msgspec.Struct, frozen=True):
     learn: Sequence[Example]
     watch: Sequence[Example]
     never_seen: Sequence[Query]
-    taken: list[Taken] = []
+    taken: list[held_out.Taken] = []
 
 
 def training_data(plan: LearningPlan, settings: TrainingSettings, work: Path) -> TrainingData:
@@ -365,7 +352,7 @@ def training_data(plan: LearningPlan, settings: TrainingSettings, work: Path) ->
     for source in sources:
         own = source.name if settings.per_source else ""
         taken.append(_add_examples(source, examples, plan, settings, own))
-        report_taken(taken[-1])
+        held_out.report_taken(taken[-1])
     for source in dev_sources(plan):
         _add_examples(source, dev, plan, settings, "")
     learn, watch = (examples, dev) if plan.dev else watched(examples, settings.seed)
@@ -379,17 +366,19 @@ def dev_sources(plan: LearningPlan) -> Iterator[LearningSource[Query]]:
     """The benchmarks to stop by: records marked dev, else those not marked train, else all."""
     for place in plan.dev:
         benchmark = Benchmark.open(place)
-        marked = list(all_queries(benchmark))
-        queries = [q for q, mark in marked if mark == DEV] or [q for q, mark in marked if mark != TRAIN]
+        marked = list(held_out.all_queries(benchmark))
+        queries = [q for q, mark in marked if mark == held_out.DEV] or [
+            q for q, mark in marked if mark != held_out.TRAIN
+        ]
         queries = queries or [q for q, _ in marked]
-        yield LearningSource(place, queries, Taken(place, len(queries)), benchmark=benchmark)
+        yield LearningSource(place, queries, held_out.Taken(place, len(queries)), benchmark=benchmark)
 
 
 def watched(examples: Sequence[Example], seed: int) -> tuple[Sequence[Example], Sequence[Example]]:
     """The examples to learn from, and those of some names by which training stops early."""
     learn, watch = array("q"), array("q")
     for place, example in enumerate(examples):
-        (watch if share_of(example.name or example.id, seed + 1) < WATCHED else learn).append(place)
+        (watch if held_out.share_of(example.name or example.id, seed + 1) < WATCHED else learn).append(place)
     return Selection(examples, learn), Selection(examples, watch)
 
 
@@ -406,7 +395,7 @@ def _add_examples(
     plan: LearningPlan,
     settings: TrainingSettings,
     own: str,
-) -> Taken:
+) -> held_out.Taken:
     """The examples of a source, added to those of the others; what was taken of it."""
     if source.benchmark is None:
         examples.extend(replace(e, source=own) if own else e for e in source.records)
@@ -418,19 +407,19 @@ def _add_examples(
         most=max(4, settings.hard),
         seed=settings.seed,
     )
-    without: list[str] = []
+    lacking: list[str] = []
     first, lost = len(examples), 0
     with progress(f"examples of {Path(source.name).name}", len(source.records)) as advance:
         for query, example in maker.stream(source.records):
             advance(1)
             if example is None:
                 lost += 1
-                without += [query.id] if len(without) < NAMED else []
+                lacking += [query.id] if len(lacking) < NAMED else []
                 continue
             asked = question_in_words(query) if plan.in_words else example.question
             examples.append(replace(example, question=asked, source=own))
     if len(examples) == first and len(source.records):
-        raise nothing_to_learn(without)
+        raise nothing_to_learn(lacking)
     return replace(source.taken, taken=len(examples) - first, without_passage=lost)
 
 
@@ -446,31 +435,33 @@ def taken_queries(
         raise UsageError("the held-out share is 0 or more and below 1")
     has_facts = next(training_facts(benchmark, similar=plan.similar), None) is not None
     free = plan.learn_from_dev or (not has_facts and kind_of(source) == KNOWLEDGE_BASE)
-    counts = Counter((query.attributes.get("set") == SIMILAR, mark) for query, mark in all_queries(benchmark))
+    counts = Counter(
+        (query.attributes.get("set") == SIMILAR, mark) for query, mark in held_out.all_queries(benchmark)
+    )
     wording = _wording(benchmark, counts, has_facts, similar=plan.similar)
 
     def records() -> Iterator[tuple[Query, str | None, str | None]]:
         """Queries with their own mark, and the mark by which they are taken."""
-        for query, mark in all_queries(benchmark):
+        for query, mark in held_out.all_queries(benchmark):
             wanted = wording is None or (query.attributes.get("set") == SIMILAR) is wording
             yield query, mark, mark if wanted else OTHER_WORDING
         for fact in training_facts(benchmark, similar=plan.similar):
-            yield fact, TRAIN, TRAIN
+            yield fact, held_out.TRAIN, held_out.TRAIN
 
-    every, left = taken_marks(source, (mark for _, _, mark in records()), learn_from_dev=free)
+    every, left = held_out.taken_marks(source, (mark for _, _, mark in records()), learn_from_dev=free)
     own_split = not free and (has_facts or any(mark for _, mark in counts))
     train, unseen = MappedRecords(Query, near), MappedRecords(Query, near)
     other = 0
     for query, own, mark in records():
-        learn = every or mark == TRAIN
+        learn = every or mark == held_out.TRAIN
         if not own_split:
-            learn = learn and share_of(name_of(query), seed) >= plan.held_out
+            learn = learn and held_out.share_of(held_out.name_of(query), seed) >= plan.held_out
         if learn and plan.wants(query):
             train.append(query)
         other += learn and not plan.wants(query)
-        if (own != TRAIN) if own_split else not learn:
+        if (own != held_out.TRAIN) if own_split else not learn:
             unseen.append(query)
-    taken = Taken(source, len(train), left, other_relations=other)
+    taken = held_out.Taken(source, len(train), left, other_relations=other)
     if not own_split:
         taken = replace(taken, left={}, names_held_out=len(unseen))
     return LearningSource(source, train, taken, unseen, own_split, benchmark)
@@ -483,7 +474,7 @@ def _wording(
 
     The release asks the same facts in both wordings, so that together they would be learned twice.
     """
-    known = bool(facts or counts.get((similar, TRAIN)))
+    known = bool(facts or counts.get((similar, held_out.TRAIN)))
     if similar and not known:
         raise UsageError(
             f"{benchmark.name} has no reworded questions to learn from",

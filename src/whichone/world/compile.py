@@ -15,22 +15,7 @@ from whichone.errors import BadInput
 from whichone.files.lines import write_atomic
 from whichone.text import normalisers
 from whichone.world import dump_files
-from whichone.world.source import (
-    BUILTIN,
-    LINK,
-    Article,
-    Item,
-    ItemStatement,
-    Property,
-    SourceEntity,
-    SourceFact,
-    Wiki,
-    WorldSource,
-    WrittenPage,
-    disambiguation_page,
-    disambiguation_title,
-    read_source,
-)
+from whichone.world import source as sources
 
 T = TypeVar("T")
 FEWEST_WORDS, MOST_WORDS = 60, 250
@@ -38,12 +23,12 @@ ALIGNED_WORDS = 350
 SMALLEST_GAP = 0.1
 
 
-def problems(source: WorldSource) -> list[str]:
+def problems(source: sources.WorldSource) -> list[str]:
     issues = [*_unique(source), *_entities(source), *_names(source), *_pages(source), *_links(source)]
     return sorted(set(issues))
 
 
-def _place(thing: SourceEntity | WrittenPage) -> str:
+def _place(thing: sources.SourceEntity | sources.WrittenPage) -> str:
     return f"{thing.file}:{thing.line}"
 
 
@@ -56,7 +41,7 @@ def _repeated(keyed: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T, T]]:
         firsts.setdefault(key, thing)
 
 
-def _unique(source: WorldSource) -> Iterator[str]:
+def _unique(source: sources.WorldSource) -> Iterator[str]:
     every = list(source.entities())
     for key, entity, first in _repeated((e.id, e) for e in every):
         yield f"{_place(entity)}: id {key} is also used at {_place(first)}"
@@ -75,10 +60,10 @@ def _unique(source: WorldSource) -> Iterator[str]:
             yield f"{_place(value)}: two values are called {value.label!r}"
 
 
-def _entities(source: WorldSource) -> Iterator[str]:
+def _entities(source: sources.WorldSource) -> Iterator[str]:
     pages = {page.title: page for page in source.pages}
     known = {p.id for p in source.properties}
-    by_label: dict[str, list[SourceEntity]] = {}
+    by_label: dict[str, list[sources.SourceEntity]] = {}
     for entity in (*source.values, *(e for n in source.names for e in n.entity)):
         by_label.setdefault(entity.label, []).append(entity)
         by_label.setdefault(entity.id, []).append(entity)
@@ -98,11 +83,11 @@ def _entities(source: WorldSource) -> Iterator[str]:
 
 
 def _fact(
-    entity: SourceEntity,
-    fact: SourceFact,
-    meant: SourceEntity | None,
+    entity: sources.SourceEntity,
+    fact: sources.SourceFact,
+    meant: sources.SourceEntity | None,
     known: set[str],
-    page: WrittenPage | None,
+    page: sources.WrittenPage | None,
 ) -> Iterator[str]:
     where = f"{_place(entity)}: {entity.id} {fact.property}"
     if fact.property not in known:
@@ -125,7 +110,7 @@ def _fact(
             )
 
 
-def _names(source: WorldSource) -> Iterator[str]:
+def _names(source: sources.WorldSource) -> Iterator[str]:
     for name in source.names:
         if len(name.entity) < 2:
             yield f"{name.file}: {name.name!r} needs two bearers or more"
@@ -146,22 +131,22 @@ def _names(source: WorldSource) -> Iterator[str]:
     yield from (f"{name.file}: {name.name!r} has two files" for name in source.names if twice[name.name] > 1)
 
 
-def _pages(source: WorldSource) -> Iterator[str]:
+def _pages(source: sources.WorldSource) -> Iterator[str]:
     for page in source.pages:
         count = page.running_words()
         if not FEWEST_WORDS <= count <= MOST_WORDS:
             yield (f"{_place(page)}: {page.title!r} has {count} words, not {FEWEST_WORDS} to {MOST_WORDS}")
-        if any("[" in text for text in (LINK.sub("", b.text) for b in page.blocks)):
+        if any("[" in text for text in (sources.LINK.sub("", b.text) for b in page.blocks)):
             yield f"{_place(page)}: {page.title!r} has a broken link"
 
 
-def _links(source: WorldSource) -> Iterator[str]:
+def _links(source: sources.WorldSource) -> Iterator[str]:
     titles = {page.title for page in source.pages}
     titles |= {title for entity in source.entities() for title in entity.redirects}
     titles |= {title for name in source.names for title in (name.name, f"{name.name} (disambiguation)")}
     for page in source.pages:
         for block in page.blocks:
-            for match in LINK.finditer(block.text):
+            for match in sources.LINK.finditer(block.text):
                 red, target = bool(match[1]), match[2]
                 if red == (target in titles):
                     state = "is marked red but is there" if red else "leads nowhere"
@@ -181,20 +166,20 @@ FIRST_DISAMBIGUATION_ITEM = 990_000_001
 class World(msgspec.Struct, frozen=True):
     """Items and articles of a world that fits in memory, ready to be written in any format."""
 
-    items: tuple[Item, ...]
-    properties: tuple[Property, ...]
-    articles: tuple[Article, ...]
+    items: tuple[sources.Item, ...]
+    properties: tuple[sources.Property, ...]
+    articles: tuple[sources.Article, ...]
     page_ids: dict[str, int]
-    wiki: Wiki
+    wiki: sources.Wiki
 
 
 def compile_builtin(out: str | Path) -> dict[str, Path]:
     """Write the built-in world's dumps into a folder; the path of each by what it contains."""
-    return compile_source(BUILTIN, out)
+    return compile_source(sources.BUILTIN, out)
 
 
 def compile_source(source_folder: Path, out: str | Path) -> dict[str, Path]:
-    source = read_source(source_folder)
+    source = sources.read_source(source_folder)
     if issues := problems(source):
         raise BadInput(
             f"the world's source breaks {len(issues)} rules:\n  " + "\n  ".join(issues[:20]),
@@ -203,7 +188,7 @@ def compile_source(source_folder: Path, out: str | Path) -> dict[str, Path]:
     return write_world(assemble(source), Path(out))
 
 
-def assemble(source: WorldSource) -> World:
+def assemble(source: sources.WorldSource) -> World:
     """Items, articles and page ids: ids follow the order of all titles, redirects among them."""
     ids: dict[str, str] = {}
     for entity in (*source.values, *(e for name in source.names for e in name.entity)):
@@ -211,7 +196,7 @@ def assemble(source: WorldSource) -> World:
         ids.setdefault(entity.id, entity.id)
     pages = {page.title: page for page in source.pages}
     items = {
-        e.id: Item(
+        e.id: sources.Item(
             id=e.id,
             label=e.label,
             aliases=e.aliases,
@@ -226,7 +211,7 @@ def assemble(source: WorldSource) -> World:
     by_page = {item.title: item for item in items.values() if item.title is not None}
     written = {e.page: e for e in source.entities() if e.page is not None}
     articles = [
-        Article(
+        sources.Article(
             title=page.title,
             blocks=page.blocks,
             categories=page.categories,
@@ -242,19 +227,19 @@ def assemble(source: WorldSource) -> World:
         if article.disambiguation and article.item is not None:
             items[article.item.id] = article.item
     for kind in source.types.values():
-        items.setdefault(kind.id, Item(id=kind.id, label=kind.label))
+        items.setdefault(kind.id, sources.Item(id=kind.id, label=kind.label))
     titles = [title for a in articles for title in (a.title, *a.redirects)]
     return World(
         items=tuple(sorted(items.values(), key=lambda i: (i.title is None, int(i.id[1:])))),
         properties=tuple(sorted(source.properties, key=lambda p: int(p.id[1:]))),
         articles=tuple(sorted(articles, key=lambda a: a.title)),
         page_ids={title: n for n, title in enumerate(sorted(titles), FIRST_PAGE_ID)},
-        wiki=Wiki(),
+        wiki=sources.Wiki(),
     )
 
 
-def _statement(fact: SourceFact, ids: dict[str, str]) -> ItemStatement:
-    return ItemStatement(
+def _statement(fact: sources.SourceFact, ids: dict[str, str]) -> sources.ItemStatement:
+    return sources.ItemStatement(
         property=fact.property,
         kind="quantity" if fact.value is None else "item",
         value=str(fact.quantity) if fact.value is None else ids[fact.value],
@@ -262,16 +247,18 @@ def _statement(fact: SourceFact, ids: dict[str, str]) -> ItemStatement:
     )
 
 
-def _disambiguation_pages(source: WorldSource, articles: Sequence[Article]) -> list[Article]:
+def _disambiguation_pages(
+    source: sources.WorldSource, articles: Sequence[sources.Article]
+) -> list[sources.Article]:
     """One for each name, with views of its own: a fiftieth of its bearers', as a page few stay on."""
     taken = {title for a in articles for title in (a.title, *a.redirects)}
     pages = []
     for n, name in enumerate(sorted(source.names, key=lambda f: f.name)):
         bearers = sorted(name.entity, key=lambda e: (-(e.views or 0), e.id))
-        title = disambiguation_title(name.name, taken)
+        title = sources.disambiguation_title(name.name, taken)
         taken.add(title)
         pages.append(
-            disambiguation_page(
+            sources.disambiguation_page(
                 name.name,
                 title,
                 [(e.page, e.description) for e in bearers if e.page is not None],
