@@ -112,7 +112,7 @@ def load_tokenizer(name: str) -> _Tokenizer:
     if name == "whitespace":
         return whitespace
     try:
-        from tokenizers import _Tokenizer as Loaded
+        from tokenizers import Tokenizer as Loaded
     except ImportError:
         raise missing_extra("tokenizers", "dense") from None
     if not Path(name).is_file():
