@@ -589,7 +589,7 @@ class Weigher:
         stem = self._pages.table.language.stem
         vocabulary: Counter[str] = Counter()
         words = _WORD.findall(asked.told.casefold())
-        labels = {name for evidence in own for name, _, _ in self._attributes(evidence)}
+        labels = {name for evidence in own for name in self._index.attributes(evidence.page)}
         spelt = {word for pair in itertools.pairwise(words) if "".join(pair) in labels for word in pair}
         for evidence in own:
             stems = [
@@ -629,7 +629,7 @@ class Weigher:
     def _add_about(self, evidence: Evidence, about: Sequence[float]) -> None:
         """A number of the page, or of what is known of it, is near one that the question says roughly."""
         texts = " ".join(self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ])
-        texts = " ".join((texts, *(value for _, value, _ in self._attributes(evidence))))
+        texts = " ".join((texts, *self._index.attributes(evidence.page).values()))
         numbers = [float(n.replace(",", "")) for n in _NUMBER.findall(texts)]
         near = [n for n in numbers if any(abs(n - wanted) <= _NEAR * wanted for wanted in about)]
         if near:
@@ -639,7 +639,8 @@ class Weigher:
     def _add_extreme(self, own: Sequence[Evidence], asked: Asked) -> None:
         """ "The one with the highest population": of those who have that number, one has most or least."""
         for most, label in _EXTREME.findall(asked.told.casefold()):
-            known = [(v, e) for e in own for n, v, _ in self._attributes(e) if n.casefold() == label]
+            every = [(*pair, e) for e in own for pair in self._index.attributes(e.page).items()]
+            known = [(value, e) for name, value, e in every if name.casefold() == label]
             numbers = [float(v.replace(",", "")) for v, _ in known if _NUMBER.fullmatch(v)]
             extreme = max(numbers, default=0.0) if most else min(numbers, default=0.0)
             if len(numbers) == len(known) > 1 and numbers.count(extreme) == 1:
