@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import gzip
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tables.facts import read
 from tables.readers import DEPTH, HELD_OUT, KINDS, SEEDS
 
 MEASURES = {"fc": "accuracy", "sf": "amber_f1", "qa": "amber_f1"}
@@ -83,10 +86,7 @@ def _scored(benchmark: Any, work: Path, out: Path, name: str) -> dict[tuple[str,
             if setting != "gold" and run is None:
                 continue
             many = []
-            for seed in SEEDS:
-                said = _said(benchmark, out, name, setting, learned.split("|"), seed)
-                if not said:
-                    continue
+            for seed, said in enumerate(_said(benchmark, out, name, setting, learned.split("|"))):
                 at = out / "scored" / f"{name}-{setting}-{label}-{seed}-{len(said)}".replace(" ", "-")
                 shown = Setting(passages="gold" if run is None else "retrieved", depth=DEPTH)
                 answers = run_reader(Said(said), benchmark, at, shown, run=run)
@@ -99,7 +99,7 @@ def _scored(benchmark: Any, work: Path, out: Path, name: str) -> dict[tuple[str,
                 many.append(np.where(asked, chosen, np.nan))
             if many:
                 first = parse_measures(["amber_f1"])
-                values = np.mean(many, 0)
+                values = np.nanmean(many, 0)
                 results[setting, label] = Scores(
                     setting, benchmark.id, benchmark.queries, first, {"amber_f1": values}
                 )
@@ -125,23 +125,34 @@ class Said:
             yield Answer(question=task.question.id, text=said["text"], passages=passages)
 
 
-def _said(
-    benchmark: Any, out: Path, name: str, setting: str, learned: list[str], seed: int
-) -> dict[str, Any]:
-    """By query; of two halves the reader's that has not learned of the query's name."""
+def _said(benchmark: Any, out: Path, name: str, setting: str, learned: list[str]) -> list[dict[str, Any]]:
+    """By query, one each seed; of two halves the reader's that has not learned of the query's name.
+
+    What a reader did not come to the end of is left out.
+    """
     from whichone.training.held_out import name_of, share_of
 
     half = {q.id: "half a" if share_of(name_of(q)) < HELD_OUT else "half b" for q in benchmark.queries}
-    said: dict[str, Any] = {}
-    for kind in KINDS:
-        files = {
-            part: out / f"answers-{kind}-{part.replace(' ', '-')}-{seed}-{name}.jsonl.gz" for part in learned
-        }
-        if not all(file.exists() for file in files.values()):
-            continue
-        for part, file in files.items():
-            said |= {r["id"]: r for r in read(file) if r["setting"] == setting and half[r["id"]] != part}
-    return said
+    results: list[dict[str, Any]] = [{} for _ in SEEDS]
+    for kind, tasks in KINDS.items():
+        wanted = {q.id for q in benchmark.queries if q.task in tasks}
+        by_part: list[list[dict[str, Any]]] = []
+        for part in learned:
+            files = sorted(out.glob(f"answers-{kind}-{part.replace(' ', '-')}-*-{name}.jsonl.gz"))
+            each = [{r["id"]: r for r in _lines(file) if r["setting"] == setting} for file in files]
+            whole = [said for said in each if said.keys() >= wanted]
+            by_part.append([{i: r for i, r in said.items() if half[i] != part} for said in whole])
+        for result, parts in zip(results, zip(*by_part, strict=False), strict=False):
+            for said in parts:
+                result |= said
+    return [result for result in results if result]
+
+
+def _lines(file: Path) -> Iterator[Any]:
+    """Of a file whose writer was stopped what there is."""
+    with contextlib.suppress(EOFError, json.JSONDecodeError), gzip.open(file, "rt") as held:
+        for line in held:
+            yield json.loads(line)
 
 
 def _rows(scored: dict[tuple[str, str], Any], sets: str, task: str) -> list[dict[str, str]]:
