@@ -156,7 +156,7 @@ def pilots(benchmark: str, size: int, trials: int, seed: int) -> str:
     pairs = held = 0
     reached: tuple[list[float], list[float]] = ([], [])
     for a, b in combinations(scores, 2):
-        (truth,) = names_needed([a, b], acc, 0.05)
+        (truth,) = names_needed([a, b], measure="acc@1", difference=0.05)
         if truth.spread == 0:
             continue
         pairs += 1
@@ -171,7 +171,7 @@ def pilots(benchmark: str, size: int, trials: int, seed: int) -> str:
                 Scores(s.system, s.benchmark, queries, [acc], {"acc@1": s.values["acc@1"][rows]})
                 for s in (a, b)
             ]
-            (found,) = names_needed(pair, acc, 0.05)
+            (found,) = names_needed(pair, measure="acc@1", difference=0.05)
             most = found.most if found.most is not None else found.names
             held += (found.fewest or 0) <= truth.names <= most
             for names, powers in zip((found.names, most), reached, strict=True):

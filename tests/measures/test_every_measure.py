@@ -91,7 +91,7 @@ def test_power_counts_what_the_measure_counts(measure: Measure) -> None:
     """Pairs of queries about 24 names: per query they are clusters, per name set the lower of two."""
     draw = np.random.default_rng(1)
     a, b = (system(s, measure, draw.integers(0, 2, 48)) for s in "ab")
-    (found,) = names_needed([a, b], measure, 0.1)
+    (found,) = names_needed([a, b], measure=str(measure), difference=0.1)
     (compared,) = compare([a, b], [measure])
     assert found.pilot == compared.difference.clusters
     assert found.fewest is not None and found.fewest <= found.names
@@ -103,8 +103,12 @@ def test_all_correct_takes_more_names_than_accuracy_where_it_varies_more() -> No
     draw = np.random.default_rng(2)
     values = [draw.random(400) < share for share in (0.6, 0.8)]
     of_queries, of_sets = (
-        names_needed([system(s, m, v) for s, v in zip("ab", values, strict=True)], m, 0.1)[0].names
-        for m in (parse_measure("acc@1"), parse_measure("all_correct@1"))
+        names_needed(
+            [system(s, parse_measure(m), v) for s, v in zip("ab", values, strict=True)],
+            measure=m,
+            difference=0.1,
+        )[0].names
+        for m in ("acc@1", "all_correct@1")
     )
     assert of_sets > 1.2 * of_queries
 

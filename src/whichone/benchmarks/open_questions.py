@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -21,6 +21,7 @@ from whichone.files.folder import file_hash
 from whichone.files.lines import NOT_JSON, open_binary, read_rows, read_text_lines, write_atomic
 from whichone.files.tables import DEFAULT_MEMORY, connect
 from whichone.names import without_parentheses
+from whichone.options import Option, Seed, takes
 from whichone.progress import talk
 from whichone.records import Output, Passage, Provenance, Query, page_id, passage_id
 
@@ -226,25 +227,30 @@ class PassageQuestion(msgspec.Struct, frozen=True):
     answers: tuple[str, ...]
 
 
+class PaqOptions(msgspec.Struct, frozen=True, kw_only=True):
+    sample: Annotated[int, Option("How many passages to ask of.")] = 100_000
+    least: Annotated[int, Option("Questions a passage must have.")] = 3
+    distractors: Annotated[int, Option("Other passages in the corpus.")] = 100_000
+    seed: Seed = 0
+
+
+@takes(PaqOptions)
 def sample_paq(
     metadata: str | Path,
     passages: str | Path,
     out: str | Path,
+    plan: PaqOptions,
     *,
-    sample: int = 100_000,
-    least: int = 3,
-    distractors: int = 100_000,
-    seed: int = 0,
     memory: str = DEFAULT_MEMORY,
 ) -> Benchmark:
     """Write the benchmark: its corpus is the sampled passages and so many others, to mine negatives from.
 
     Parts of 70, 15 and 15 % are made by page and name, so that none of either is in two.
     """
-    if sample < 1 or least < 1 or distractors < 0:
+    if plan.sample < 1 or plan.least < 1 or plan.distractors < 0:
         raise UsageError("there must be at least one passage, with at least one question each")
-    chosen = _choose(Path(metadata), sample, least, seed, memory)
-    corpus = list(_corpus(Path(passages), chosen, distractors, seed))
+    chosen = _choose(Path(metadata), plan, memory)
+    corpus = list(_corpus(Path(passages), chosen, plan))
     queries = [_query(p, chosen[p.source_id or ""]) for p in corpus if p.source_id in chosen]
     if not queries:
         raise BadInput(
@@ -255,7 +261,7 @@ def sample_paq(
         talk(f"{len(chosen) - len(queries)} sampled passages are not in {passages}")
     sets = list(sets_from_titles({p.page: p.title for p in corpus}).values())
     by_page = {bearer.entity: s for s in sets for bearer in s.bearers}
-    parts = split_queries(queries, sets, SHARES, seed)
+    parts = split_queries(queries, sets, SHARES, plan.seed)
     part_of = {query.id: part for part, members in parts.items() for query in members}
     placed = []
     for query in queries:
@@ -271,24 +277,24 @@ def sample_paq(
         queries=placed,
         passages=corpus,
         sets=sets,
-        card=_card(sizes, len(corpus), least),
-        parameters={"sample": sample, "least": least, "distractors": distractors, "seed": seed},
+        card=_card(sizes, len(corpus), plan.least),
+        parameters=msgspec.to_builtins(plan),
         sources=[{"file": Path(p).name, "sha256": file_hash(Path(p))} for p in (metadata, passages)],
         counts={"passages": len(corpus), "not_in_corpus": len(chosen) - len(queries), **sizes},
     )
 
 
-def _choose(metadata: Path, sample: int, least: int, seed: int, memory: str) -> dict[str, PassageQuestion]:
+def _choose(metadata: Path, plan: PaqOptions, memory: str) -> dict[str, PassageQuestion]:
     """The sampled passages by their ids, each with one of its questions; drawn by hash, so by the seed alone."""
     import duckdb
 
     if not metadata.is_file():
         raise BadInput("there is no such file", file=metadata)
-    key = f"{seed}:"
+    key = f"{plan.seed}:"
     with connect(memory, metadata.resolve().parent) as connection:
         try:
             rows = connection.execute(
-                _CHOSEN.format(longest=_LONGEST), [str(metadata), key, least, key, sample]
+                _CHOSEN.format(longest=_LONGEST), [str(metadata), key, plan.least, key, plan.sample]
             ).fetchall()
         except duckdb.Error as error:
             raise BadInput(
@@ -297,9 +303,9 @@ def _choose(metadata: Path, sample: int, least: int, seed: int, memory: str) -> 
             ) from error  # fmt: skip
     chosen = {p: PassageQuestion(q, answers) for p, q, a in rows if p and q and (answers := _answers(a))}
     if not chosen:
-        raise BadInput(f"no passage has {least} questions", file=metadata)
-    if len(chosen) < sample:
-        talk(f"{len(chosen)} passages have {least} questions or more, {sample} were asked for")
+        raise BadInput(f"no passage has {plan.least} questions", file=metadata)
+    if len(chosen) < plan.sample:
+        talk(f"{len(chosen)} passages have {plan.least} questions or more, {plan.sample} were asked for")
     return chosen
 
 
@@ -309,18 +315,16 @@ def _answers(value: str | None) -> tuple[str, ...]:
     return tuple(str(answer) for answer in (said if isinstance(said, list) else [said]) if answer is not None)
 
 
-def _corpus(
-    path: Path, chosen: Mapping[str, PassageQuestion], distractors: int, seed: int
-) -> Iterator[Passage]:
+def _corpus(path: Path, chosen: Mapping[str, PassageQuestion], plan: PaqOptions) -> Iterator[Passage]:
     """In the order of the file: what was chosen, and the others that the seed draws."""
     others: list[tuple[int, int, dict[str, Any]]] = []  # those with the lowest hashes, negated
     kept: list[tuple[int, dict[str, Any]]] = []
     for line, record in read_records(path):
         if (own := str(field(record, "id", path, line))) in chosen:
             kept.append((line, record))
-        elif distractors:
-            drawn = (-_drawn(own, seed), line, record)
-            if len(others) < distractors:
+        elif plan.distractors:
+            drawn = (-_drawn(own, plan.seed), line, record)
+            if len(others) < plan.distractors:
                 heapq.heappush(others, drawn)
             elif drawn > others[0]:
                 heapq.heapreplace(others, drawn)

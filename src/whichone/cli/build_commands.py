@@ -2,12 +2,10 @@
 
 from typing import Annotated
 
-from msgspec import Meta
-
 from whichone.benchmarks import derive
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.catalogue_build import CatalogueOptions, build_catalogue, examples
-from whichone.benchmarks.open_questions import sample_paq
+from whichone.benchmarks.open_questions import PaqOptions, sample_paq
 from whichone.cli.click_options import command, corpus_option
 from whichone.cli.printing import emit, emit_benchmark, emit_table
 from whichone.errors import BadInput, UsageError
@@ -50,15 +48,7 @@ def build_catalogue_command(
 
 @command("noise", makes="out")
 def build_noise_command(
-    bench: Place,
-    out: Place,
-    *,
-    kinds: Annotated[tuple[str, ...], Option("Only this kind of noise; repeatable.", flags=("--kind",))] = (),
-    strongest: Annotated[
-        int, Option("Up to so many edits, words by initials, or words left out."), Meta(ge=1, le=5)
-    ] = 3,
-    seed: Seed = 0,
-    as_json: Json = False,
+    bench: Place, out: Place, *, plan: derive.NoiseOptions, as_json: Json = False
 ) -> None:
     """Write the names in the questions of BENCH as people do, and keep the clear ones beside, in OUT.
 
@@ -70,10 +60,7 @@ def build_noise_command(
     whichone retrieve OUT RUN --retriever bm25
     whichone score RUN --measures acc@1 --by noise,strength
     """
-    created = derive.noisy_benchmark(
-        Benchmark.open(bench), out, kinds=kinds or tuple(derive.KINDS), strongest=strongest, seed=seed
-    )
-    emit_benchmark(created, as_json)
+    emit_benchmark(derive.noisy_benchmark(Benchmark.open(bench), out, plan), as_json)
 
 
 # `whichone build absent`: a share of the bearers left out, whose questions stay.
@@ -81,12 +68,7 @@ def build_noise_command(
 
 @command("absent", makes="out")
 def build_absent_command(
-    bench: Asked,
-    out: Place,
-    *,
-    share: Annotated[float, Option("The share of the bearers that are left out.")] = 0.2,
-    seed: Seed = 0,
-    as_json: Json = False,
+    bench: Asked, out: Place, *, plan: derive.AbsentOptions, as_json: Json = False
 ) -> None:
     """Leave a share of the bearers of BENCH out of its corpus and keep their questions, marked, in OUT.
 
@@ -100,10 +82,7 @@ def build_absent_command(
     whichone score RUN --measures handed_over,refused_present
     whichone check RUN --max-handed-over 0.2 --max-refused-present 0.05
     """
-    from whichone.benchmarks.benchmark import Benchmark
-    from whichone.benchmarks.derive import absent_benchmark
-
-    emit_benchmark(absent_benchmark(Benchmark.open(bench), out, share=share, seed=seed), as_json)
+    emit_benchmark(derive.absent_benchmark(Benchmark.open(bench), out, plan), as_json)
 
 
 # `whichone build paq`: a sample of PAQ to train on.
@@ -116,10 +95,7 @@ def build_paq_command(
     passages: Place,
     bench: Place,
     *,
-    sample: Annotated[int, Option("How many passages to ask of.")] = 100000,
-    least: Annotated[int, Option("Questions a passage must have.")] = 3,
-    distractors: Annotated[int, Option("Other passages in the corpus.")] = 100000,
-    seed: Seed = 0,
+    plan: PaqOptions,
     memory: Memory = "2GB",
     as_json: Json = False,
 ) -> None:
@@ -132,11 +108,7 @@ def build_paq_command(
     whichone build paq PAQ.metadata.jsonl.gz psgs_w100.tsv BENCH --sample 100000
     whichone train retriever BENCH OUT --checkpoint bert-base-uncased --negatives bm25
     """
-    created = sample_paq(
-        metadata, passages, bench,
-        sample=sample, least=least, distractors=distractors, seed=seed, memory=memory,
-    )  # fmt: skip
-    emit_benchmark(created, as_json)
+    emit_benchmark(sample_paq(metadata, passages, bench, plan, memory=memory), as_json)
 
 
 # `whichone build small`: a benchmark over a small corpus of its own.
@@ -146,7 +118,7 @@ def build_paq_command(
 def build_small_command(
     places: Annotated[tuple[str, ...], Argument(metavar="BENCH [RUN...] OUT")],
     *,
-    k: Annotated[int, Option("How many pages of each ranking.", flags=("-k",))] = 20,
+    plan: derive.SmallOptions,
     as_json: Json = False,
 ) -> None:
     """Keep the queries of BENCH and only the pages that make them hard; write it to OUT.
@@ -170,7 +142,7 @@ def build_small_command(
         benchmark,
         places[-1],
         {name: run.ranked_pages() for name, run in zip(notes, runs, strict=True)},
-        k=k,
+        plan,
         sources={f"run {n}": r.folder.content_hash for n, r in zip(notes, runs, strict=True)},
     )
     emit_benchmark(created, as_json)

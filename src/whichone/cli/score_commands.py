@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 from xml.etree import ElementTree
 
 import click
-from msgspec import Meta, to_builtins
 from msgspec.structs import asdict
 
 from whichone.cli import Verbs
 from whichone.cli.click_options import JudgeOptions, command
-from whichone.cli.printing import emit_json, emit_table, write_rows
+from whichone.cli.printing import emit_json, emit_table
+from whichone.files.lines import write_rows
 from whichone.measures.budgets import Budgets, GateOptions
 from whichone.options import Argument, Asked, Json, Moved, Option, PerQuery, Place, Seed
 from whichone.progress import talk
+from whichone.runs.run_options import PowerOptions, ThreeOptions
 
 if TYPE_CHECKING:
     from whichone.measures.gate import GateReport
@@ -131,9 +132,7 @@ def compare_command(
 def power_command(
     folders: Annotated[tuple[str, ...], Argument(metavar="[BENCH] [RUN]...")],
     *,
-    difference: Annotated[float, Option("The difference to see, such as 0.05.")],
-    measure: Annotated[str, Option("A measure of the runs.")] = "acc@1",
-    power: Annotated[float, Option("How surely it is to be seen.")] = 0.8,
+    plan: PowerOptions,
     benchmark: Annotated[str | None, Option("Where the benchmark is stored now, if it was moved.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -148,14 +147,13 @@ def power_command(
     whichone power RUN_A RUN_B --difference 0.02 --measure confused@20 --power 0.9
     """
     from whichone.measures.comparison import SMALL_PILOT, names_needed
-    from whichone.measures.measure import parse_measure
     from whichone.measures.scores import distinctly_named, score_folder
     from whichone.runs.run import pilot_runs
 
     place, runs = pilot_runs(folders)
     benchmark = benchmark or place
-    scores = distinctly_named([score_folder(run, (measure,), benchmark=benchmark) for run in runs], runs)
-    needed = names_needed(scores, parse_measure(measure), difference, power=power)
+    scores = distinctly_named([score_folder(run, (plan.measure,), benchmark=benchmark) for run in runs], runs)
+    needed = names_needed(scores, plan)
     if as_json:
         emit_json(needed)
         return
@@ -165,13 +163,13 @@ def power_command(
             "a": n.a,
             "b": n.b,
             "names in the pilot": n.pilot,
-            f"names for {difference:g}": f"{n.names:,}",
+            f"names for {plan.difference:g}": f"{n.names:,}",
             "interval": " to ".join("?" if end is None else f"{end:,}" for end in (n.fewest, n.most)),
             "the pilot sees": f"{n.smallest:.3f}",
         }
         for n in needed
     ]
-    emit_table(rows, title=f"names to see a difference of {difference:g} with power {power:g}")
+    emit_table(rows, title=f"names to see a difference of {plan.difference:g} with power {plan.power:g}")
     small = " (with 10 names it held in 87 to 90 of 100 pilots: take 20 or more)" * (
         needed[0].pilot < SMALL_PILOT
     )
@@ -272,31 +270,7 @@ def score_three_command(
     benchmark: Asked,
     places: Annotated[tuple[str, ...], Argument(metavar="[RUN|ANSWERS]...")] = (),
     *,
-    retrievers: Annotated[
-        tuple[str, ...],
-        Option(
-            "Search the three pages of each item alone with this retriever; may be repeated.",
-            flags=("--retriever",),
-            metavar='"NAME [KEY=VALUE...]"',
-        ),
-    ] = (),
-    fewer: Annotated[
-        Literal["skip", "pad"],
-        Option("Names with fewer than three bearers: leave them out, or add pages of other names."),
-    ] = "skip",
-    most: Annotated[int | None, Option("A seeded sample of so many."), Meta(ge=1)] = None,
-    items_file: Annotated[
-        str | None,
-        Option(
-            "Also write the items, one row each; .jsonl, .csv or .parquet by suffix.",
-            flags=("--items",),
-            kind="written",
-        ),
-    ] = None,
-    study: Annotated[
-        str | None, Option("answers.csv of a user study in `whichone serve`: the human row.", kind="file")
-    ] = None,
-    seed: Seed = 0,
+    plan: ThreeOptions,
     as_json: Json = False,
 ) -> None:
     """Which of three bearers' pages is the right one? The user study of AmbER's Table 8.
@@ -310,11 +284,7 @@ def score_three_command(
     """
     from whichone.report.three_choice import three_choice_scores, three_document, three_rows
 
-    rows, opened, choices = three_choice_scores(
-        benchmark, places, retrievers, fewer=fewer, most=most, seed=seed, study=study
-    )
-    if items_file:
-        write_rows(items_file, [*map(to_builtins, choices.items)])
+    rows, opened, choices = three_choice_scores(benchmark, places, plan)
     if as_json:
         emit_json(three_document(rows, opened, choices))
         return

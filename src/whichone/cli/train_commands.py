@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import click
 from msgspec.structs import asdict, replace
 
-from whichone.benchmarks.benchmark import Benchmark
 from whichone.cli.click_options import command, field_option
 from whichone.cli.printing import emit, emit_json
 from whichone.errors import UsageError
-from whichone.options import Argument, Json, Option, Seed
+from whichone.options import Argument, Json, Option
 from whichone.progress import process_number
-from whichone.runs.retrieve import default_index_folder
-from whichone.training import trainer
+from whichone.training import space, trainer
 from whichone.training.training_data import LearningPlan, TrainingCorpus
 
 if TYPE_CHECKING:
@@ -309,20 +306,7 @@ def train_retriever_command(
 def train_space_command(
     places: Annotated[tuple[str, ...], Argument("benchmark", metavar="BENCHMARK... OUT")],
     *,
-    encoders: Annotated[
-        tuple[str, ...],
-        Option(
-            "One panel each: the checkpoint a training began with, and what it came to.",
-            flags=("--encoder",),
-            metavar="PATH|NAME|PACKAGE",
-        ),
-    ],
-    relation: Annotated[
-        str | None, Option("Whose gold passages are set off. [default: the most frequent]")
-    ] = None,
-    most: Annotated[int, Option("Passages of each colour, and pairs of bearers.")] = 400,
-    device: Annotated[str | None, Option("cuda or cpu; cuda where there is one.")] = None,
-    seed: Seed = 0,
+    plan: space.SpaceOptions,
     as_json: Json = False,
 ) -> None:
     """Draw the gold passages of BENCHMARKs as encoders see them (t-SNE) to OUT (.png, .svg, .pdf).
@@ -333,24 +317,14 @@ def train_space_command(
     \b
     whichone train space BENCH space.png --encoder all-MiniLM-L6-v2 --encoder OUT/best --relation P19
     """
-    from whichone.training import space
-
     *benchmarks, out = places
     if not benchmarks:
         raise UsageError("benchmarks first, then the figure", hint="BENCHMARK... OUT")
-    opened = [Benchmark.open(place) for place in benchmarks]
-    sample = space.sample_passages(
-        opened, default_index_folder(opened[0].corpus), relation, most=most, seed=seed
-    )
-    spaces = []
-    for name in encoders:
-        vectors = space.vectors_of(space.open_space_encoder(name, device), sample)
-        spaces.append((space.closeness(name, vectors, sample), vectors))
-    space.draw_space(Path(out), spaces, sample, seed=seed)
-    rows = [asdict(description) for description, _ in spaces]
+    relation, found = space.compare_spaces(benchmarks, out, plan)
+    rows = [*map(asdict, found)]
     emit(
-        {"figure": out, "relation": sample.relation, "closeness": rows},
+        {"figure": out, "relation": relation, "closeness": rows},
         as_json,
         rows,
-        title=f"{out}: mean cosines, {sample.relation}",
+        title=f"{out}: mean cosines, {relation}",
     )

@@ -9,14 +9,14 @@ import tomllib
 import zlib
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast, overload
 
 import msgspec
 
-from whichone.errors import BadInput, BrokenFolder, Missing
+from whichone.errors import BadInput, BrokenFolder, Missing, UsageError
 from whichone.files.compressed import PIECES, Compression, Decompressed, compression_of
 from whichone.files.output import out_of_room, written_beside
 
@@ -325,3 +325,23 @@ def _unwrapped(field: str) -> str:
     if '"' not in inside:
         return inside
     return field if '"' in inside.replace('""', "") else inside.replace('""', '"')
+
+
+def write_rows(path: str | Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows to a file, its format recognised by the suffix: .jsonl, .csv or .parquet."""
+    path = Path(path)
+    suffix = path.suffix if path.suffix != ".gz" else Path(path.stem).suffix
+    if suffix == ".jsonl":
+        write_json_lines(path, rows)
+    elif suffix == ".csv":
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(dict.fromkeys(k for r in rows for k in r)))
+            writer.writeheader()
+            writer.writerows(rows)
+    elif suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist([dict(r) for r in rows]), Path(path).absolute())
+    else:
+        raise UsageError(f"cannot tell the format of {path.name}", hint="end it in .jsonl, .csv or .parquet")

@@ -21,9 +21,11 @@ from whichone.measures.intervals import (
     interval,
     left_out_means,
 )
-from whichone.measures.measure import Direction, Measure
+from whichone.measures.measure import Direction, Measure, parse_measure
 from whichone.measures.scores import Scores, of_population, subset
+from whichone.options import takes
 from whichone.records import Query
+from whichone.runs.run_options import PowerOptions
 
 PERMUTATIONS = 10_000
 LEVEL = 0.05  # What a p corrected for all comparisons must be below
@@ -368,22 +370,22 @@ class Needed(msgspec.Struct, frozen=True):
     smallest: float  # The difference that the pilot's own number of names would show
 
 
-def names_needed(
-    systems: Sequence[Scores], measure: Measure, difference: float, *, power: float = 0.8, level: float = 0.05
-) -> list[Needed]:
+@takes(PowerOptions)
+def names_needed(systems: Sequence[Scores], plan: PowerOptions, *, level: float = 0.05) -> list[Needed]:
     """Names at which a paired test at `level` finds a true `difference` with probability `power`.
 
     The spread is the jackknife's over the pilot's names, so names with more questions weigh more, as they do in
     the figures themselves. Its square is a mean over the names, and the interval of that mean is the
     interval of the names needed: a small pilot does not know its own spread.
     """
+    measure, difference = parse_measure(plan.measure), plan.difference
     if not 0 < difference <= 1:
         raise UsageError("the difference is a fraction above 0, such as 0.05")
-    if not 0 < power < 1:
+    if not 0 < plan.power < 1:
         raise UsageError("the power is a fraction between 0 and 1, such as 0.8")
     check_comparable(systems)
     normal = NormalDist()
-    reach = normal.inv_cdf(1 - level / 2) + normal.inv_cdf(power)
+    reach = normal.inv_cdf(1 - level / 2) + normal.inv_cdf(plan.power)
 
     def names(variance: float | None) -> int | None:
         return None if variance is None else max(FEWEST, math.ceil(reach**2 * variance / difference**2))

@@ -232,7 +232,7 @@ def rank_table(systems: Sequence[scoring.Scores]) -> Table:
 def _sees(systems: Sequence[scoring.Scores], measure: Measure) -> str:
     """What difference the benchmark's names would show, in words; nothing where they are too few to say."""
     try:
-        smallest = max(n.smallest for n in names_needed(systems, measure, 0.05))
+        smallest = max(n.smallest for n in names_needed(systems, measure=str(measure), difference=0.05))
     except UsageError:
         return ""
     return f"; its names show differences from about {100 * smallest:.0f} points on"

@@ -12,14 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone import registry
-from whichone.benchmarks.bearer_labels import Fewer, ThreeChoice, ThreeChoices, three_choices
+from whichone.benchmarks.bearer_labels import ThreeChoice, ThreeChoices, three_choices
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput, Missing, UsageError, sample
 from whichone.files.arrow_records import Seen, blocks
+from whichone.files.lines import write_rows
 from whichone.measures.intervals import Estimate, cluster, cluster_note, clusters_of, interval
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import score_answers
 from whichone.measures.summary import collection_of, group_of, percent
+from whichone.options import takes
 from whichone.progress import progress
 from whichone.protocols import Retriever
 from whichone.records import NameSet, Query, grouped
@@ -30,6 +32,7 @@ from whichone.retrieval.dense.encoder import encoders_kept
 from whichone.runs.provenance import RankingCheck
 from whichone.runs.retrieve import make_retriever
 from whichone.runs.run import Answers, Run, of_many
+from whichone.runs.run_options import ThreeOptions
 
 # AmbER's Table 8: which of three bearers' pages a system puts first, and a reader's exact match.
 
@@ -297,24 +300,18 @@ def _among(name_set: NameSet, pages: Sequence[str]) -> NameSet:
 _Ranked = Mapping[str, Sequence[str]]
 
 
+@takes(ThreeOptions)
 def three_choice_scores(
-    place: str,
-    folders: Sequence[str | Path],
-    retrievers: Sequence[str] = (),
-    *,
-    fewer: Fewer = "skip",
-    most: int | None = None,
-    seed: int = 0,
-    study: str | Path | None = None,
+    place: str, folders: Sequence[str | Path], plan: ThreeOptions
 ) -> tuple[list[ThreeRow], Benchmark, ThreeChoices]:
     """Runs cut to the three pages, retrievers on the three pages alone, and readers' exact match."""
-    if not folders and not retrievers and not study:
+    if not folders and not plan.retrievers and not plan.study:
         raise UsageError(
             "there is nothing to score", hint="name runs or answers, or retrievers by --retriever"
         )
     answers, places = answers_among(folders)
     benchmark = Benchmark.open(place)
-    choices = three_choices(benchmark, seed=seed, most=most, fewer=fewer)
+    choices = three_choices(benchmark, seed=plan.seed, most=plan.most, fewer=plan.fewer)
     ranked: dict[str, _Ranked] = {}
     for run in map(Run.open, places):
         if run.benchmark_id != benchmark.id:
@@ -325,11 +322,13 @@ def three_choice_scores(
             )
         name = run.name if run.name not in ranked else f"{run.name} ({run.path.name})"
         ranked[name] = run.ranked_pages()
-    for retriever in retrievers:
+    for retriever in plan.retrievers:
         name, options = parse_retriever(retriever)
         ranked[f"{retriever}, three pages alone"] = rank_three(name, benchmark, choices.items, options)
     rows = score_three(benchmark, choices, ranked, answers)
-    people = people_rows(study, benchmark) if study else []
+    people = people_rows(plan.study, benchmark) if plan.study else []
+    if plan.items_file:
+        write_rows(plan.items_file, [*map(msgspec.to_builtins, choices.items)])
     return sorted([*rows, *people], key=lambda row: row.collection), benchmark, choices
 
 

@@ -1,4 +1,4 @@
-"""What one may ask of a run or of answers: one struct a verb, for `whichone retrieve`, `read` and `work` and their functions."""
+"""What one may ask of a run or of answers: one struct a verb, for `whichone retrieve`, `read`, `work`, `power` and `score three` and their functions."""
 
 from typing import Annotated, Any, Literal
 
@@ -166,3 +166,37 @@ class WorkOptions(Struct, frozen=True, kw_only=True):
     user: Annotated[bool, Option("A simulated user answers questions.", flags=("--user/--no-user",))] = True
     name: Name = None
     limit: Annotated[int | None, Option("Ask only the first questions.")] = None
+
+
+class PowerOptions(Struct, frozen=True, kw_only=True):
+    difference: Annotated[float, Option("The difference to see, such as 0.05.")]
+    measure: Annotated[str, Option("A measure of the runs.")] = "acc@1"
+    power: Annotated[float, Option("How surely it is to be seen.")] = 0.8
+
+
+class ThreeOptions(Struct, frozen=True, kw_only=True):
+    retrievers: Annotated[
+        tuple[str, ...],
+        Option(
+            "Search the three pages of each item alone with this retriever; may be repeated.",
+            flags=("--retriever",),
+            metavar='"NAME [KEY=VALUE...]"',
+        ),
+    ] = ()
+    fewer: Annotated[
+        Literal["skip", "pad"],
+        Option("Names with fewer than three bearers: leave them out, or add pages of other names."),
+    ] = "skip"
+    most: Annotated[int | None, Option("A seeded sample of so many."), Meta(ge=1)] = None
+    items_file: Annotated[
+        str | None,
+        Option(
+            "Also write the items, one row each; .jsonl, .csv or .parquet by suffix.",
+            flags=("--items",),
+            kind="written",
+        ),
+    ] = None
+    study: Annotated[
+        str | None, Option("answers.csv of a user study in `whichone serve`: the human row.", kind="file")
+    ] = None
+    seed: Seed = 0

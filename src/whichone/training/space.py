@@ -7,7 +7,7 @@ what concerns namesakes: how close the bearers of one name lie.
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -16,9 +16,11 @@ import numpy.typing as npt
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError, did_you_mean, missing_extra
 from whichone.names import title_key
+from whichone.options import Option, Seed, takes
 from whichone.records import grouped
 from whichone.retrieval.dense.dpr import is_dpr, open_side
 from whichone.retrieval.dense.encoder import Encoder, need_encoder
+from whichone.runs.retrieve import default_index_folder
 from whichone.training.examples import ExampleMaker, Text
 
 Points = npt.NDArray[np.float32]
@@ -47,6 +49,39 @@ class Closeness(msgspec.Struct, frozen=True):
     others: float
     between: float
     bearers: float | None
+
+
+class SpaceOptions(msgspec.Struct, frozen=True, kw_only=True):
+    encoders: Annotated[
+        tuple[str, ...],
+        Option(
+            "One panel each: the checkpoint a training began with, and what it came to.",
+            flags=("--encoder",),
+            metavar="PATH|NAME|PACKAGE",
+        ),
+    ]
+    relation: Annotated[
+        str | None, Option("Whose gold passages are set off. [default: the most frequent]")
+    ] = None
+    most: Annotated[int, Option("Passages of each colour, and pairs of bearers.")] = 400
+    device: Annotated[str | None, Option("cuda or cpu; cuda where there is one.")] = None
+    seed: Seed = 0
+
+
+@takes(SpaceOptions)
+def compare_spaces(
+    benchmarks: Sequence[str | Path], out: str | Path, plan: SpaceOptions
+) -> tuple[str, list[Closeness]]:
+    """The figure, and how close passages lie for each encoder; first the relation whose gold is set off."""
+    opened = [Benchmark.open(place) for place in benchmarks]
+    index = default_index_folder(opened[0].corpus)
+    sample = sample_passages(opened, index, plan.relation, most=plan.most, seed=plan.seed)
+    spaces = []
+    for name in plan.encoders:
+        vectors = vectors_of(open_space_encoder(name, plan.device), sample)
+        spaces.append((closeness(name, vectors, sample), vectors))
+    draw_space(Path(out), spaces, sample, seed=plan.seed)
+    return sample.relation, [found for found, _ in spaces]
 
 
 def sample_passages(

@@ -7,8 +7,9 @@ from msgspec import to_builtins
 
 from whichone import options
 from whichone.cli.click_options import command, corpus_option, gold_outside_option
-from whichone.cli.printing import emit, emit_json, emit_table, write_rows
+from whichone.cli.printing import emit, emit_json, emit_table
 from whichone.errors import GateFailed, UsageError
+from whichone.files.lines import write_rows
 from whichone.papers.amber.build_amber import AmberOptions, How, build_collections, explain_in
 from whichone.papers.amber.instantiate import TASKS
 

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 from whichone.chat.endpoint import EndpointOptions, open_endpoint
 from whichone.cli.click_options import command, corpus_option, gold_outside_option
-from whichone.cli.printing import emit, emit_benchmark, emit_json, emit_table, write_rows
+from whichone.cli.printing import emit, emit_benchmark, emit_json, emit_table
 from whichone.errors import UsageError
+from whichone.files.lines import write_rows
 from whichone.options import (
     Argument,
     EngineName,

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from whichone.benchmarks.question_files import import_published
 from whichone.cli.click_options import command, corpus_option, gold_outside_option
-from whichone.cli.printing import emit, emit_benchmark, emit_table, write_rows
+from whichone.cli.printing import emit, emit_benchmark, emit_table
+from whichone.files.lines import write_rows
 from whichone.options import (
     Argument,
     Depths,

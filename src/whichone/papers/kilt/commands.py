@@ -7,8 +7,9 @@ import click
 from msgspec import Meta
 
 from whichone.cli.click_options import corpus_option, gold_outside_option, own_options
-from whichone.cli.printing import emit, emit_json, emit_table, makes, write_rows
+from whichone.cli.printing import emit, emit_json, emit_table, makes
 from whichone.errors import GateFailed, UsageError, WhichoneError
+from whichone.files.lines import write_rows
 from whichone.options import Json, OnError, Option, PerQuery
 from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt, read_kilt, summary
 from whichone.papers.kilt.map_task import MapPlan, discarded_by_split

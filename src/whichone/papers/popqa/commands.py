@@ -4,7 +4,8 @@ from typing import Annotated
 
 from whichone.benchmarks.question_files import import_published
 from whichone.cli.click_options import command, corpus_option, gold_outside_option
-from whichone.cli.printing import emit_benchmark, emit_json, emit_table, write_rows
+from whichone.cli.printing import emit_benchmark, emit_json, emit_table
+from whichone.files.lines import write_rows
 from whichone.options import Existing, Json, Option, PerQuery, Place, Seed
 from whichone.papers.popqa.popqa import (
     compare_with_parametric,
