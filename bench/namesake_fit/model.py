@@ -128,7 +128,7 @@ def features_at_hand(judge: str | None) -> list[str]:
     return [f for f in FEATURES if f not in ("sentence", "dense", *(() if judge else READ))]
 
 
-READ = ("pair", "pair_rank")
+READ = ("pair", "pair_rank", "pair_share", "pair_plain")
 
 
 def was_read(case: Case) -> bool:

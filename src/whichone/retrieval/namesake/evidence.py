@@ -23,7 +23,7 @@ from whichone.retrieval.namesake.question_names import SEPARATOR, Mention, remai
 from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge, split_sentences
 from whichone.retrieval.namesake.snapshot import Index
 from whichone.retrieval.namesake.spelling import ARTICLES, ELDER, YOUNGER, PlaceForms, has_form, places_in
-from whichone.retrieval.namesake.weights import Fit, NamesakeParameters
+from whichone.retrieval.namesake.weights import Fit, NamesakeParameters, said_by_reader
 
 if TYPE_CHECKING:
     from whichone.retrieval.namesake.pool import Group, Pool
@@ -396,16 +396,17 @@ class Weigher:
         assert self._judge is not None
         likely = sorted(read, key=lambda e: (-e.score, e.page))[: self._options.judged]
         judged = self._judge.scores(question.replace(SEPARATOR, " "), likely)
-        scores = [score for score, _ in judged]
+        told = said_by_reader([score for score, _ in judged])
         for evidence in read:
             evidence.before = evidence.score
-            evidence.values["pair"] = min(scores) - max(scores)
-        order = sorted(range(len(likely)), key=lambda n: -scores[n])
-        for place, n in enumerate(order):
-            values, (score, sentence) = likely[n].values, judged[n]
-            values["pair"], values["pair_rank"] = score - max(scores), 1 / (1 + place)
+            evidence.values["pair"] = min(own["pair"] for own in told)
+        for evidence, own, (score, sentence) in zip(likely, told, judged, strict=True):
+            evidence.values |= own
             if sentence:
-                likely[n].speaks_for.append(f"was read ({score:.2f}): {sentence[:_SHOWN]}")
+                evidence.speaks_for.append(f"was read ({score:.2f}): {sentence[:_SHOWN]}")
+        if any("claim" in e.values for e in read) or not any(e.values["proper"] for e in read):
+            for evidence in read:
+                evidence.values["pair_plain"] = evidence.values["pair"]
         self._weigh(read, self._when_read)
 
     def _weigh(self, weighed: Sequence[Evidence], weights: Mapping[str, float] | None = None) -> None:

@@ -41,7 +41,12 @@ from whichone.retrieval.namesake.question_names import (
     strangers,
     subject,
 )
-from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge, judge_folder
+from whichone.retrieval.namesake.sentences import (
+    SentenceCloseness,
+    SentenceJudge,
+    judge_folder,
+    split_sentences,
+)
 from whichone.retrieval.namesake.snapshot import Index
 from whichone.retrieval.namesake.weights import (
     EvidenceModel,
@@ -53,6 +58,7 @@ from whichone.retrieval.namesake.weights import (
     logistic,
 )
 
+_MOST_OF_OPENING = 25  # Words of a page's first sentence that a reader reads before another passage
 _SHOWN_BEARERS = 5
 _WORD = re.compile(r"[^\W_]+")
 _ROUGHLY = re.compile(
@@ -424,10 +430,14 @@ class Searcher:
         return frozenset([language.stem(words[at])])
 
     def _passage_to_read(self, page: int, question: str) -> tuple[str, str]:
-        """A page's title, and the passage that has most of the question's words."""
+        """A page's title, and the passage that has most of the question's words, after what the page opens with."""
         rows = self._pages.passages(page)
-        best = int(rows[int(self.index.lexical.of(question, rows).argmax())])
-        return self._pages.title(page), self._pages.passage(best)[0].text
+        best = int(self.index.lexical.of(question, rows).argmax())
+        text = self._pages.passage(int(rows[best]))[0].text
+        if best:
+            opening = (split_sentences(self._pages.opening(page)) or [""])[0]
+            text = f"{' '.join(opening.split()[:_MOST_OF_OPENING])} {text}"
+        return self._pages.title(page), text
 
 
 def _passages(candidates: Sequence[Evidence], pool: Pool, k: int) -> tuple[list[int], list[float]]:

@@ -75,6 +75,8 @@ FEATURES = {
     "sentence": "closeness of its closest sentence, by the encoder",
     "pair": "the reader's score of question and passage, beside the best of those it reads",
     "pair_rank": "its place by that score: 1, 1/2, 1/3 ...",
+    "pair_share": "its share of a softmax over the scores of those it reads",
+    "pair_plain": "that score, where nothing with a capital or a digit is said beside the name, and in claims",
     "dense": "closeness of question and passage, with encode=all",
 }
 
@@ -162,6 +164,22 @@ def calibrated(scores: Sequence[float], values: Sequence[Mapping[str, float]], f
     # never so low that the second would be more likely than the first
     sure = max(sure, second / (rest + second))
     return [sure if n == best else share * (1 - sure) / rest for n, share in enumerate(shares)]
+
+
+SHARPNESS = 10 / 3
+"""Of a reader's scores, which are a tenth of what it gives."""
+
+
+def said_by_reader(scores: Sequence[float]) -> list[dict[str, float]]:
+    """The features of those that a reader read."""
+    shares = softmax([SHARPNESS * score for score in scores])
+    order = sorted(range(len(scores)), key=lambda n: -scores[n])
+    place = {n: k for k, n in enumerate(order)}
+    best = max(scores)
+    return [
+        {"pair": score - best, "pair_rank": 1 / (1 + place[n]), "pair_share": shares[n]}
+        for n, score in enumerate(scores)
+    ]
 
 
 def logistic(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
