@@ -394,13 +394,13 @@ def test_a_full_disk_is_answered_with_a_page(client: Any, key: str) -> None:
 def test_no_room_for_an_upload_is_answered_with_a_page(
     client: Any, key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from whichone.web.boards import board_routes
+    from whichone.web.boards import submissions
 
     def no_room(*arguments: Any, **options: Any) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     board = make_board(client, key)
-    monkeypatch.setattr(board_routes, "submit_file", no_room)
+    monkeypatch.setattr(submissions, "submit_file", no_room)
     who = as_person(client, "ann", "submitter", f"board:{board}")
     answer = client.post(
         f"/api/boards/{board}/submissions", headers=who, files={"file": b"x"},

@@ -116,7 +116,7 @@ class MappedRecords(OnDisk[T], Generic[T]):
         self._file = tempfile.TemporaryFile(dir=folder_near(near))  # noqa: SIM115
         self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), self._columns.schema)
         self._count, self._new = 0, list[T]()
-        weakref.finalize(self, self._file.close)
+        weakref.finalize(self, self._file.raw.close)  # What a full disk did not take is not written again
 
     def append(self, record: T) -> None:
         self._new.append(record)
