@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -75,6 +76,17 @@ def test_strings_that_came_before(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen.add(["id 3", "new", "id 104", "new"], [1, 2, 3, 4]) == [3, None, 104, 2]
     assert seen.numbers_of(["new", "id 99", "never"]) == [2, 99, None]
     assert len(seen) == 106
+
+
+def test_many_values_are_in_a_file_and_may_be_changed() -> None:
+    few, many = np.full((2, 5), np.nan), np.full((2, 1 << 17), np.nan)
+    assert mapped.kept_mapped(few) is few
+    row, other = kept = mapped.kept_mapped(many)
+    assert isinstance(kept.base, np.memmap)
+    row[7] = 0.5
+    other[-1] = 1.0
+    assert np.nansum(kept) == 1.5
+    assert np.isnan(many).all()
 
 
 def test_blocks() -> None:

@@ -284,7 +284,7 @@ def first_places(
     queries: Sequence[Query], key: Callable[[Query], str | None], seen: arrow_records.Seen
 ) -> _Numbers:
     """For each query the place of the first one with its key, -1 where it has none; `seen` knows the keys afterwards."""
-    firsts, start = np.full(len(queries), -1), 0
+    firsts, start = np.full(len(queries), -1, np.int32), 0
     for block in arrow_records.blocks(queries, _BLOCK):
         keys = {start + n: text for n, query in enumerate(block) if (text := key(query)) is not None}
         for row, first in zip(keys, seen.add([*keys.values()], [*keys]), strict=True):

@@ -165,13 +165,11 @@ def world_command(
     whichone ingest --wikidata world/wikidata.json.bz2 --pages world/kilt_knowledgesource.json.gz \\
         --views world/pagecounts-totals.bz2 KB
     """
-
     summary = write_invented(invention, Path(out), workers=workers)
     if as_json:
         emit_json(summary)
         return
-    counts = summary["counts"]
-    files = summary["files"]
+    counts, files = summary["counts"], summary["files"]
     assert isinstance(counts, dict)
     assert isinstance(files, dict)
     emit_table([{"what": key, "count": count} for key, count in counts.items()])

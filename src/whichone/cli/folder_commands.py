@@ -169,7 +169,6 @@ def list_command(
     \b
     whichone list retrievers
     """
-
     emit(listed(kind), as_json, columns=SHOWN.get(kind, ()))
 
 

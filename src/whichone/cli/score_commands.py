@@ -170,9 +170,8 @@ def power_command(
         for n in needed
     ]
     emit_table(rows, title=f"names to see a difference of {plan.difference:g} with power {plan.power:g}")
-    small = " (with 10 names it held in 87 to 90 of 100 pilots: take 20 or more)" * (
-        needed[0].pilot < SMALL_PILOT
-    )
+    few = needed[0].pilot < SMALL_PILOT
+    small = " (with 10 names it held in 87 to 90 of 100 pilots: take 20 or more)" * few
     click.echo(f"interval: 95 %{small}, for the pilot does not know its own spread; plan for its upper end")
 
 

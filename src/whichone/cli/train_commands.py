@@ -322,9 +322,5 @@ def train_space_command(
         raise UsageError("benchmarks first, then the figure", hint="BENCHMARK... OUT")
     relation, found = space.compare_spaces(benchmarks, out, plan)
     rows = [*map(asdict, found)]
-    emit(
-        {"figure": out, "relation": relation, "closeness": rows},
-        as_json,
-        rows,
-        title=f"{out}: mean cosines, {relation}",
-    )
+    document = {"figure": out, "relation": relation, "closeness": rows}
+    emit(document, as_json, rows, title=f"{out}: mean cosines, {relation}")

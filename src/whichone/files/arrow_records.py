@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from whichone.files.lines import encode_text
-from whichone.files.mapped import BATCH, HashIndex, MappedTable, column_hashes
+from whichone.files.mapped import BATCH, HashIndex, MappedTable, column_hashes, kept_mapped
 from whichone.files.tables import array_of, fixed_groups
 from whichone.records import without_collector
 
@@ -255,20 +255,19 @@ def blocks(things: Iterable[T], size: int) -> Iterator[list[T]]:
         yield block
 
 
-# The two halves of each hash, in the order of the first, and the numbers.
-_Run = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64], npt.NDArray[np.int64]]
 _RUN = 1 << 17  # Entries of a run
 
 
 class Seen:
-    """Strings with the number that each came with first, in 24 bytes each.
+    """Strings with the number that each came with first, in 24 bytes each, most of them in files.
 
     Strings count as equal when 128 bits of MurmurHash3 are: two of a billion differ all the same with a
     probability of 1 in 10^20.
     """
 
     def __init__(self) -> None:
-        self._runs: list[_Run] = []
+        # The two halves of each hash, in the order of the first, and the numbers.
+        self._runs: list[npt.NDArray[np.uint64]] = []
         self._last: dict[bytes, int] = {}
 
     def __len__(self) -> int:
@@ -286,8 +285,8 @@ class Seen:
         if len(last) >= _RUN:
             halves = np.frombuffer(b"".join(last), "<u8").reshape(-1, 2)
             order = np.argsort(halves[:, 0])
-            values = np.fromiter(last.values(), np.int64, len(last))
-            self._runs.append((halves[order, 0], halves[order, 1], values[order]))
+            values = np.fromiter(last.values(), np.uint64, len(last))
+            self._runs.append(kept_mapped(np.column_stack([halves, values])[order].T.copy()))
             self._last = {}
         return before
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import mmap
 import struct
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -80,6 +81,15 @@ def mapped_array(path: Path, *, here_and_there: bool = False) -> npt.NDArray[Any
     if here_and_there and isinstance(file_in_memory, mmap.mmap):
         looked_up(file_in_memory)
     return array.view(np.ndarray)
+
+
+def kept_mapped(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same values in a file without a name, mapped, to be read and changed; few stay in memory, without a file."""
+    if array.nbytes < 1 << 20:
+        return array
+    with tempfile.TemporaryFile() as file:
+        array.tofile(file)
+        return np.memmap(file, array.dtype, "r+", shape=array.shape).view(np.ndarray)
 
 
 class _Batches:

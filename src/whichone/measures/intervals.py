@@ -25,8 +25,6 @@ PLAIN = "jackknife t"
 SAME = "exact, all clusters the same"
 
 _Floats = npt.NDArray[np.float64]
-
-
 SHALLOW = "°"  # Marks a figure at a depth that the run does not have
 
 
@@ -286,7 +284,7 @@ def _clusters(queries: Sequence[Query]) -> Clusters:
         return f"{kind}:{own}"
 
     firsts = first_places(queries, name, Seen())
-    numbers = np.cumsum(firsts == np.arange(len(firsts)), dtype=np.int32)
+    numbers = np.cumsum(firsts == np.arange(len(firsts), dtype=np.int32), dtype=np.int32)
     return Clusters(numbers[firsts] - 1, kinds)
 
 

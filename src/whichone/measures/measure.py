@@ -147,7 +147,6 @@ def as_measure(
 
 def parse_measure(text: str) -> Measure:
     """A measure by its name, with its depth: "acc@5"; or one's own: "my_measures:early@5"."""
-
     if (match := _NAME.fullmatch(text.strip())) is None:
         raise UsageError(f"{text!r} is not a measure", hint="write it as acc@5")
     name, depth = match[1], int(match[2]) if match[2] else None

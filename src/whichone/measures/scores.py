@@ -22,6 +22,7 @@ from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.arrow_records import KeyedTable, OnDisk, Seen, Selection, blocks, lists_of, of_keys
 from whichone.files.folder import Folder
+from whichone.files.mapped import kept_mapped
 from whichone.measures.absent import ABSENT_MEASURES, noted_nobody
 from whichone.measures.intervals import SHALLOW, Estimate, clusters_of, interval, number_parts
 from whichone.measures.measure import Answered, Measure, Retrieved, check_of, parse_measures
@@ -203,13 +204,17 @@ def with_rows(scores: Scores, rows: npt.NDArray[np.int64]) -> Scores:
     return replace(scores, queries=queries, values={n: v[rows] for n, v in scores.values.items()})
 
 
+def _no_values(measures: Sequence[Measure], queries: int) -> dict[str, _Floats]:
+    return dict(zip(map(str, measures), kept_mapped(np.full((len(measures), queries), np.nan)), strict=True))
+
+
 def score_run(run: Run, benchmark: Benchmark, measures: Sequence[Measure]) -> Scores:
     """Every measure of every query of one run; a failed or missing query scores as wrong."""
     pages, failures, left_out = run.ranked_pages(), run.failures, run.left_out
     order = run.ranked_passages() if any(m.needs_text for m in measures) else {}
     lookup = PassageBlocks(benchmark.corpus, order)
     noted = noted_nobody(run) if any(m.name in ABSENT_MEASURES for m in measures) else {}
-    values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
+    values = _no_values(measures, len(benchmark.queries))
     single = [(m.value, values[str(m)]) for m in measures if m.batch is None]
     place, ranked = -1, 0
     empty: list[str] = []
@@ -405,7 +410,7 @@ def score_answers(
     Outcomes are those of the rules unless there is a judge (`outcome_judge.judging`).
     """
     check_of(measures, "answers")
-    values = {str(m): np.full(len(benchmark.queries), np.nan) for m in measures}
+    values = _no_values(measures, len(benchmark.queries))
     measured = [(m.value, values[str(m)]) for m in measures]
     for place, answered in each_answered(answers, benchmark, judge):
         for measure, column in measured:
@@ -509,7 +514,6 @@ def other_values(queries: Sequence[Query]) -> Mapping[str, tuple[str, ...]]:
     Where other bearers are asked for the same relation, only those values count; otherwise all that is
     asked about them.
     """
-
     kind = pa.list_(pa.string())
     return once(
         queries,
