@@ -11,6 +11,7 @@ import select
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from array import array
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -264,8 +265,8 @@ def score_blocks(
 
 
 def _can_fork() -> bool:
-    """Only on Linux, and only where a fork cannot cut another thread in half."""
-    return sys.platform.startswith("linux") and len(list(Path("/proc/self/task").iterdir())) == 1
+    """Only on Linux, and where no other thread of Python runs; idle ones of numpy and Arrow do children no harm."""
+    return sys.platform.startswith("linux") and threading.active_count() == 1
 
 
 _inherited: tuple[BlockScorer, list[Stretch]] | None = None
