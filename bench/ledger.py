@@ -150,17 +150,18 @@ def page(rows: Mapping[str, Mapping[str, object]]) -> str:
     text = [
         "# Ledger",
         "",
-        "The ratios that matter, by `./dev bench --all`. *Before* is what the ledger of the commit before said.",
+        "The ratios that matter, by `./dev bench --all`; *before* is what the ledger of the commit before said, ↑ means that more is better.",
         "",
-        "| what | value | unit | better is | before | commit | date |",
-        "| --- | ---: | --- | --- | ---: | --- | --- |",
+        "| what | value | before | commit, date |",
+        "| --- | --- | ---: | --- |",
     ]
     for name, row in rows.items():
-        value = f"{row['value']:.2f}" if isinstance(row["value"], float) else str(row["problem"])
+        unit = "" if row["unit"] == "ratio" else f" {row['unit']}"
+        value = f"{row['value']:.2f}{unit}" if isinstance(row["value"], float) else str(row["problem"])
         before = f"{row['before']:.2f}" if isinstance(row["before"], float) else ""
-        better = "more" if row["more"] else "less"
+        better = " ↑" if row["more"] else ""
         text.append(
-            f"| {name} | {value.replace('|', '/')} | {row['unit']} | {better} | {before} | `{row['commit']}` | {row['date']} |"
+            f"| {name}{better} | {value.replace('|', '/')} | {before} | `{row['commit']}` {row['date']} |"
         )
     quality = "[The quality of namesake on its development sets](../data/namesake-sets.csv)"
     text += ["", quality, "", "What its columns mean: [namesake's page](../experiments/namesake.md).", ""]
