@@ -433,12 +433,14 @@ def exported(model: Any, folder: Path, out: Path, tokenizer: Any) -> None:
     import torch
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
+    from bearers.weights import positional
+
     plain = copy.deepcopy(model).cpu().float().eval()
     plain.config._attn_implementation = "eager"
     order = ("input_ids", "attention_mask", "token_type_ids")
     sample = {n: torch.ones((2, 9), dtype=torch.int64) for n in order}
     torch.onnx.export(
-        _positional(plain), tuple(sample[n] for n in order), str(out / "fp32.onnx"), input_names=list(order),
+        positional(plain), tuple(sample[n] for n in order), str(out / "fp32.onnx"), input_names=list(order),
         output_names=["logits"], opset_version=17, dynamo=False,
         dynamic_axes={n: {0: "batch", 1: "tokens"} for n in order} | {"logits": {0: "batch"}},
     )  # fmt: skip
@@ -448,18 +450,3 @@ def exported(model: Any, folder: Path, out: Path, tokenizer: Any) -> None:
     (out / "tokenizer_config.json").write_text(json.dumps({"model_max_length": READS}))
     data = (out / "model.onnx").read_bytes()
     print(f"model.onnx: {len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()}", flush=True)
-
-
-def _positional(model: Any) -> Any:
-    """The model with its inputs in ONNX's order."""
-    import torch
-
-    class Positional(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, ids: Any, mask: Any, kinds: Any) -> Any:
-            return self.model(input_ids=ids, attention_mask=mask, token_type_ids=kinds).logits
-
-    return Positional().eval()

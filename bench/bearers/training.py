@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bearers.data import lines, read
-from bearers.weights import bert
+from bearers.weights import bert, positional
 
 TEACHER = "ms-marco-MiniLM-L-12-v2-int8"
 LONGEST, READS = 128, 64
@@ -246,18 +246,3 @@ def export(model: Any, folder: Path, out: Path, layers: int, scorer: Scorer, tes
         (out / f"{layers}-layers.part{n // PART}").write_bytes(data[n : n + PART])
     exported = {"export": place.name, "bytes": len(data), "correlation": round(agree, 5)}
     print(json.dumps(exported), flush=True)
-
-
-def positional(model: Any) -> Any:
-    """The model with its inputs in ONNX's order."""
-    import torch
-
-    class Positional(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, ids: Any, mask: Any, kinds: Any) -> Any:
-            return self.model(input_ids=ids, attention_mask=mask, token_type_ids=kinds).logits
-
-    return Positional().eval()

@@ -136,3 +136,18 @@ def tokenizer_of(folder: Path) -> Any:
 def pooling(folder: Path) -> str:
     place = folder / "1_Pooling" / "config.json"
     return "first" if json.loads(place.read_text()).get("pooling_mode_cls_token") else "mean"
+
+
+def positional(model: Any) -> Any:
+    """The model with its inputs in ONNX's order."""
+    import torch
+
+    class Positional(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, ids: Any, mask: Any, kinds: Any) -> Any:
+            return self.model(input_ids=ids, attention_mask=mask, token_type_ids=kinds).logits
+
+    return Positional().eval()
