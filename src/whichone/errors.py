@@ -15,7 +15,8 @@ The number is the exit code of the command line; 70 is that of anything else, wi
 import difflib
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -220,5 +221,15 @@ def did_you_mean(word: str, choices: Iterable[str]) -> str | None:
     return f"known: {sample(known, 20)}" if known else None
 
 
+@contextmanager
+def needs(package: str | None, extra: str = "") -> Iterator[None]:
+    """Around imports that may fail: what is missing and which extra brings it; None names the module itself."""
+    try:
+        yield
+    except ImportError as error:
+        raise missing_extra(package or (error.name or "").partition(".")[0], extra) from None
+
+
 def missing_extra(package: str, extra: str) -> Missing:
-    return Missing(f"the package {package} is not installed", hint=f"pip install 'whichone[{extra}]'")
+    wanted = f"'whichone[{extra}]'" if extra else package
+    return Missing(f"the package {package} is not installed", hint=f"pip install {wanted}")

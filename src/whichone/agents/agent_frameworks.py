@@ -6,7 +6,7 @@ from typing import Any
 
 from whichone.agents.toolbox import OutOfBudget, Toolbox
 from whichone.chat.prompt import passages_text
-from whichone.errors import BadInput, Missing
+from whichone.errors import BadInput, needs
 from whichone.records import Answer, Question
 
 
@@ -24,11 +24,9 @@ class InspectAgent:
         return {"agent": "inspect_ai", "made by": self.name, "k": self._k, "model": str(self._model)}
 
     def work(self, question: Question, tools: Toolbox) -> Answer:
-        try:
+        with needs("inspect_ai"):
             import inspect_ai
             from inspect_ai.dataset import Sample
-        except ImportError as error:
-            raise Missing("the package inspect_ai is not installed", hint="pip install inspect_ai") from error
         task = inspect_ai.Task(
             dataset=[Sample(input=question.text, id=question.id)],
             solver=self._make(inspect_tools(tools, self._k)),
@@ -126,12 +124,8 @@ class LangChainAgent:
 
 
 def langchain_tools(tools: Toolbox, k: int = 5) -> list[Any]:
-    try:
+    with needs("langchain-core"):
         from langchain_core.tools import StructuredTool
-    except ImportError as error:
-        raise Missing(
-            "the package langchain-core is not installed", hint="pip install langchain-core"
-        ) from error
 
     def search(text: str) -> str:
         """Find passages about a text."""

@@ -1,7 +1,5 @@
 """One file from one of several addresses: resumed, checked, moved into place when it is whole."""
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import http.client
@@ -17,7 +15,7 @@ import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 
@@ -138,7 +136,7 @@ class _Part:
         self._tag = path.with_name(f"{path.name}.part.tag")
         self._lock_path = path.with_name(f"{path.name}.lock")
 
-    def __enter__(self) -> _Part:
+    def __enter__(self) -> Self:
         self._lock = self._lock_path.open("w")
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

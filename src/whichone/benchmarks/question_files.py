@@ -1,12 +1,10 @@
 """Questions as others keep them: files of records, BEIR folders, TREC topics with qrels, Hugging Face folders."""
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -199,7 +197,7 @@ class _Titles:
         self.sets = sets_from_titles(titles)
 
     @classmethod
-    def of_corpus(cls, corpus: Corpus, queries: Sequence[Query]) -> _Titles:
+    def of_corpus(cls, corpus: Corpus, queries: Sequence[Query]) -> Self:
         gold = {page for query in queries for page in query.gold_pages()}
         names = (*gold_titles(queries), *(query.name or "" for query in queries))
         return cls(titles_asked(corpus, gold, names), corpus.texts_on)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from whichone.chat import replies
-from whichone.errors import BadInput, Missing, UsageError, WhichoneError, missing_extra, remember_secret
+from whichone.errors import BadInput, Missing, UsageError, WhichoneError, needs, remember_secret
 from whichone.progress import talk
 from whichone.protocols import ChatReply
 
@@ -164,10 +164,8 @@ class Endpoint:
         cache: replies.CallCache | None = None,
         sleep: Callable[[float], object] | None = None,
     ) -> None:
-        try:
+        with needs("httpx", "llm"):
             import httpx
-        except ImportError:
-            raise missing_extra("httpx", "llm") from None
         self.options, self.cache = options, cache
         self.account = CallAccount(options.prices)
         self._closed = threading.Event()

@@ -1,14 +1,12 @@
 """A corpus on disk: passages, pages and the names that point at pages; mapped, never loaded."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os
 import struct
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -87,7 +85,7 @@ class Corpus:
         self.folder = folder
 
     @classmethod
-    def open(cls, path: str | Path) -> Corpus:
+    def open(cls, path: str | Path) -> Self:
         folder = Folder.open(path, KIND)
         said = folder.manifest.parameters.get("language")
         return cls(
@@ -99,7 +97,7 @@ class Corpus:
         )
 
     @classmethod
-    def of_table(cls, table: pa.Table, *, hash: str) -> Corpus:
+    def of_table(cls, table: pa.Table, *, hash: str) -> Self:
         """A corpus in memory, from a table of passages in their order."""
         return cls(MappedTable.of(with_all_columns(table)), hash=hash)
 

@@ -20,7 +20,7 @@ from msgspec import Meta
 
 from whichone.corpus.corpus import PASSAGES
 from whichone.corpus.kilt_chunks import Splitter, chunk_records, kilt_chunks, plain_sentences, spacy_sentences
-from whichone.errors import Missing, UsageError, missing_extra
+from whichone.errors import Missing, UsageError, needs
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
 from whichone.files.lines import write_json_lines, write_lines
@@ -111,10 +111,8 @@ def load_tokenizer(name: str) -> _Tokenizer:
     """`whitespace`, or the path of a Hugging Face `tokenizer.json`."""
     if name == "whitespace":
         return whitespace
-    try:
+    with needs("tokenizers", "dense"):
         from tokenizers import Tokenizer as Loaded
-    except ImportError:
-        raise missing_extra("tokenizers", "dense") from None
     if not Path(name).is_file():
         raise Missing("no such tokeniser file", where=name, hint="whitespace, or a tokenizer.json")
     loaded = Loaded.from_file(name)

@@ -1,11 +1,9 @@
 """Names that a user gives: further names of things, their ids, and attributes that tell them apart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import numpy as np
@@ -110,7 +108,7 @@ class GivenNames:
         self._pages = pa.chunked_array([b["page"] for b in known.batches(["page"])], pa.int64()).to_numpy()
 
     @classmethod
-    def of(cls, corpus: Corpus, given: Iterable[Thing], *, strict: bool = True) -> GivenNames:
+    def of(cls, corpus: Corpus, given: Iterable[Thing], *, strict: bool = True) -> Self:
         """In memory; with `strict` every id must be that of an entity, a page or a passage."""
         listed = list(given)
         pages = pages_of(corpus, [thing.id for thing in listed])
@@ -143,7 +141,7 @@ class GivenNames:
         index.pointing_at(np.concatenate([rows for _, rows in parts])).save(folder, "given")
 
     @classmethod
-    def open(cls, file: PathOf) -> GivenNames:
+    def open(cls, file: PathOf) -> Self:
         table = MappedTable.open(file(FILES[0]))
         names = CorpusNames(table, HashIndex.open(file, "given"))
         return cls(names, MappedTable.open(file(FILES[1])))

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.errors import Missing, missing_extra
+from whichone.errors import Missing, needs
 from whichone.files.folder import Folder
 from whichone.files.lines import write_lines
 from whichone.knowledge.formats.kilt_source import kilt_records
@@ -56,10 +56,8 @@ def plain_sentences(text: str) -> Iterator[list[Token]]:
 
 def spacy_sentences(model: str = "en_core_web_sm", language: str = "") -> Splitter:
     """spaCy's sentences, as KILT cut its own; `model` may be "blank" for the rules of a language alone."""
-    try:
+    with needs("spacy", "adapters"):
         import spacy
-    except ImportError:
-        raise missing_extra("spacy", "adapters") from None
     if model == "blank":
         try:
             pipeline = spacy.blank(base_code(language))

@@ -1,7 +1,5 @@
 """Anybody's own passages: JSON lines, TSV or a BEIR folder, with the fields named by the user."""
 
-from __future__ import annotations
-
 import functools
 import html
 import itertools
@@ -12,7 +10,7 @@ from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 import numpy as np
@@ -65,6 +63,19 @@ class PassageFields(msgspec.Struct, frozen=True):
         ),
     ] = None
     """Several pages may be about one entity, and some about nobody."""
+
+
+class CorpusFields(PassageFields, frozen=True):
+    """Where no question has fields too, they have shorter names."""
+
+    id: Annotated[str, Option("Field of a passage's id.", flags=("--id", "--passage-id"))] = "id"
+    entity: Annotated[
+        str | None,
+        Option(
+            "Field that says whom a passage is about; of documents also: path. Else `entity`, where there is one.",
+            flags=("--entity", "--passage-entity"),
+        ),
+    ] = None
 
 
 def read_records(path: str | Path, bad: list[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -158,7 +169,7 @@ class PassageLayout(msgspec.Struct, frozen=True):
     exchanged: bool = False  # Whether it belongs to a BEIR folder
 
     @classmethod
-    def of(cls, path: str | Path, fields: PassageFields, source: str = "corpus") -> PassageLayout:
+    def of(cls, path: str | Path, fields: PassageFields, source: str = "corpus") -> Self:
         """Of a file, or of the corpus of a BEIR folder."""
         path = Path(path)
         if not path.is_dir():

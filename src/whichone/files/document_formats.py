@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import msgspec
 
-from whichone.errors import BadInput, missing_extra
+from whichone.errors import BadInput, needs
 from whichone.files.compressed import DAMAGE
 from whichone.files.lines import read_text
 
@@ -119,10 +119,8 @@ def read_docx(path: Path) -> Document:
 
 
 def read_pdf(path: Path) -> Document:
-    try:
+    with needs("pypdf", "documents"):
         import pypdf
-    except ImportError:
-        raise missing_extra("pypdf", "documents") from None
     try:
         reader = pypdf.PdfReader(path)
         text = "\n".join(page.extract_text() for page in reader.pages)

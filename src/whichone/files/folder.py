@@ -4,8 +4,6 @@ The manifest is replaced atomically and last; a file that it does not name does 
 progress is under `.partial/`, one process at a time has the lock.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import functools
@@ -15,7 +13,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import pyarrow as pa
@@ -87,7 +85,7 @@ class Folder:
     # reading
 
     @classmethod
-    def open(cls, path: str | Path, kind: str | Sequence[str]) -> Folder:
+    def open(cls, path: str | Path, kind: str | Sequence[str]) -> Self:
         root = Path(path)
         kinds = [kind] if isinstance(kind, str) else list(kind)
         manifest = files_manifest.read_manifest(root, kinds)
@@ -96,7 +94,7 @@ class Folder:
         return cls.with_sizes_checked(root, manifest)
 
     @classmethod
-    def with_sizes_checked(cls, root: Path, manifest: files_manifest.Manifest) -> Folder:
+    def with_sizes_checked(cls, root: Path, manifest: files_manifest.Manifest) -> Self:
         """A finished folder whose files are all there and as long as its manifest says."""
         for name, entry in manifest.files.items():
             file = root / name
@@ -186,7 +184,7 @@ class Folder:
     # writing
 
     @classmethod
-    def create(cls, path: str | Path, kind: str, *, resume: bool = False, extend: bool = False) -> Folder:
+    def create(cls, path: str | Path, kind: str, *, resume: bool = False, extend: bool = False) -> Self:
         """A folder to write. `resume` keeps work in progress, `extend` keeps committed files."""
         root = Path(path)
         if root.exists() and not root.is_dir():
@@ -321,7 +319,7 @@ class Folder:
             os.close(self._lock)
             self._lock = None
 
-    def __enter__(self) -> Folder:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

@@ -4,8 +4,6 @@
 agent a search tool. Every answer is scored by what became of it: right, a namesake's, and so on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

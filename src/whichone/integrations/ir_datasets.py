@@ -17,13 +17,11 @@ from typing import Any, NamedTuple
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.exports import exported_ids, judgements
 from whichone.corpus.corpus import to_trec
-from whichone.errors import Missing
+from whichone.errors import needs
 
-try:
+with needs("ir_datasets"):
     import ir_datasets
     from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, TrecQrel
-except ImportError:
-    raise Missing("the package ir_datasets is not installed", hint="pip install ir_datasets") from None
 
 
 class PassageDoc(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.exports import exported_ids
 from whichone.corpus.corpus import to_trec
-from whichone.errors import missing_extra
+from whichone.errors import needs
 from whichone.measures.ranking_measures import is_confused
 from whichone.records import Query, page_of
 
@@ -25,10 +25,8 @@ def confused(benchmark: str | Path | Benchmark) -> Any:
     Who shares a name is the benchmark's; runs have the ids of its exports, passages or pages. A question without a
     name that others share, or without a gold page, is not counted.
     """
-    try:
+    with needs("ir_measures", "measures"):
         import ir_measures
-    except ImportError:
-        raise missing_extra("ir_measures", "measures") from None
     opened = Benchmark.open(benchmark)
     asked = {to_trec(query.id): query for query in opened.queries}
     pages = {theirs: page_of(ours) for ours, theirs in exported_ids(opened).items()}

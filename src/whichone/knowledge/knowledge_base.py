@@ -1,11 +1,9 @@
 """A knowledge base as users meet it: opened from its folder, asked for tables and for what it says about a name."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -23,7 +21,7 @@ class KnowledgeBase:
         self.folder = folder
 
     @classmethod
-    def open(cls, path: str | Path) -> KnowledgeBase:
+    def open(cls, path: str | Path) -> Self:
         return cls(Folder.open(path, KIND))
 
     @property

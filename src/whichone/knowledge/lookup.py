@@ -4,8 +4,6 @@ Everything is answered from `lookup.sqlite`, which is made when it is first aske
 when the tables have changed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import sqlite3
@@ -13,7 +11,7 @@ import time
 import weakref
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
@@ -110,7 +108,7 @@ class Lookup(contextlib.AbstractContextManager["Lookup"]):
         weakref.finalize(self, database.close)  # Python 3.13 warns of connections left open
 
     @classmethod
-    def open(cls, base: str | Path | Folder) -> Lookup:
+    def open(cls, base: str | Path | Folder) -> Self:
         """The lookup of a knowledge base, made first where it is missing or out of date."""
         folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
         path = folder.root / lookup_build.LOOKUP
@@ -325,7 +323,7 @@ class NameIndex(contextlib.AbstractContextManager["NameIndex"]):
         self._bearers = lru_cache(16_384)(lookup.bearers_of_number)
 
     @classmethod
-    def open(cls, base: str | Path | Folder) -> NameIndex:
+    def open(cls, base: str | Path | Folder) -> Self:
         """The name index of a knowledge base, made first where it is missing or out of date."""
         folder = base if isinstance(base, Folder) else Folder.open(base, KIND)
         lookup = Lookup.open(folder)

@@ -25,7 +25,7 @@ import sqlglot  # Ibis brings it
 from sqlglot import exp
 
 from whichone import registry
-from whichone.errors import BadInput, Missing, WhichoneError, missing_extra
+from whichone.errors import BadInput, Missing, WhichoneError, needs
 from whichone.files import tables
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import file_entry
@@ -47,11 +47,9 @@ _WAVE = 4  # parts handed out at once for each core of the cluster; each wave is
 
 
 def start_spark(master: str, memory: str) -> Any:
-    try:
+    with needs("pyspark", "spark"):
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
-    except ImportError:
-        raise missing_extra("pyspark", "spark") from None
     if not master.startswith("local"):
         registry.refuse_unnamed(master)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

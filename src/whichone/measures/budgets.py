@@ -1,8 +1,6 @@
 """How bad a system may be: the budgets of `whichone check` and of the pytest plugin."""
 
-from __future__ import annotations
-
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 
@@ -45,7 +43,7 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
 
     @classmethod
-    def of(cls, given: dict[str, Any]) -> Budgets:
+    def of(cls, given: dict[str, Any]) -> Self:
         """Budgets by name, checked; an unknown name is a mistake, not a budget that always passes."""
         for name, value in given.items():
             if name not in cls.__struct_fields__:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from whichone.benchmarks.exports import page_grades
-from whichone.errors import missing_extra
+from whichone.errors import missing_extra, needs
 from whichone.measures.matchers import MatchedText, PreparedAnswers, find_matcher
 from whichone.measures.measure import (
     Answered,
@@ -244,10 +244,8 @@ def _calculated(name: str, k: int | None, several: Sequence[Retrieved]) -> list[
 
 
 def _provider(name: str, k: int | None) -> tuple[Any, Any]:
-    try:
+    with needs("ir_measures", "measures"):
         import ir_measures
-    except ImportError:
-        raise missing_extra("ir_measures", "measures") from None
     measure = ir_measures.parse_measure(name if k is None else f"{name}@{k}")
     provider = ir_measures.judged if name == "Judged" else ir_measures.pytrec_eval
     if not provider.is_available():

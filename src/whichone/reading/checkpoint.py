@@ -37,8 +37,7 @@ def open_checkpoint(place: str | Path, kind: str, device: str | None) -> tuple[A
         if heads and not any(head.endswith(HEADS[kind]) for head in heads):  # it would answer at random
             named = f"it is a {', '.join(heads)}, a model {HEADS[kind]} is needed"
             raise BadInput(f"a checkpoint of the wrong kind: {named}", file=place)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model = model_class(kind, config).from_pretrained(str(place), config=config)
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(place))
     except (OSError, ValueError) as error:

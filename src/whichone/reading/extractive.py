@@ -1,7 +1,5 @@
 """Extractive question answering: the best span over windows and passages, or no answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,7 +161,7 @@ class DprReaderModel:
     @classmethod
     def open(
         cls, place: str | Path, *, base: str | None = None, device: str = "cpu", window: int = WINDOW
-    ) -> DprReaderModel:
+    ) -> Self:
         """A reader's checkpoint; a BERT's folder gets new heads, which have to be trained."""
         if Path(place).is_file():
             if base is None:

@@ -1,7 +1,5 @@
 """RAG: a generator over documents that a question encoder retrieves, marginalised over the documents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -46,7 +44,7 @@ class DocumentIndex:
     @classmethod
     def over(
         cls, corpus: Corpus, passage_encoder: str, work: Path, device: str | None = None, **options: Any
-    ) -> DocumentIndex:
+    ) -> Self:
         place = passage_folder(passage_encoder)
         dpr = place.is_dir() and is_dpr(place)
         encoder = open_side("passage", place, device) if dpr else need_encoder(str(place), device=device)

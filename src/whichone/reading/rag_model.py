@@ -1,13 +1,11 @@
 """A RAG model: question encoder and generator, the two marginals over documents, and decoding."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 import torch
@@ -72,7 +70,7 @@ class RagModel:
         self.longest_question = min(LONGEST_QUESTION, asked)
 
     @classmethod
-    def open(cls, place: str | Path, device: str | None = None) -> RagModel:
+    def open(cls, place: str | Path, device: str | None = None) -> Self:
         """A RAG checkpoint in Hugging Face's format, Sequence or Token, as its config says."""
         try:
             config = transformers.AutoConfig.from_pretrained(str(place), local_files_only=True)
@@ -83,8 +81,7 @@ class RagModel:
                 )  # fmt: skip
             heads = getattr(config, "architectures", None) or ()
             marginal: Marginal = "token" if CLASSES["token"] in heads else "sequence"
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 maker = getattr(transformers, CLASSES[marginal])
                 rag = maker.from_pretrained(str(place), local_files_only=True)
             tokenizers = transformers.RagTokenizer.from_pretrained(str(place), config=config)
@@ -100,11 +97,10 @@ class RagModel:
     @classmethod
     def join(
         cls, encoder: str | Path, generator: str | Path, marginal: Marginal, device: str | None = None
-    ) -> RagModel:
+    ) -> Self:
         """DPR's question encoder and any sequence-to-sequence checkpoint, joined."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 asks = transformers.DPRQuestionEncoder.from_pretrained(str(encoder))
                 writes = transformers.AutoModelForSeq2SeqLM.from_pretrained(str(generator))
             tokenizers = [transformers.AutoTokenizer.from_pretrained(str(p)) for p in (encoder, generator)]

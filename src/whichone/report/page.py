@@ -18,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from whichone.errors import WhichoneError, missing_extra
+from whichone.errors import WhichoneError, needs
 from whichone.files.lines import write_atomic
 from whichone.measures.intervals import SHALLOW, Estimate
 from whichone.measures.measure import parse_measure
@@ -59,10 +59,8 @@ def shortened(text: str, most: int = 42) -> str:
 @contextmanager
 def drawing(rows: int = 1, columns: int = 1, size: tuple[float, float] = (6.4, 3.6)) -> Iterator[Any]:
     """Matplotlib axes without a display and without a date in the files."""
-    try:
+    with needs("matplotlib", "figures"):
         import matplotlib as mpl
-    except ImportError:
-        raise missing_extra("matplotlib", "figures") from None
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 

@@ -1,7 +1,5 @@
 """DrQA's TF-IDF with hashed bigrams."""
 
-from __future__ import annotations
-
 import html
 import itertools
 import math
@@ -11,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 import numpy as np
@@ -21,7 +19,7 @@ import regex
 
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.page_names import Bearing
-from whichone.errors import Missing, UsageError
+from whichone.errors import UsageError, needs
 from whichone.files.arrow_records import blocks
 from whichone.names import name_key, plain_signs, title_key, token_key, token_places, without_parentheses
 from whichone.progress import progress
@@ -45,10 +43,8 @@ class NgramBuckets:
     """From a text to the buckets of its n-grams; nothing is remembered, whatever the size of a corpus."""
 
     def __init__(self, size: int = BUCKETS, stop: str = DRQA) -> None:
-        try:
+        with needs("mmh3"):
             from mmh3 import hash as murmur
-        except ImportError:
-            raise Missing("the package mmh3 is not installed", hint="pip install mmh3") from None
         self._murmur, self._size = murmur, size
         self._stop = stop_words(stop)
 
@@ -129,7 +125,7 @@ class TfIdf:
         self._scorer = Scorer(postings, backend=backend)
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any) -> TfIdf:
+    def over(cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any) -> Self:
         chosen = _by_language(parameters, corpus)
         wanted = msgspec.to_builtins(msgspec.convert(chosen, TfIdfParameters, strict=False))
         place = found_or_built(cls, corpus, work, wanted, {"layout": inverted.LAYOUT})
@@ -144,7 +140,7 @@ class TfIdf:
         backend: Backend = "auto",
         workers: int | None = None,
         **parameters: Any,
-    ) -> TfIdf:
+    ) -> Self:
         """Index the pages of a corpus by all cores, or so many; an interrupted build goes on."""
         wanted = msgspec.convert(_by_language(parameters, corpus), TfIdfParameters, strict=False)
         options = msgspec.to_builtins(wanted)
@@ -167,7 +163,7 @@ class TfIdf:
         return cls.open(folder, backend=backend)
 
     @classmethod
-    def open(cls, folder: str | Path, *, backend: Backend = "auto") -> TfIdf:
+    def open(cls, folder: str | Path, *, backend: Backend = "auto") -> Self:
         place, corpus, options = opened(folder, cls.name)
         parameters = msgspec.convert(options, TfIdfParameters)
         return cls(inverted.open_postings(place), corpus, parameters, backend=backend)
@@ -247,20 +243,18 @@ class Popular:
             self._names.setdefault(token_key(name), []).append(page)
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path, *, knowledge: str | None = None) -> Popular:
+    def over(cls, corpus: Corpus, work: Path, *, knowledge: str | None = None) -> Self:
         return cls(corpus, knowledge)
 
     @classmethod
-    def build(
-        cls, corpus: Corpus | Iterable[Passage], folder: Path, *, knowledge: str | None = None
-    ) -> Popular:
+    def build(cls, corpus: Corpus | Iterable[Passage], folder: Path, *, knowledge: str | None = None) -> Self:
         options = {"knowledge": str(Path(knowledge).resolve())} if knowledge else {}
         with created(Path(folder), cls.name, corpus, options) as (_, held):
             cls(held, knowledge)
         return cls.open(folder)
 
     @classmethod
-    def open(cls, folder: str | Path) -> Popular:
+    def open(cls, folder: str | Path) -> Self:
         _, corpus, options = opened(folder, cls.name)
         return cls(corpus, options.get("knowledge"))
 
@@ -322,18 +316,18 @@ class TitleLookup:
         self._corpus = corpus
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path) -> TitleLookup:
+    def over(cls, corpus: Corpus, work: Path) -> Self:
         return cls(corpus)
 
     @classmethod
-    def build(cls, corpus: Corpus | Iterable[Passage], folder: Path) -> TitleLookup:
+    def build(cls, corpus: Corpus | Iterable[Passage], folder: Path) -> Self:
         """The corpus alone: its names are the index."""
         with created(Path(folder), cls.name, corpus, {}):
             pass
         return cls.open(folder)
 
     @classmethod
-    def open(cls, folder: str | Path) -> TitleLookup:
+    def open(cls, folder: str | Path) -> Self:
         return cls(opened(folder, cls.name)[1])
 
     def describe(self) -> dict[str, Any]:

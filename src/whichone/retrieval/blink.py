@@ -1,11 +1,9 @@
 """BLINK (Wu et al., EMNLP 2020): a bi-encoder over mentions and entities, then a cross-encoder over the best."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, Self, cast
 
 import msgspec
 import numpy as np
@@ -96,7 +94,7 @@ class Blink:
         self._find, self._described = make_finder(options.mentions, names, model=options.ner)
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Blink:
+    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Self:
         wanted = _parameters(options)
         model = open_blink(wanted.model, base=wanted.base, cross=wanted.cross, device=wanted.device)
         index = {"model": wanted.model, "base": wanted.base, "cross": False}
@@ -115,7 +113,7 @@ class Blink:
         *,
         blink: BlinkModel | None = None,
         **options: Any,
-    ) -> Blink:
+    ) -> Self:
         """Encode the pages of a corpus, title and first passage each; killed and started again it goes on."""
         wanted = _parameters(options)
         model = blink or open_blink(wanted.model, base=wanted.base, cross=False, device=wanted.device)
@@ -125,7 +123,7 @@ class Blink:
         return cls.open(folder, blink=blink)
 
     @classmethod
-    def open(cls, folder: str | Path, *, blink: BlinkModel | None = None, **options: Any) -> Blink:
+    def open(cls, folder: str | Path, *, blink: BlinkModel | None = None, **options: Any) -> Self:
         place, corpus, kept = opened(folder, cls.name)
         wanted = _parameters(kept, options)
         model = blink or open_blink(wanted.model, base=wanted.base, cross=wanted.cross, device=wanted.device)

@@ -239,8 +239,7 @@ def new_blink(checkpoint: str, device: str, context: int = CONTEXT, entity: int 
 
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint, local_files_only=True)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             bert = transformers.AutoModel.from_pretrained(checkpoint, local_files_only=True)
     except (OSError, ValueError) as error:
         raise Missing(

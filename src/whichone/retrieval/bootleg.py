@@ -5,12 +5,10 @@ evidence is counted: does the candidate have the property that the question's wo
 values named too, or of the kind that is asked for, and is it itself of a kind that the question names?
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import msgspec
 import pyarrow as pa
@@ -126,7 +124,7 @@ class BootlegStyle(Linker):
         mentions: str = "auto",
         model: str | None = None,
         **weights: Any,
-    ) -> BootlegStyle:
+    ) -> Self:
         if knowledge is None:
             raise UsageError(
                 "bootleg-style reads types and facts, so it needs a knowledge base",

@@ -1,10 +1,8 @@
 """Late interaction: passages by the closest of their tokens to each token of the question."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, Self
 
 import msgspec
 import numpy as np
@@ -81,13 +79,13 @@ class Late:
         self._first, self._parameters = first, parameters
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Late:
+    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Self:
         parameters = msgspec.convert(options, LateParameters, strict=False)
         model = token_vectors.open_token_encoder(parameters.model, device=parameters.device).describe()
         return cls.open(found_or_built(cls, corpus, work, msgspec.to_builtins(parameters), model))
 
     @classmethod
-    def build(cls, corpus: Corpus | Iterable[Passage], folder: str | Path, **options: Any) -> Late:
+    def build(cls, corpus: Corpus | Iterable[Passage], folder: str | Path, **options: Any) -> Self:
         """Index passages into a folder; killed and started again it goes on."""
         parameters = msgspec.convert(options, LateParameters, strict=False)
         encoder = token_vectors.open_token_encoder(parameters.model, device=parameters.device)
@@ -110,7 +108,7 @@ class Late:
         return cls.open(folder)
 
     @classmethod
-    def open(cls, folder: str | Path, *, device: str | None = None) -> Late:
+    def open(cls, folder: str | Path, *, device: str | None = None) -> Self:
         place, corpus, options = opened(folder, cls.name)
         parameters = msgspec.convert(options, LateParameters)
         encoder = token_vectors.open_token_encoder(parameters.model, device=device or parameters.device)

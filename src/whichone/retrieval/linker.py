@@ -1,14 +1,12 @@
 """`linker`: the candidates of every mention by their priors; no text of a page is read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BadInput, Missing, UsageError, did_you_mean
+from whichone.errors import BadInput, Missing, UsageError, did_you_mean, needs
 from whichone.names import name_key
 from whichone.records import Question, Ranking, Record
 from whichone.retrieval.namesake.question_names import PageNames
@@ -184,10 +182,8 @@ def bare(name: str) -> list[str]:
 
 def spacy_finder(model: str | None) -> tuple[Finder, dict[str, Any]]:
     """Named entities by a spaCy pipeline; numbers and dates are none."""
-    try:
+    with needs("spacy"):
         import spacy
-    except ImportError as error:
-        raise Missing("the package spacy is not installed", hint="pip install spacy") from error
     installed = [m for m in spacy.util.get_installed_models() if "_core_" in m]
     name = model or min(installed, key=lambda m: ("en_core_web_sm" not in m, m), default=None)
     if name is None:
@@ -214,11 +210,9 @@ def spacy_finder(model: str | None) -> tuple[Finder, dict[str, Any]]:
 
 def flair_finder(model: str) -> tuple[Finder, dict[str, Any]]:
     """Named entities by a flair tagger, with its confidence."""
-    try:
+    with needs("flair"):
         from flair.data import Sentence
         from flair.models import SequenceTagger
-    except ImportError as error:
-        raise Missing("the package flair is not installed", hint="pip install flair") from error
     tagger = SequenceTagger.load(model)
 
     def find(question: Question) -> list[Span]:
@@ -259,7 +253,7 @@ class Linker:
         mentions: str = "auto",
         model: str | None = None,
         knowledge: str | None = None,
-    ) -> Linker:
+    ) -> Self:
         names = open_names(corpus, knowledge)
         finder, finder_description = make_finder(mentions, names, model=model)
         return cls(names, finder, {**names.describe(), **finder_description})

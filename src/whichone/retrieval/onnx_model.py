@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from whichone.errors import BadInput, Missing, missing_extra
+from whichone.errors import BadInput, Missing, needs
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_json
 from whichone.records import Passage
@@ -24,11 +24,9 @@ class OnnxModel:
     """`place` is a folder with `*.onnx` and `tokenizer.json`, or the `.onnx` file itself."""
 
     def __init__(self, place: str | Path, *, longest: int) -> None:
-        try:
+        with needs(None, "dense"):
             import onnxruntime
             from tokenizers import Tokenizer
-        except ImportError as error:
-            raise missing_extra(error.name or "onnxruntime", "dense") from None
         self.file = onnx_file(Path(place))
         self.folder = self.file.parent
         words = self.folder / "tokenizer.json"

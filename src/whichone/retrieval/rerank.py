@@ -1,13 +1,11 @@
 """Re-ranking of runs."""
 
-from __future__ import annotations
-
 import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, Self, TypeVar
 
 import msgspec
 import numpy as np
@@ -15,7 +13,7 @@ import numpy.typing as npt
 
 from whichone import registry
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BadInput, UsageError, missing_extra
+from whichone.errors import BadInput, UsageError, needs
 from whichone.files.pools import in_order
 from whichone.protocols import ChatModel, Retriever
 from whichone.records import Passage, Question, Ranking
@@ -64,7 +62,7 @@ class Fusion:
         self._parameters, self._described, self.sees = parameters, described, sees
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Fusion:
+    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Self:
         parameters = msgspec.convert(options, FusionParameters, strict=False)
         retrievers = open_indexes(parameters.first, corpus)
         if len(retrievers) < 2:
@@ -199,7 +197,7 @@ class Rerank:
         self.sees = sees
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Rerank:
+    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Self:
         """Re-orders what the retriever of an index finds."""
         parameters = msgspec.convert(options, RerankParameters, strict=False)
         if not parameters.first:
@@ -226,7 +224,7 @@ class Rerank:
         parameters: RerankParameters,
         described: dict[str, Any],
         sees: tuple[str, ...] = ("corpus",),
-    ) -> Rerank:
+    ) -> Self:
         """Re-orders what a source ranks, by the model that the parameters name."""
         if parameters.vectors and parameters.by != "vectors":
             raise UsageError("files of passage vectors are for an encoder", hint="-o by=vectors")
@@ -408,17 +406,12 @@ class CrossEncoderOrder:
     """A folder or name that sentence-transformers can open as a CrossEncoder."""
 
     def __init__(self, model: str, *, device: str | None = None) -> None:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                from sentence_transformers import CrossEncoder
-        except ImportError:
-            raise missing_extra("sentence-transformers", "dense") from None
+        with needs("sentence-transformers", "dense"), warnings.catch_warnings(action="ignore"):
+            from sentence_transformers import CrossEncoder
         self._name = Path(model).resolve().name if Path(model).is_dir() else model
         self._hash = weights_hash(Path(model)) if Path(model).is_dir() else ""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 self._model = CrossEncoder(model, device=device, local_files_only=True)
         except (OSError, ValueError) as error:
             raise unknown_model(model) from error

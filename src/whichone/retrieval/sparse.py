@@ -1,18 +1,16 @@
 """Learned sparse retrieval: weights of words that a model writes for questions and passages."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, Self
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BadInput, Missing, UsageError, missing_extra
+from whichone.errors import BadInput, Missing, UsageError, needs
 from whichone.files.folder import Folder, file_hash
 from whichone.progress import progress, talk
 from whichone.records import Passage, Question, Ranking
@@ -89,17 +87,12 @@ class OnnxSplade:
 
 def splade_model(checkpoint: str, *, device: str | None = None, longest: int = LONGEST) -> Any:
     """sentence-transformers' SparseEncoder of a SPLADE folder, or of any masked language model."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from sentence_transformers import SparseEncoder
-            from sentence_transformers.sparse_encoder.modules import SpladePooling
-    except ImportError as error:
-        raise missing_extra(error.name or "sentence-transformers", "dense") from None
+    with needs(None, "dense"), warnings.catch_warnings(action="ignore"):
+        from sentence_transformers import SparseEncoder
+        from sentence_transformers.sparse_encoder.modules import SpladePooling
     place = str(model_folder(checkpoint) or checkpoint)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model = SparseEncoder(place, device=device, local_files_only=True).float()
     except (OSError, ValueError, KeyError) as error:
         raise Missing(
@@ -255,13 +248,13 @@ class Sparse:
         self._scorer = Scorer(RealPostings.open(folder.path))
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Sparse:
+    def over(cls, corpus: Corpus, work: Path, **options: Any) -> Self:
         parameters = msgspec.convert(options, SparseParameters, strict=False)
         model = _encoder(parameters).describe()
         return cls.open(found_or_built(cls, corpus, work, msgspec.to_builtins(parameters), model))
 
     @classmethod
-    def build(cls, corpus: Corpus | Iterable[Passage], folder: str | Path, **options: Any) -> Sparse:
+    def build(cls, corpus: Corpus | Iterable[Passage], folder: str | Path, **options: Any) -> Self:
         """Index passages into a folder; killed and started again it goes on with the next block."""
         parameters = msgspec.convert(options, SparseParameters, strict=False)
         encoder = _encoder(parameters)
@@ -271,7 +264,7 @@ class Sparse:
         return cls.open(folder)
 
     @classmethod
-    def open(cls, folder: str | Path, *, device: str | None = None) -> Sparse:
+    def open(cls, folder: str | Path, *, device: str | None = None) -> Self:
         place, corpus, kept = opened(folder, cls.name)
         parameters = msgspec.convert(kept["parameters"], SparseParameters)
         encoder = _encoder(parameters, device)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from whichone.errors import BadInput, Missing, missing_extra
+from whichone.errors import BadInput, Missing, needs
 from whichone.files.folder import Folder, file_hash
 from whichone.files.lines import read_json
 from whichone.progress import progress, talk
@@ -172,19 +172,14 @@ def token_model(checkpoint: str, *, device: str | None = None, new_size: int | N
     With `new_size` an encoder that was none before gets a projection, made anew, and ColBERT's
     markers and expansion where its tokeniser has their tokens.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from sentence_transformers import MultiVectorEncoder
-            from sentence_transformers.base.modules import Dense, Normalize, Transformer
-            from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
-    except ImportError:
-        raise missing_extra("sentence-transformers", "dense") from None
+    with needs("sentence-transformers", "dense"), warnings.catch_warnings(action="ignore"):
+        from sentence_transformers import MultiVectorEncoder
+        from sentence_transformers.base.modules import Dense, Normalize, Transformer
+        from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
     place = _model_folder(checkpoint)
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             if _is_late(Path(place)):
                 model = MultiVectorEncoder(place, device=device, local_files_only=True).float()
                 _check_projection(model, place)

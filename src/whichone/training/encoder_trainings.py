@@ -1,12 +1,10 @@
 """Encoders that learn, by sentence-transformers' trainers: one vector a text, a token or a word, and pairs read together."""
 
-from __future__ import annotations
-
 import copy
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from sentence_transformers import CrossEncoder, SentenceTransformer
@@ -114,7 +112,7 @@ class SentenceTower:
         self.module = model
 
     @classmethod
-    def load(cls, checkpoint: str, longest: int, device: str) -> SentenceTower:
+    def load(cls, checkpoint: str, longest: int, device: str) -> Self:
         if Path(checkpoint).is_dir():
             refuse_cross_encoder(Path(checkpoint))
         with trainer.loading(checkpoint):
@@ -235,7 +233,7 @@ class Towers:
     @classmethod
     def load(
         cls, start: trainer.Start, mode: trainer.Mode, longest: int, device: str, *, dpr: bool = False
-    ) -> Towers:
+    ) -> Self:
         """From one checkpoint or two; a folder with `questions/` and `passages/` contains two."""
         place, other = trainer.place_of(start.checkpoint), start.passages and trainer.place_of(start.passages)
         if other is None and (Path(place) / "questions").is_dir():

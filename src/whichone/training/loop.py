@@ -1,14 +1,12 @@
 """The libraries' trainers with our batches, our account and our checks; imported where torch is used."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import torch
@@ -43,7 +41,7 @@ class Joined(torch.nn.Module):  # type: ignore[misc]  # torch has no types here
         fixed = tuple(f"parts.{name}." for name in self._fixed)
         return {k: v for k, v in self.state_dict().items() if not k.startswith(fixed)}
 
-    def train(self, mode: bool = True) -> Joined:
+    def train(self, mode: bool = True) -> Self:
         """What does not learn drops nothing out either."""
         super().train(mode)
         for name in self._fixed:

@@ -1,12 +1,10 @@
 """What a reader learns from: a question with a passage, and what is to be said of it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 import numpy as np
@@ -54,7 +52,7 @@ class ReadingExample(msgspec.Struct, frozen=True, omit_defaults=True):
     others: tuple[tuple[str, int], ...] = ()
     """The other gold answers, and where each begins: another epoch learns the next one."""
 
-    def at(self, epoch: int) -> ReadingExample:
+    def at(self, epoch: int) -> Self:
         """With the answer that this epoch learns."""
         target, start = ((self.target, self.start), *self.others)[epoch % (1 + len(self.others))]
         return msgspec.structs.replace(self, target=target, start=start)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput, UsageError, did_you_mean, missing_extra
+from whichone.errors import BadInput, UsageError, did_you_mean, needs
 from whichone.names import title_key
 from whichone.options import Option, Seed, takes
 from whichone.records import grouped
@@ -165,13 +165,11 @@ def draw_space(
     """One panel an encoder, t-SNE seeded, the relation's passages in one colour, the others in another."""
     if file.suffix not in FORMATS:
         raise UsageError(f"a figure is written as {', '.join(FORMATS)}", where=str(file))
-    try:
+    with needs("matplotlib", "figures"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+    with needs("sklearn", "dense"):
         from sklearn.manifold import TSNE
-    except ImportError as error:
-        package = (error.name or "").partition(".")[0]
-        raise missing_extra(package, "figures" if package == "matplotlib" else "dense") from None
     figure = Figure(figsize=(5 * len(values), 4.6), layout="constrained")
     FigureCanvasAgg(figure)
     a, b = len(sample.asked), len(sample.others)

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
-from whichone.errors import BadInput, Missing, UsageError, did_you_mean, missing_extra, sample
+from whichone.errors import BadInput, Missing, UsageError, did_you_mean, needs, sample
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_json, write_atomic, write_json_lines
 from whichone.files.output import may_overwrite
@@ -328,10 +328,8 @@ def _check_place(place: str, given: str) -> None:
             )
     if Path(place).exists():
         return
-    try:
+    with needs("sentence-transformers", "train"):
         from huggingface_hub import try_to_load_from_cache
-    except ImportError:
-        raise missing_extra("sentence-transformers", "train") from None
     names = (given, f"sentence-transformers/{given}") if "/" not in given else (given,)
     if not any(isinstance(try_to_load_from_cache(name, "config.json"), str) for name in names):
         raise unknown_model(names[-1])
@@ -349,8 +347,7 @@ def _identity(checkpoint: str) -> str:
 def loading(checkpoint: str) -> Iterator[None]:
     """A model that a library cannot load is named, with what would do."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     except (OSError, ValueError, KeyError) as error:
         raise Missing(
@@ -362,10 +359,8 @@ def loading(checkpoint: str) -> Iterator[None]:
 
 def chosen_device(given: str | None) -> str:
     """The device that is meant: a GPU where there is one, unless another is given."""
-    try:
+    with needs("torch", "train"):
         import torch
-    except ImportError:
-        raise missing_extra("torch", "train") from None
     if given is None:
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:

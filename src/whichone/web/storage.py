@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from whichone.errors import BadInput, NewerFormat, UsageError, missing_extra
+from whichone.errors import BadInput, NewerFormat, UsageError, needs
 
 T = TypeVar("T")
 Row = dict[str, Any]
@@ -219,10 +219,8 @@ class PostgresDatabase(Database):
     _most_together = 32
 
     def __init__(self, url: str) -> None:
-        try:
+        with needs("psycopg", "web"):
             import psycopg
-        except ImportError:
-            raise missing_extra("psycopg", "web") from None
         self._url, self._psycopg = url, psycopg
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
         try:

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from whichone.errors import Missing, missing_extra
+from whichone.errors import Missing, needs
 from whichone.text.normalisers import normalize_for_mapping
 
 MAX_ORDER = 4
@@ -189,10 +189,8 @@ def named_tokenizer(name: str) -> Tokenizer:
 
 @cache
 def _spacy() -> Tokenizer:
-    try:
+    with needs("spacy", "adapters"):
         import spacy
-    except ImportError:
-        raise missing_extra("spacy", "adapters") from None
     try:
         pipeline: Any = spacy.blank("en")
     except (ImportError, OSError) as error:

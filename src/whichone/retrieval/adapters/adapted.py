@@ -7,6 +7,7 @@ import sys
 import traceback
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -233,11 +234,15 @@ def user_object(make: Any, corpus: Corpus, what: str) -> Any:
     return build(corpus)
 
 
-def missing(package: str, error: ImportError) -> Missing:
-    return Missing(
-        f"the package {package} is not installed ({error.name or error})",
-        hint=f"pip install 'whichone[adapters]', or only {package}",
-    )
+@contextmanager
+def needs_adapter(package: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise Missing(
+            f"the package {package} is not installed ({error.name or error})",
+            hint=f"pip install 'whichone[adapters]', or only {package}",
+        ) from error
 
 
 # A plain function as a retriever: one text or a list in, ids or (id, score) pairs out.

@@ -1,15 +1,13 @@
 """`mteb`: any model that speaks mteb's search protocol, by its name there or as an object."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from whichone.corpus.corpus import Corpus
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.retrieval.adapters.adapted import Adapted, SystemHit, missing, user_object
+from whichone.retrieval.adapters.adapted import Adapted, SystemHit, needs_adapter, user_object
 
 _LANGUAGES = {"en": "eng-Latn", "de": "deu-Latn", "fr": "fra-Latn", "es": "spa-Latn"}
 
@@ -42,7 +40,7 @@ class Mteb(Adapted):
         make: Any = None,
         ids: str = "passage",
         language: str = "en",
-    ) -> Mteb:
+    ) -> Self:
         if (model is None) == (make is None):
             raise UsageError("mteb needs -o model=NAME or -o make=MODULE:NAME, one of the two")
         asked = _named(model) if model else user_object(make, corpus, "mteb")
@@ -76,11 +74,9 @@ def _corpus(corpus: Corpus) -> Any:
 
 
 def _searcher(model: Any) -> Any:
-    try:
+    with needs_adapter("mteb"):
         from mteb.models import SearchProtocol
         from mteb.models.search_wrappers import SearchEncoderWrapper
-    except ImportError as error:
-        raise missing("mteb", error) from error
     if isinstance(model, SearchProtocol):
         return model
     if hasattr(model, "encode") and hasattr(model, "similarity"):
@@ -89,10 +85,8 @@ def _searcher(model: Any) -> Any:
 
 
 def _named(name: str) -> Any:
-    try:
+    with needs_adapter("mteb"):
         import mteb
-    except ImportError as error:
-        raise missing("mteb", error) from error
     try:
         return mteb.get_model(name)
     except (KeyError, ValueError, OSError) as error:
@@ -129,17 +123,15 @@ class Haystack(Adapted):
 
     def __init__(self, corpus: Corpus, asked: Any, *, ids: str = "passage") -> None:
         super().__init__(corpus, ids=ids)
-        try:
+        with needs_adapter("haystack-ai"):
             from haystack import Pipeline
-        except ImportError as error:
-            raise missing("haystack-ai", error) from error
         if not callable(getattr(asked, "run", None)):
             raise UsageError(f"a Haystack component or pipeline is wanted, not {type(asked).__name__}")
         self._asked = asked
         self._pipeline = isinstance(asked, Pipeline)
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage") -> Haystack:
+    def over(cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage") -> Self:
         os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")  # an evaluation reports nobody
         return cls(corpus, user_object(make, corpus, "haystack"), ids=ids)
 
@@ -185,11 +177,9 @@ class LangChain(Adapted):
 
     def __init__(self, corpus: Corpus, asked: Any, *, ids: str = "passage") -> None:
         super().__init__(corpus, ids=ids)
-        try:
+        with needs_adapter("langchain-core"):
             from langchain_core.retrievers import BaseRetriever
             from langchain_core.vectorstores import VectorStore
-        except ImportError as error:
-            raise missing("langchain-core", error) from error
         if not isinstance(asked, BaseRetriever | VectorStore):
             raise UsageError(
                 f"a LangChain BaseRetriever or VectorStore is wanted, not {type(asked).__name__}"
@@ -198,7 +188,7 @@ class LangChain(Adapted):
         self._scored = isinstance(asked, VectorStore)
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage") -> LangChain:
+    def over(cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage") -> Self:
         return cls(corpus, user_object(make, corpus, "langchain"), ids=ids)
 
     def describe(self) -> dict[str, Any]:
@@ -227,18 +217,16 @@ class LlamaIndex(Adapted):
 
     def __init__(self, corpus: Corpus, asked: Any, *, ids: str = "passage") -> None:
         super().__init__(corpus, ids=ids)
-        try:
+        with needs_adapter("llama-index-core"):
             from llama_index.core.base.base_retriever import BaseRetriever
             from llama_index.core.indices.base import BaseIndex
-        except ImportError as error:
-            raise missing("llama-index-core", error) from error
         if not isinstance(asked, BaseRetriever | BaseIndex):
             raise UsageError(f"a LlamaIndex BaseRetriever or index is wanted, not {type(asked).__name__}")
         self._asked = asked
         self._index = isinstance(asked, BaseIndex)
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage") -> LlamaIndex:
+    def over(cls, corpus: Corpus, work: Path, *, make: Any = None, ids: str = "passage") -> Self:
         return cls(corpus, user_object(make, corpus, "llama-index"), ids=ids)
 
     def describe(self) -> dict[str, Any]:

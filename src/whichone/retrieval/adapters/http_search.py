@@ -8,8 +8,6 @@ Rankings come in any order, one a question; hits are best first. `score` and `me
 left out. `mention` goes along where the question has one marked.
 """
 
-from __future__ import annotations
-
 import http.client
 import os
 import time
@@ -17,7 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -74,7 +72,7 @@ class Http(Adapted):
         timeout: float = 60.0,
         tries: int = 3,
         token_variable: str | None = None,
-    ) -> Http:
+    ) -> Self:
         if url is None:
             raise UsageError("http needs an address", hint="-o url=http://HOST:PORT/search")
         options = {"batch": batch, "timeout": timeout, "tries": tries}

@@ -1,17 +1,15 @@
 """`lucene`: an index of Lucene as Pyserini and Anserini make them, prebuilt or one's own."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from whichone import registry
 from whichone.corpus.corpus import Corpus
 from whichone.errors import Missing, UsageError
 from whichone.files.pools import available_cores
-from whichone.retrieval.adapters.adapted import Adapted, SystemHit, missing, yes
+from whichone.retrieval.adapters.adapted import Adapted, SystemHit, needs_adapter, yes
 
 _SEARCHER = "io.anserini.search.SimpleSearcher"
 _JARS = "resources/jars/anserini-*-fatjar.jar"
@@ -75,7 +73,7 @@ class Lucene(Adapted):
         ids: str = "source",
         jar: str | None = None,
         threads: int | str | None = None,
-    ) -> Lucene:
+    ) -> Self:
         if index is None:
             raise UsageError("which Lucene index?", hint="--index FOLDER, or -o index=FOLDER")
         return cls(
@@ -114,10 +112,8 @@ def _java(jar: str | Path | None) -> Any:
     """What loads classes of Anserini; a process has one Java, with the jar it was started with."""
     if jar is not None:
         registry.refuse_unnamed(str(jar))
-    try:
+    with needs_adapter("pyjnius"):
         import jnius_config
-    except ImportError as error:
-        raise missing("pyjnius", error) from error
     if not jnius_config.vm_running:
         jnius_config.set_classpath(str(_jar(jar)))
         _choose_java(jnius_config)

@@ -5,14 +5,12 @@ Impacts are not stored: they are computed from how often a term is in a passage 
 An interrupted build goes on with the blocks that are complete.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -84,7 +82,7 @@ class PostingBlock:
     first: int
 
     @classmethod
-    def open(cls, folder: Path, number: int) -> PostingBlock:
+    def open(cls, folder: Path, number: int) -> Self:
         """Map a block's file; only what is touched is read."""
         raw = np.memmap(_path(folder, number), np.uint8, "r").view(np.ndarray)
         keys, postings, texts, first = raw[:32].view(np.int64).tolist()

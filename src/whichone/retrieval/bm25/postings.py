@@ -11,11 +11,9 @@ After these come the frequencies, 2 bits each (0: no occurrence, 3: see below), 
 A term's `place` is where its list starts, in words, times 4, plus its shape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -263,7 +261,7 @@ class RealPostings:
     lengths: npt.NDArray[np.int32]
 
     @classmethod
-    def open(cls, file: PathOf) -> RealPostings:
+    def open(cls, file: PathOf) -> Self:
         def load(name: str) -> npt.NDArray[Any]:
             return mapped_array(file(f"{name}.npy"))
 

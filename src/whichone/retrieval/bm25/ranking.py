@@ -3,14 +3,12 @@
 Both give the same scores in the same order: by score, ties by passage ordinal.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
 import numpy as np
@@ -244,7 +242,7 @@ class Bm25:
         self.scorer = Scorer(postings, backend=backend)
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any) -> Bm25:
+    def over(cls, corpus: Corpus, work: Path, *, backend: Backend = "auto", **parameters: Any) -> Self:
         """Build the index of a corpus in the work folder, or open the one that is already there."""
         chosen = by_language(parameters, corpus)
         wanted = msgspec.to_builtins(msgspec.convert(chosen, Bm25Parameters, strict=False))
@@ -260,7 +258,7 @@ class Bm25:
         backend: Backend = "auto",
         workers: int | None = None,
         **parameters: Any,
-    ) -> Bm25:
+    ) -> Self:
         """Index a corpus, or any passages, by all cores, or so many; an interrupted build goes on."""
         wanted = msgspec.convert(by_language(parameters, corpus), Bm25Parameters, strict=False)
         options = msgspec.to_builtins(wanted)
@@ -281,7 +279,7 @@ class Bm25:
         return cls.open(folder, backend=backend)
 
     @classmethod
-    def open(cls, folder: str | Path, *, backend: Backend = "auto") -> Bm25:
+    def open(cls, folder: str | Path, *, backend: Backend = "auto") -> Self:
         """Open an index; its arrays are mapped, not read."""
         place, corpus, options = opened(folder, cls.name)
         parameters = msgspec.convert(options, Bm25Parameters)

@@ -1,17 +1,15 @@
 """Dense retrieval: passages by the closeness of their vectors to the question's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol, Self, cast
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from whichone.corpus.corpus import Corpus
-from whichone.errors import UsageError, missing_extra
+from whichone.errors import UsageError, needs
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
 from whichone.records import Passage, Question, Ranking
@@ -72,7 +70,7 @@ class Dense:
         self._searcher, self._described = searcher, described
 
     @classmethod
-    def over(cls, corpus: Corpus, work: Path, *, encoder: Encoder | str = "auto", **options: Any) -> Dense:
+    def over(cls, corpus: Corpus, work: Path, *, encoder: Encoder | str = "auto", **options: Any) -> Self:
         named = encoder if isinstance(encoder, str) else "given"
         wanted = msgspec.convert({"encoder": named, **options}, DenseParameters, strict=False)
         model = _encoder(wanted) if isinstance(encoder, str) else encoder
@@ -86,7 +84,7 @@ class Dense:
         *,
         encoder: Encoder | str = "auto",
         **options: Any,
-    ) -> Dense:
+    ) -> Self:
         """Encode a corpus, or any passages, into a folder; killed and started again it goes on."""
         named = encoder if isinstance(encoder, str) else "given"
         wanted = msgspec.convert({"encoder": named, **options}, DenseParameters, strict=False)
@@ -100,7 +98,7 @@ class Dense:
         return cls.open(folder, encoder=model)
 
     @classmethod
-    def open(cls, folder: str | Path, *, encoder: Encoder | str | None = None, **options: Any) -> Dense:
+    def open(cls, folder: str | Path, *, encoder: Encoder | str | None = None, **options: Any) -> Self:
         place, corpus, kept = opened(folder, cls.name)
         given = {"encoder": encoder} if isinstance(encoder, str) else {}
         wanted = msgspec.convert({**kept, **given, **options}, DenseParameters, strict=False)
@@ -109,7 +107,7 @@ class Dense:
         return cls._made(corpus, place.root, model, wanted.encoder, wanted)
 
     @classmethod
-    def _made(cls, corpus: Corpus, work: Path, model: Encoder, named: str, wanted: DenseParameters) -> Dense:
+    def _made(cls, corpus: Corpus, work: Path, model: Encoder, named: str, wanted: DenseParameters) -> Self:
         if wanted.vectors is not None:
             from whichone.retrieval.dense.vectors import published_vectors
 
@@ -263,16 +261,12 @@ def _recipe(kind: str, count: int) -> str:
 
 
 def _faiss() -> Any:
-    try:
+    with needs("faiss-cpu", "dense"):
         import faiss
-    except ImportError:
-        raise missing_extra("faiss-cpu", "dense") from None
     return faiss
 
 
 def _usearch() -> Any:
-    try:
+    with needs("usearch", "dense"):
         import usearch.index
-    except ImportError:
-        raise missing_extra("usearch", "dense") from None
     return usearch.index

@@ -5,8 +5,6 @@ in which both lie as `question_model.*` and `ctx_model.*`. Checkpoints are opene
 nothing in them is run.
 """
 
-from __future__ import annotations
-
 import copy
 import functools
 import re
@@ -14,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import msgspec
 import numpy as np
@@ -248,8 +246,7 @@ def _side(side: Side, folder: Path, device: str | None) -> DprSide:
     import transformers
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             bert = transformers.BertModel.from_pretrained(
                 str(folder), add_pooling_layer=False, local_files_only=True
             )
@@ -330,7 +327,7 @@ class Routes(msgspec.Struct, frozen=True):
         write_atomic(file, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
 
     @classmethod
-    def open(cls, file: Path) -> Routes:
+    def open(cls, file: Path) -> Self:
         return read_json(file, cls) if file.exists() else cls()
 
 

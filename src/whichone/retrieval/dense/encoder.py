@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from whichone.errors import BadInput, Missing, missing_extra
+from whichone.errors import BadInput, Missing, needs
 from whichone.files.folder import file_hash
 from whichone.progress import Advance
 
@@ -26,10 +26,8 @@ class StaticEncoder:
     """The mean of a text's word vectors, brought to length one."""
 
     def __init__(self, folder: Path, *, name: str) -> None:
-        try:
+        with needs("model2vec", "dense"):
             from model2vec import StaticModel
-        except ImportError:
-            raise missing_extra("model2vec", "dense") from None
         self.name = name
         self._hash = weights_hash(folder)
         self._model = StaticModel.from_pretrained(folder)
@@ -285,13 +283,9 @@ def checked(vectors: npt.NDArray[Any], count: int, size: int, name: str) -> Vect
 
 
 def torch_libraries() -> tuple[Any, Any]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            import torch
-            import transformers
-    except ImportError as error:
-        raise missing_extra(error.name or "transformers", "dense") from None
+    with needs(None, "dense"), warnings.catch_warnings(action="ignore"):
+        import torch
+        import transformers
     return torch, transformers
 
 
@@ -304,8 +298,9 @@ def plain_weights(file: Path, **options: Any) -> Any:
     """What a file of torch's holds, opened as weights alone: nothing in it is run."""
     torch, _ = torch_libraries()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of other pickle protocols; what it cannot read it refuses
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # of other pickle protocols; what it cannot read it refuses
             return torch.load(file, map_location="cpu", weights_only=True, **options)
     except (pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError) as error:
         raise BadInput(

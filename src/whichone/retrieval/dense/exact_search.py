@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from whichone.errors import BadInput, Missing, UsageError, missing_extra
+from whichone.errors import BadInput, Missing, UsageError, needs
 from whichone.retrieval.bm25.ranking import top
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.dense.vectors import Shard, StoredVectors
@@ -197,10 +197,8 @@ class TorchSearch:
 
     def __init__(self, stored: StoredVectors, device: str, most: int | None = None) -> None:
         """`most` is how many bytes of vectors may be resident; by default four fifths of a GPU's free memory."""
-        try:
+        with needs("torch", "dense"):
             import torch
-        except ImportError:
-            raise missing_extra("torch", "dense") from None
         self._stored, self._device = stored, device
         try:
             self._kind = torch.float32 if torch.device(device).type == "cpu" else torch.bfloat16

@@ -7,8 +7,6 @@ are read once for all questions that want them.
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
 
-from __future__ import annotations
-
 import torch
 import triton
 import triton.language as tl

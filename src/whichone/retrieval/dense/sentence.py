@@ -440,8 +440,7 @@ def _load(model: str | Path, device: str | None) -> Any:
     try:
         os.environ.setdefault("TQDM_DISABLE", "1")
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             from sentence_transformers import SentenceTransformer
     except ImportError:
         known = Path(model).is_dir()
@@ -451,8 +450,7 @@ def _load(model: str | Path, device: str | None) -> Any:
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
     logging.getLogger("transformers").setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return SentenceTransformer(str(model), device=device, local_files_only=True)
     except (OSError, ValueError) as error:
         raise encoder.unknown_model(str(model)) from error
