@@ -31,9 +31,10 @@ from whichone.papers.amber.collection import load_collection
 from whichone.papers.amber.collection import PAPER
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
+from whichone.options import EngineOptions
 kb, engine, cores = sys.argv[1:]
 with opened_pipeline(
-    Folder.open(kb, KIND), load_collection("human"), PAPER, engine=engine, master=f"local[{cores}]"
+    Folder.open(kb, KIND), load_collection("human"), PAPER, engine=EngineOptions(engine=engine, master=f"local[{cores}]")
 ) as pipeline:
     pipeline.run()
     pipeline.count("shared_names")

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import msgspec
 import pyarrow as pa
@@ -31,12 +31,14 @@ from whichone.measures.scores import (
     score_run,
 )
 from whichone.measures.summary import COLUMNS as SUMMARY_COLUMNS
+from whichone.options import takes
 from whichone.records import Question, Ranking
 from whichone.runs.agent_runner import RecordTable, SimulatedUser, run_agent
 from whichone.runs.provenance import Returns
 from whichone.runs.read import as_reader, run_reader
 from whichone.runs.retrieve import as_retriever
 from whichone.runs.run import Answers, Run, trace_of
+from whichone.runs.run_options import CompareOptions
 from whichone.runs.runner import run_retriever
 from whichone.runs.shown import Setting
 
@@ -83,7 +85,7 @@ class AnswerResult:
     @classmethod
     def of(
         cls, answers: Answers, benchmark: Benchmark, extra: Sequence[Measure], judge: Judging | None = None
-    ) -> AnswerResult:
+    ) -> Self:
         tasks = sorted({q.task for q in benchmark.queries})
         usual = summary.summary_measures(tasks)
         if any(trace_of(a) is not None for a in answers.answers.values()):
@@ -355,14 +357,8 @@ class Comparisons(Sequence[Comparison]):
         return f"{html_table(comparison_rows(self._found))}<p>{html.escape(self.note)}</p>"
 
 
-def compare(
-    *systems: str | Path | Run | Result | Scores,
-    measures: Sequence[str] = (),
-    by: Sequence[str] = (),
-    baseline: str | None = None,
-    benchmark: Where | None = None,
-    seed: int = 0,
-) -> Comparisons:
+@takes(CompareOptions)
+def compare(*systems: str | Path | Run | Result | Scores, plan: CompareOptions) -> Comparisons:
     """Compare two or more systems over one benchmark: paired by cluster, Holm-corrected together.
 
     A system is a run's or answers' folder, a `Run`, what `evaluate` gave, or `Scores`. `measures` are names such as
@@ -372,9 +368,10 @@ def compare(
 
         print(whichone.compare("runs/bm25", "runs/mine", measures=["acc@1", "confused@20"]))
     """
-    if isinstance(measures, str) or isinstance(by, str):
+    measures = plan.measures
+    if any(isinstance(names, str) for names in (measures, plan.by)):
         raise UsageError("measures and by are lists of names")
-    scores = [_scores(system, measures, benchmark) for system in systems]
+    scores = [_scores(system, measures, plan.benchmark or None) for system in systems]
     places = [
         system if isinstance(system, str | Path) else getattr(system, "path", str(n))
         for n, system in enumerate(systems, 1)
@@ -388,7 +385,7 @@ def compare(
             hint="give their folders, or evaluate(..., measures=[...])",
         )
     wanted = [m for name, m in shared.items() if not measures or name in measures]
-    comparisons = compare_scores(named, wanted, by=by, seed=seed, baseline=baseline)
+    comparisons = compare_scores(named, wanted, by=plan.by, seed=plan.seed, baseline=plan.baseline)
     cautions = [caution for s in named for caution in s.cautions()]
     return Comparisons(comparisons, "; ".join([cluster_note(named[0].queries), *cautions]))
 

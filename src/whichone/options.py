@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_type_hints
 
 from msgspec import Meta, Struct, structs
 
@@ -62,8 +62,9 @@ def takes(kind: type[Struct], name: str = "plan") -> Callable[[Callable[..., R]]
             bound.arguments[name] = structs.replace(plan, **own) if plan else kind(**own)
             return function(*bound.args, **bound.kwargs)
 
+        plain = get_type_hints(kind)
         others = [p for p in written.parameters.values() if p.name != name]
-        keywords = inspect.signature(kind).parameters.values()
+        keywords = (p.replace(annotation=plain[p.name]) for p in inspect.signature(kind).parameters.values())
         together = sorted([*others, *keywords], key=lambda p: p.kind)
         call.__signature__ = written.replace(parameters=together)  # type: ignore[attr-defined]
         return call
@@ -83,6 +84,7 @@ OnError: TypeAlias = Annotated[
     Literal["fail", "skip"], Option("Stop at the first bad record, or count and list them.")
 ]
 Name: TypeAlias = Annotated[str | None, Option("The system's name in tables.")]
+DEFAULT_MEMORY = "2GB"
 Memory: TypeAlias = Annotated[str, Option("Bound on the engine's memory.", kind="size")]
 Depths: TypeAlias = Annotated[
     tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k",), kind="depths")
@@ -106,7 +108,16 @@ Moved: TypeAlias = Annotated[
         flags=("--benchmark",),
     ),
 ]
-EngineName: TypeAlias = Annotated[
-    Literal["duckdb", "spark"], Option("What runs the relational steps and reads the pages.")
+OwnPassages: TypeAlias = Annotated[
+    str | None, Option("Passages for a corpus of its own: .jsonl, .tsv, BEIR.", kind="exists")
 ]
-Master: TypeAlias = Annotated[str | None, Option("Spark's master, such as spark://host:7077.")]
+
+
+class EngineOptions(Struct, frozen=True, kw_only=True):
+    """Where a builder asks a knowledge base; with `spark` on the workers of `master`."""
+
+    engine: Annotated[
+        Literal["duckdb", "spark"], Option("What runs the relational steps and reads the pages.")
+    ] = "duckdb"
+    master: Annotated[str | None, Option("Spark's master, such as spark://host:7077.")] = None
+    memory: Memory = DEFAULT_MEMORY

@@ -14,6 +14,7 @@ from whichone.files import tables
 from whichone.files.folder import Folder
 from whichone.knowledge.engines import opened_engine
 from whichone.knowledge.knowledge_tables import KIND
+from whichone.options import EngineOptions
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 def test_the_same_passages(kb: Folder, some: bool) -> None:
     only = frozenset(kb.table("pages", ["page"])["page"].to_pylist()[30:300:7]) if some else None
     cut, read = Cut(size=20), []
-    with opened_engine("duckdb", kb, memory="1GB") as engine:
+    with opened_engine(kb, EngineOptions(memory="1GB")) as engine:
         engine.release()
         work = partial(cut_group, cut, only, "article")
         batches = list(cut_on_workers(engine, kb, work, read.append))
@@ -44,7 +45,7 @@ def test_the_same_passages(kb: Folder, some: bool) -> None:
 
 
 def test_the_same_names(kb: Folder) -> None:
-    with opened_engine("duckdb", kb, memory="1GB") as engine:
+    with opened_engine(kb, EngineOptions(memory="1GB")) as engine:
         engine.shared = True
         counted = sorted(names_of_pages(kb, engine=engine), key=repr)
     assert counted == sorted(names_of_pages(kb), key=repr)
@@ -52,7 +53,7 @@ def test_the_same_names(kb: Folder) -> None:
 
 
 def test_a_group_without_pages_that_are_wanted(kb: Folder, tmp_path: Path) -> None:
-    with opened_engine("duckdb", kb, memory="1GB") as engine:
+    with opened_engine(kb, EngineOptions(memory="1GB")) as engine:
         work = partial(cut_group, Cut(), frozenset(), None)
         batches = list(cut_on_workers(engine, kb, work, lambda read: None))
     assert sum(batch.num_rows for batch in batches) == 0

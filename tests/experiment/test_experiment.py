@@ -135,9 +135,9 @@ def test_own_measures_and_jars_are_code(toy, tmp_path, named, allow):
     file, out = tmp_path / "code.toml", tmp_path / "out"
     file.write_text(f'benchmarks = ["{toy.folder.root}"]\n{named}')
     with pytest.raises(UsageError, match=f"would run with your rights: {allow}"):
-        run_experiment(file, out)
+        run_experiment(file, out=out)
     assert not out.exists()
-    assert dry_run(file, out, allow=[allow])
+    assert dry_run(file, out=out, allow=[allow])
 
 
 def test_a_step_runs_no_code_that_only_the_file_names(toy, tmp_path, monkeypatch):

@@ -19,9 +19,9 @@ from whichone.corpus.passage_files import field, plain_title, read_records, sets
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import file_hash
 from whichone.files.lines import NOT_JSON, open_binary, read_rows, read_text_lines, write_atomic
-from whichone.files.tables import DEFAULT_MEMORY, connect
+from whichone.files.tables import connect
 from whichone.names import without_parentheses
-from whichone.options import Option, Seed, takes
+from whichone.options import DEFAULT_MEMORY, Option, Seed, takes
 from whichone.progress import talk
 from whichone.records import Output, Passage, Provenance, Query, page_id, passage_id
 

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pyarrow as pa
@@ -33,7 +33,7 @@ from whichone.files.arrow_records import MappedRecords, Seen, blocks, folder_nea
 from whichone.files.folder import file_hash
 from whichone.files.tables import connect
 from whichone.names import title_key
-from whichone.options import Option
+from whichone.options import OnError, Option, takes
 from whichone.progress import talk
 from whichone.records import Bearer, NameSet, Output, Provenance, Query, grouped
 
@@ -222,73 +222,90 @@ class QuestionFields(msgspec.Struct, frozen=True):
     ] = None
 
 
-def import_questions(
-    questions: str | Path,
-    passages: str | Path | Corpus,
-    out: str | Path,
-    *,
-    fields: QuestionFields | None = None,
-    passage_fields: PassageFields | None = None,
-    name: str | None = None,
-    task: str = "qa",
-    source: str = "corpus",
-    language: str | None = None,
-    on_error: str = "fail",
-    gold_rule: str | None = None,
-    qrels: str | Path | None = None,
-    split: str | None = None,
-) -> Benchmark:
-    """Read both, match gold to pages, mark shared names, and write the benchmark.
-
-    Over a `Corpus` the benchmark names it; passages of a file become a corpus inside its folder.
+class QuestionImport(msgspec.Struct, frozen=True, kw_only=True):
+    """How questions are read, and what their gold means.
 
     `gold_rule` says what several gold pages of a question are: "any" of them answers it, or "all" are
     needed, as judgements of TREC and BEIR mean it. Without it qrels are "all", other files "any".
     """
-    if gold_rule is not None and gold_rule not in RULES:
-        raise UsageError(f"no gold rule {gold_rule!r}", hint=did_you_mean(gold_rule, RULES))
+
+    fields: QuestionFields = QuestionFields()
+    gold_rule: Annotated[
+        Literal["any", "all"] | None,
+        Option(
+            "Several gold pages are alternatives, or are all needed; else all for qrels, any for other files."
+        ),
+    ] = None
+    qrels: Annotated[
+        str | None,
+        Option("TREC judgements (query 0 document relevance); only judged questions are taken.", kind="file"),
+    ] = None
+    split: Annotated[
+        str | None,
+        Option(
+            "Of a BEIR or Hugging Face folder, or all; else test, dev or train, whichever is there first."
+        ),
+    ] = None
+    passage_fields: PassageFields = PassageFields()
+    language: Annotated[
+        str | None, Option("Of the questions; that of the corpus, or en, when not given.")
+    ] = None
+    called: Annotated[str | None, Option("The benchmark's name; the file's when not given.")] = None
+    on_error: OnError = "fail"
+    task: str = "qa"
+    source: str = "corpus"
+
+
+@takes(QuestionImport)
+def import_questions(
+    questions: str | Path, passages: str | Path | Corpus, out: str | Path, plan: QuestionImport
+) -> Benchmark:
+    """Read both, match gold to pages, mark shared names, and write the benchmark.
+
+    Over a `Corpus` the benchmark names it; passages of a file become a corpus inside its folder.
+    """
+    if plan.gold_rule is not None and plan.gold_rule not in RULES:
+        raise UsageError(f"no gold rule {plan.gold_rule!r}", hint=did_you_mean(plan.gold_rule, RULES))
     if kind_of(Path(questions)) == "hf":
-        return import_hugging_face(questions, out, name=name)
-    asked_for = (
-        fields or QuestionFields(),
-        passage_fields or PassageFields(),
-        gold_rule,
-        qrels,
-        language,
-        task,
+        return import_hugging_face(questions, out, name=plan.called)
+    as_it_was = QuestionImport(
+        called=plan.called, split=plan.split, on_error=plan.on_error, source=plan.source
     )
-    if asked_for == _NOTHING and passages == str(questions) and is_own_beir(Path(questions)):
-        return import_beir(Path(questions), out, name=name, split=split)
-    rule = gold_rule or ("all" if qrels is not None or kind_of(Path(questions)) != "file" else "any")
-    fields = fields or QuestionFields()
-    passage_fields = passage_fields or PassageFields()
+    if plan == as_it_was and passages == str(questions) and is_own_beir(Path(questions)):
+        return import_beir(Path(questions), out, name=plan.called, split=plan.split)
+    judged = plan.qrels is not None or kind_of(Path(questions)) != "file"
+    rule = plan.gold_rule or ("all" if judged else "any")
     own = None if isinstance(passages, Corpus) else Path(passages)
-    language = language or (passages.language if isinstance(passages, Corpus) else "en")
-    called = name or Path(questions).name.partition(".")[0]
+    language = plan.language or (passages.language if isinstance(passages, Corpus) else "en")
+    called = plan.called or Path(questions).name.partition(".")[0]
     with contextlib.ExitStack() as stack:
         held = (
             passages
             if isinstance(passages, Corpus)
             else stack.enter_context(
-                corpus_beside(out, passages, passage_fields, source, name=called, language=language)
+                corpus_beside(out, passages, plan.passage_fields, plan.source, name=called, language=language)
             )
         )
         if not len(held):
             raise BadInput("there are no passages", file=own)
-        corpus = GoldPages(held, source, out)
+        corpus = GoldPages(held, plan.source, out)
         queries = MappedRecords(Query, out)
         skipped: list[str] = []
-        bad = skipped if on_error == "skip" else None
+        bad = skipped if plan.on_error == "skip" else None
         given = read_questions(
-            Path(questions), qrels=Path(qrels) if qrels else None, split=split, id_field=fields.id, bad=bad
+            Path(questions),
+            qrels=Path(plan.qrels) if plan.qrels else None,
+            split=plan.split,
+            id_field=plan.fields.id,
+            bad=bad,
         )
         for record in given:
             try:
                 known = _gold_sets(record)
-                groups = known if gold_rule is None else None
-                queries.append(_query(record, fields, corpus, rule, task, language, groups))
+                groups = known if plan.gold_rule is None else None
+                queries.append(_query(record, plan.fields, corpus, rule, plan.task, language, groups))
             except BadInput as error:
-                if on_error == "fail":
+                if plan.on_error == "fail":
                     raise
                 skipped.append(str(error))
         if skipped and not queries:
@@ -299,11 +316,11 @@ def import_questions(
             talk(f"{len(skipped)} questions were left out, the first: {skipped[0]}")
         asked: Sequence[Query] = queries
         sets = corpus.sets.values()
-        if fields.entity or corpus.entity_pages:
+        if plan.fields.entity or corpus.entity_pages:
             asked, sets = by_entity(queries, corpus, out)
         counts = check_gold(asked, corpus.titles, questions)
         several, shared, gold_is = _counted(asked)
-        if several and gold_rule is None:
+        if several and plan.gold_rule is None:
             talk(f"{several:,} questions have several gold pages, {RULES[rule]} (--gold-rule any or all)")
         return save_benchmark(
             out,
@@ -316,24 +333,20 @@ def import_questions(
                 questions, own or "a corpus", len(asked), held, shared, skipped, several, rule, gold_is
             ),
             parameters={
-                "fields": msgspec.to_builtins(fields),
-                "passage_fields": msgspec.to_builtins(passage_fields),
-                "source": source,
+                "fields": msgspec.to_builtins(plan.fields),
+                "passage_fields": msgspec.to_builtins(plan.passage_fields),
+                "source": plan.source,
                 "gold_rule": rule,
                 GOLD_IS: gold_is,
-                **({"split": split} if split else {}),
+                **({"split": plan.split} if plan.split else {}),
             },
             sources=[
                 {"file": Path(p).name, "sha256": file_hash(Path(p))}
-                for p in (questions, own, qrels)
+                for p in (questions, own, plan.qrels)
                 if p is not None and Path(p).is_file()
             ],
             counts={"passages": len(held), "about_shared_names": shared, **counts, "skipped": len(skipped)},
         )
-
-
-# What is asked for of the import of a BEIR folder of our own, where it is to be as it was.
-_NOTHING = (QuestionFields(), PassageFields(), None, None, None, "qa")
 
 
 def _gold_sets(source: SourceRecord) -> Sequence[Sequence[str]] | None:

@@ -105,27 +105,34 @@ _KINDS: dict[str, Callable[[], click.ParamType]] = {  # type: ignore[type-arg]
 
 
 def options_of(kind: type[msgspec.Struct], name: str = "plan") -> Callable[[F], F]:
-    """The options that a struct's fields declare; the command gets them as one struct, called `name`."""
+    """The options that a struct's fields declare, those of structs in it too; the command gets them as one struct, `name`."""
     hints = get_type_hints(kind, include_extras=True)
-    fields = msgspec.structs.fields(kind)
-    offered = {f.name: o for f in fields if (o := _declared(hints[f.name], Option)) is not None}
 
     def decorate(function: F) -> F:
-        taken = {option.name for option in getattr(function, "__click_params__", ())}
-        passed_as = {field: f"{name}_{field}" if field in taken else field for field in offered}
+        passed_as: dict[str, str] = {}
 
         @functools.wraps(function)
         def command(**values: Any) -> Any:
             own = {field: values.pop(stored) for field, stored in passed_as.items()}
-            pairs = {n: parse_pairs(own[n]) for n, o in offered.items() if o.kind == "pairs"}
-            return function(**values, **{name: kind(**{**own, **pairs})})
+            for field in own.keys() & hints.keys():
+                if (option := _declared(hints[field], Option)) is not None and option.kind == "pairs":
+                    own[field] = parse_pairs(own[field])
+            return function(**values, **{name: kind(**own)})
 
-        for field in reversed(fields):
-            if field.name in offered:
+        decorated: Any = command
+        for field in reversed(msgspec.structs.fields(kind)):
+            hint = hints[field.name]
+            if _is_options(hint):
+                passed_as[field.name] = field.name
+                decorated = options_of(hint, field.name)(decorated)
+            elif _declared(hint, Option) is not None:
+                taken = {option.name for option in getattr(decorated, "__click_params__", ())}
+                stored = f"{name}_{field.name}" if field.name in taken else field.name
                 made = field.default_factory
                 default = field.default if made is msgspec.NODEFAULT else made()
-                field_option(field.name, hints[field.name], default, passed_as[field.name])(command)
-        return command  # type: ignore[return-value]
+                field_option(field.name, hint, default, stored)(decorated)
+                passed_as[field.name] = stored
+        return decorated
 
     return decorate
 
@@ -157,9 +164,13 @@ def own_options(function: F) -> F:
         elif _declared(hint, Option) is not None:
             given = msgspec.NODEFAULT if default is inspect.Parameter.empty else default
             function = field_option(name, hint, given)(function)
-        elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        elif _is_options(hint):
             function = options_of(hint, name)(function)
     return function
+
+
+def _is_options(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
 
 
 def _argument(name: str, hint: Any, argument: Argument, default: Any) -> Callable[[F], F]:

@@ -9,43 +9,17 @@ from whichone.benchmarks.by_name import FetchOptions, fetch
 from whichone.cli.click_options import command
 from whichone.cli.printing import emit, emit_json, emit_table
 from whichone.corpus.cut import Cut, write_passages
-from whichone.corpus.passage_files import PassageFields
+from whichone.corpus.passage_files import CorpusFields
 from whichone.options import Argument, Existing, Json, Memory, Option, Place
+from whichone.report.audit import AuditOptions, audit, in_words
 from whichone.world.invent import Invention, write_invented
-
-
-class CorpusFields(PassageFields, frozen=True):
-    """Where no question has fields too, they have shorter names."""
-
-    id: Annotated[str, Option("Field of a passage's id.", flags=("--id", "--passage-id"))] = "id"
-    entity: Annotated[
-        str | None,
-        Option(
-            "Field that says whom a passage is about; of documents also: path. Else `entity`, where there is one.",
-            flags=("--entity", "--passage-entity"),
-        ),
-    ] = None
-
 
 # `whichone audit`: which names of a corpus are shared, before any benchmark.
 
 
 @command(makes="out", plain=True)
 def audit_command(
-    corpus: Annotated[str, Argument("text")],
-    *,
-    log: Annotated[str | None, Option("Questions that were really asked.", kind="file")] = None,
-    question: Annotated[str, Option("The log's field of texts.")] = "question",
-    out: Annotated[str | None, Option("Also write a page of Markdown.", kind="written")] = None,
-    fields: CorpusFields,
-    names: Annotated[
-        str | None,
-        Option(
-            "Records with id (an entity, page or passage) and name, where titles do not name anybody.",
-            kind="file",
-        ),
-    ] = None,
-    as_json: Json = False,
+    corpus: Annotated[str, Argument("text")], *, plan: AuditOptions, as_json: Json = False
 ) -> None:
     """Which names of CORPUS are shared, by whom, and how many documents and questions are affected.
 
@@ -57,13 +31,7 @@ def audit_command(
     whichone audit passages.jsonl --passage-entity customer
     whichone audit notes.jsonl --passage-entity player --names players.csv
     """
-
-    from whichone.files.lines import write_atomic
-    from whichone.report.audit import audit, in_words
-
-    report = audit(corpus, log=log, question=question, fields=fields, names=names)
-    if out:
-        write_atomic(Path(out), in_words(report).encode())
+    report = audit(corpus, plan)
     if as_json:
         emit_json(report)
     else:

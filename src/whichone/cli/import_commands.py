@@ -6,14 +6,13 @@ from typing import Annotated, Literal
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.open_questions import read_open_questions
 from whichone.benchmarks.question_files import import_published
-from whichone.benchmarks.questions import QuestionFields, import_questions
+from whichone.benchmarks.questions import QuestionImport, import_questions
 from whichone.cli.click_options import command, corpus_option, gold_outside_option
 from whichone.cli.printing import emit, emit_benchmark, in_words
-from whichone.corpus.passage_files import PassageFields
 from whichone.errors import UsageError
-from whichone.options import Asked, Existing, Json, OnError, Option, Place
+from whichone.options import Asked, Existing, Json, OnError, Option, OwnPassages, Place
 from whichone.runs.run import open_corpus
-from whichone.runs.run_files import import_answers, import_run
+from whichone.runs.run_files import RunImport, import_answers, import_run
 
 
 @command(makes="benchmark")
@@ -33,29 +32,7 @@ def import_questions_command(
         str | None,
         Option("Instead of --passages: a corpus (`whichone corpus`) that the benchmark names.", kind="path"),
     ] = None,
-    fields: QuestionFields,
-    gold_rule: Annotated[
-        Literal["any", "all"] | None,
-        Option(
-            "Several gold pages are alternatives, or are all needed; else all for qrels, any for other files."
-        ),
-    ] = None,
-    qrels: Annotated[
-        str | None,
-        Option("TREC judgements (query 0 document relevance); only judged questions are taken.", kind="file"),
-    ] = None,
-    split: Annotated[
-        str | None,
-        Option(
-            "Of a BEIR or Hugging Face folder, or all; else test, dev or train, whichever is there first."
-        ),
-    ] = None,
-    passage_fields: PassageFields,
-    language: Annotated[
-        str | None, Option("Of the questions; that of the corpus, or en, when not given.")
-    ] = None,
-    called: Annotated[str | None, Option("The benchmark's name; the file's when not given.")] = None,
-    on_error: OnError = "fail",
+    plan: QuestionImport,
     as_json: Json = False,
 ) -> None:
     """Make a benchmark of QUESTIONS over your own passages.
@@ -71,20 +48,8 @@ def import_questions_command(
     """
     if (passages is None) == (corpus is None):
         raise UsageError("give --passages or --corpus, one of the two")
-    created = import_questions(
-        questions,
-        open_corpus(corpus) if corpus is not None else str(passages),
-        benchmark,
-        fields=fields,
-        passage_fields=passage_fields,
-        name=called,
-        language=language,
-        on_error=on_error,
-        gold_rule=gold_rule,
-        qrels=qrels,
-        split=split,
-    )
-    emit_benchmark(created, as_json)
+    held = open_corpus(corpus) if corpus is not None else str(passages)
+    emit_benchmark(import_questions(questions, held, benchmark, plan), as_json)
 
 
 # `whichone import answers`: another system's output file as a folder of answers.
@@ -129,9 +94,7 @@ def import_open_questions_command(
             "How the file is laid out; answers of curatedtrec are regular expressions.", flags=("--format",)
         ),
     ],
-    passages: Annotated[
-        str | None, Option("Passages for a corpus of its own: .jsonl, .tsv, BEIR.", kind="exists")
-    ] = None,
+    passages: OwnPassages = None,
     called: Annotated[str | None, Option("The benchmark's name; the format's when not given.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -156,23 +119,7 @@ def import_run_command(
     run: Place,
     *,
     benchmark: Annotated[str, Option("What was asked: a folder or builtin/NAME.")],
-    form: Annotated[
-        Literal[
-            "trec", "msmarco", "kilt", "dpr", "amber", "bootleg", "blink", "elq", "genre", "realm", "rag"
-        ],
-        Option(
-            "A TREC run, Pyserini's MS MARCO layout, KILT or AmbER predictions, DPR results, or what a linker or RAG wrote.",
-            flags=("--format",),
-        ),
-    ],
-    knowledge: Annotated[
-        str | None,
-        Option(
-            "A knowledge base for titles and Wikidata ids that the benchmark does not know.", kind="folder"
-        ),
-    ] = None,
-    name: Annotated[str | None, Option("What to call the system.")] = None,
-    on_error: OnError = "fail",
+    plan: RunImport,
     as_json: Json = False,
 ) -> None:
     """Bring the rankings of FILE in as RUN, checked against its benchmark.
@@ -185,7 +132,5 @@ def import_run_command(
     """
     opened = Benchmark.open(benchmark)
     place = benchmark if benchmark.startswith("builtin/") else str(Path(benchmark).resolve())
-    runs = import_run(
-        file, run, opened, place=place, format=form, name=name, on_error=on_error, knowledge=knowledge
-    )
+    runs = import_run(file, run, opened, plan, place=place)
     emit({"run": runs.name, **runs.folder.manifest.counts}, as_json)

@@ -17,12 +17,13 @@ from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.benchmarks.by_name import build_builtin, ingest_dumps
 from whichone.cli.click_options import command
 from whichone.cli.printing import emit, emit_json, emit_table
-from whichone.errors import BadInput, UsageError, WhichoneError, missing_extra
+from whichone.errors import BadInput, UsageError, WhichoneError, needs
+from whichone.experiment.plan import ExperimentOptions
 from whichone.files.folder import Folder, promise_to_go_on
 from whichone.files.lines import write_atomic
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.measures.summary import DEPTH, SummaryRow, as_document, summarise_runs, table_5, table_6
-from whichone.options import Allow, Argument, Json, Moved, Option
+from whichone.options import Argument, Json, Moved
 from whichone.progress import talk
 from whichone.protocols import Retriever
 from whichone.report.report import ReportOptions, make_report
@@ -135,16 +136,7 @@ def demo_command(out: Annotated[str, Argument("made")] = "whichone-demo", *, as_
 
 @command()
 def experiment_command(
-    file: Annotated[str, Argument("written")],
-    *,
-    out: Annotated[str | None, Option("Folder of the cells.", kind="path")] = None,
-    dry_run: Annotated[bool, Option("Show what would run, with estimated time and cost.")] = False,
-    report: Annotated[
-        str | None,
-        Option("Write a report of this experiment's own cells, a page for each benchmark.", kind="written"),
-    ] = None,
-    allow: Allow = (),
-    as_json: Json = False,
+    file: Annotated[str, Argument("written")], *, options: ExperimentOptions, as_json: Json = False
 ) -> None:
     """Do everything that FILE (TOML) crosses, each cell into a folder of its own.
 
@@ -158,8 +150,8 @@ def experiment_command(
     """
     from whichone.experiment import execute as experiment
 
-    if dry_run:
-        planned = experiment.dry_run(file, out, allow=allow)
+    if options.dry_run:
+        planned = experiment.dry_run(file, options)
         if as_json:
             emit_json(planned)
             return
@@ -174,15 +166,15 @@ def experiment_command(
         else:
             click.echo("which cells there are is known when the models are trained")
         return
-    results = experiment.run_experiment(file, out, allow=allow)
+    results = experiment.run_experiment(file, options)
     if as_json:
         emit_json(results)
     else:
         for kind in ("run", "answers"):
             if rows := [_shown(r) for r in results if r.kind == kind]:
                 emit_table(rows, columns=list(dict.fromkeys(c for r in rows for c in r)))
-    if report:
-        for page in experiment.report_experiment(results, report):
+    if options.report:
+        for page in experiment.report_experiment(results, options.report):
             talk(f"the page: {page}")
     if failed := [r for r in results if r.status == "failed"]:
         raise BadInput(
@@ -284,13 +276,11 @@ def serve_command(
     if settings.mcp:
         _serve_tools(settings.search)
         return
-    try:
+    with needs(None, "web"):
         import fastapi  # noqa: F401
         import itsdangerous  # noqa: F401
         import python_multipart  # noqa: F401
         import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise missing_extra(error.name or "fastapi", "web") from None
     if settings.search:
         from whichone.web.search_service import serve_search
 
@@ -306,10 +296,8 @@ def _serve_tools(index: str | None) -> None:
     """`resolve`, `ask` and `search` for the assistant that started this process."""
     if index is None:
         raise UsageError("--mcp serves an index: give it with --search INDEX")
-    try:
+    with needs(None, "mcp"):
         from whichone.web.mcp_server import serve_stdio
-    except ImportError as error:
-        raise missing_extra(error.name or "mcp", "mcp") from None
     from whichone.namesake import Namesake
 
     serve_stdio(Namesake.open(index))

@@ -14,9 +14,9 @@ from whichone.cli.click_options import JudgeOptions, command
 from whichone.cli.printing import emit_json, emit_table
 from whichone.files.lines import write_rows
 from whichone.measures.budgets import Budgets, GateOptions
-from whichone.options import Argument, Asked, Json, Moved, Option, PerQuery, Place, Seed
+from whichone.options import Argument, Asked, Json, Moved, Option, PerQuery, Place
 from whichone.progress import talk
-from whichone.runs.run_options import PowerOptions, ThreeOptions
+from whichone.runs.run_options import CompareOptions, PowerOptions, ScoreOptions, ThreeOptions
 
 if TYPE_CHECKING:
     from whichone.measures.gate import GateReport
@@ -79,26 +79,7 @@ def check_command(
 
 @command()
 def compare_command(
-    runs: Annotated[tuple[str, ...], Argument()],
-    *,
-    measures: Annotated[
-        tuple[str, ...],
-        Option(
-            "Such as acc@1,confused@20 of runs, em,f1 of answers, or module:function of your own; else the usual ones of their kind.",
-            kind="measures",
-        ),
-    ] = (),
-    by: Annotated[
-        tuple[str, ...],
-        Option(
-            "Compare in every slice by columns or attributes of the queries: role,relation,popularity:4.",
-            kind="words",
-        ),
-    ] = (),
-    baseline: Annotated[str | None, Option("Compare each system with this one only.")] = None,
-    benchmark: Moved = (),
-    seed: Seed = 0,
-    as_json: Json = False,
+    runs: Annotated[tuple[str, ...], Argument()], *, plan: CompareOptions, as_json: Json = False
 ) -> None:
     """Compare two or more RUNS (or ANSWERS) over one benchmark: paired tests by cluster.
 
@@ -112,9 +93,10 @@ def compare_command(
     from whichone.measures.scores import distinctly_named, score_folder
 
     scores = distinctly_named(
-        [score_folder(run, measures, benchmark=benchmark or None) for run in runs], runs
+        [score_folder(run, plan.measures, benchmark=plan.benchmark or None) for run in runs], runs
     )
-    comparisons = compare(scores, scores[0].measures, by=by, seed=seed, baseline=baseline)
+    measures = scores[0].measures
+    comparisons = compare(scores, measures, by=plan.by, seed=plan.seed, baseline=plan.baseline)
     for score in scores:
         for caution in score.cautions():
             talk(f"whichone: {caution}")
@@ -200,26 +182,7 @@ class Score(Verbs):
 
 @command("RUN")
 def folder(
-    run: Place,
-    *,
-    measures: Annotated[
-        tuple[str, ...],
-        Option(
-            "Such as acc@1,confused@20 of a run, em,f1 of answers, or module:function of your own; else the usual ones of its kind.",
-            kind="measures",
-        ),
-    ] = (),
-    by: Annotated[
-        tuple[str, ...],
-        Option(
-            "Slice by columns or attributes of the queries: role,relation; popularity (head and tail), popularity:4.",
-            kind="words",
-        ),
-    ] = (),
-    benchmark: Moved = (),
-    judge: JudgeOptions,
-    per_query: PerQuery = None,
-    as_json: Json = False,
+    run: Place, *, plan: ScoreOptions, judge: JudgeOptions, per_query: PerQuery = None, as_json: Json = False
 ) -> None:
     """Score a RUN (or ANSWERS) folder, or files of a format: `whichone score kilt --help`.
 
@@ -232,10 +195,10 @@ def folder(
     from whichone.measures.scores import score_folder, slice_rows
 
     with judge.opened() as judging:
-        scores = score_folder(run, measures, benchmark=benchmark or None, judge=judging)
+        scores = score_folder(run, plan.measures, benchmark=plan.benchmark or None, judge=judging)
     if per_query:
         write_rows(per_query, list(scores.rows()))
-    rows = slice_rows(scores, by)
+    rows = slice_rows(scores, plan.by)
     if as_json:
         emit_json(rows)
         return

@@ -15,7 +15,7 @@ from whichone.errors import UsageError
 from whichone.options import Argument, Json, Option
 from whichone.progress import process_number
 from whichone.training import space, trainer
-from whichone.training.training_data import LearningPlan, TrainingCorpus
+from whichone.training.training_data import LearningPlan
 
 if TYPE_CHECKING:
     from whichone.training.trainer import Trained
@@ -43,13 +43,13 @@ PRESETS = (
 Sources = Annotated[tuple[str, ...], Argument("text", metavar="SOURCE... OUT")]
 
 
-def planned(places: tuple[str, ...], plan: LearningPlan, corpus: TrainingCorpus) -> tuple[LearningPlan, str]:
+def planned(places: tuple[str, ...], plan: LearningPlan) -> tuple[LearningPlan, str]:
     """What is learned from the sources, and the folder that is named last."""
     *sources, out = places
     if not sources:
         raise UsageError("sources first, then the folder to write", hint="SOURCE... OUT")
-    corpus.check()
-    return replace(plan, sources=tuple(sources), corpus=corpus), out
+    plan.corpus.check()
+    return replace(plan, sources=tuple(sources)), out
 
 
 def settings_options(default: str, *fields: str) -> Callable[[F], F]:
@@ -148,7 +148,6 @@ def train_rag_command(
     start: trainer.RagStart,
     options: trainer.RagOptions,
     plan: LearningPlan,
-    corpus: TrainingCorpus,
     as_json: Json = False,
 ) -> None:
     """Train RAG on SOURCEs into the folder OUT; OUT/model is a RAG checkpoint of Hugging Face's.
@@ -163,7 +162,7 @@ def train_rag_command(
     """
     from whichone.training.train_rag import train_rag
 
-    plan, out = planned(places, plan, corpus)
+    plan, out = planned(places, plan)
     trained = train_rag(plan, out, start=start, settings=settings, options=options, device=device)
     tell(out, trained, as_json, model="model")
 
@@ -185,7 +184,6 @@ def train_reader_command(
     options: trainer.ReaderOptions,
     base: Annotated[str | None, Option("dpr: the BERT folder that a file of DPR's own belongs to.")] = None,
     plan: LearningPlan,
-    corpus: TrainingCorpus,
     as_json: Json = False,
 ) -> None:
     """Train a reader on SOURCEs into the folder OUT; OUT/model is a HuggingFace checkpoint.
@@ -203,7 +201,7 @@ def train_reader_command(
     """
     from whichone.training.train_readers import train_dpr_reader, train_reader
 
-    plan, out = planned(places, plan, corpus)
+    plan, out = planned(places, plan)
     if kind == "dpr":
         trained = train_dpr_reader(
             plan, out, checkpoint=checkpoint, base=base, settings=settings, device=device
@@ -229,7 +227,6 @@ def train_reranker_command(
         str, Option("What to start from: a cross-encoder, or any encoder, which gets a new head.")
     ],
     plan: LearningPlan,
-    corpus: TrainingCorpus,
     as_json: Json = False,
 ) -> None:
     """Train a cross-encoder on SOURCEs into the folder OUT; OUT/best is what re-ranking takes.
@@ -242,7 +239,7 @@ def train_reranker_command(
     """
     from whichone.training.train_encoders import train_reranker
 
-    plan, out = planned(places, plan, corpus)
+    plan, out = planned(places, plan)
     tell(
         out,
         train_reranker(plan, out, start=trainer.Start(checkpoint), settings=settings, device=device),
@@ -270,7 +267,6 @@ def train_retriever_command(
         Option("With --mode only-questions: a question encoder for each relation beside the joint one."),
     ] = None,
     plan: LearningPlan,
-    corpus: TrainingCorpus,
     as_json: Json = False,
 ) -> None:
     """Train a retriever on SOURCEs into the folder OUT; OUT/best is what `retrieve` takes.
@@ -292,7 +288,7 @@ def train_retriever_command(
     """
     from whichone.training.train_encoders import train_retriever
 
-    plan, out = planned(places, plan, corpus)
+    plan, out = planned(places, plan)
     trained = train_retriever(
         plan, out, start=start, settings=settings, kind=kind, per_relation=per is not None, device=device
     )

@@ -15,9 +15,9 @@ from whichone.corpus.save import save_corpus
 from whichone.errors import Missing
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
-from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.knowledge.knowledge_tables import page_language
+from whichone.options import DEFAULT_MEMORY
 from whichone.text.language import base_code
 
 

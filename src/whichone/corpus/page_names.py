@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 
 from whichone.files.folder import Folder
 from whichone.files.mapped import Hashes, HashIndex, MappedTable, Rows, hashes, run_starts, write_mapped
-from whichone.files.tables import DEFAULT_MEMORY, connect, sql_text, tables_sql
+from whichone.files.tables import connect, sql_text, tables_sql
 from whichone.knowledge.knowledge_tables import catalogues
 from whichone.names import name_key, title_key, token_key, without_parentheses
+from whichone.options import DEFAULT_MEMORY
 from whichone.text.language import base_code, split_sentences
 
 if TYPE_CHECKING:

@@ -15,11 +15,12 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.chat.endpoint import Prices
 from whichone.chat.prompt import DEFAULT, find_prompt
 from whichone.errors import BadInput, WhichoneError
-from whichone.experiment.plan import Cell, ImportedPlan, Plan, cells, plain, read_plan
+from whichone.experiment.plan import Cell, ExperimentOptions, ImportedPlan, Plan, cells, plain, read_plan
 from whichone.files.folder import Folder
 from whichone.files.lines import read_lines, write_atomic
 from whichone.files.manifest import MANIFEST
 from whichone.measures.scores import score_folder, slice_rows
+from whichone.options import takes
 from whichone.progress import talk
 from whichone.records import grouped
 from whichone.report.report import make_report
@@ -149,18 +150,17 @@ def output_folder(plan: Plan, file: Path, out: str | Path | None = None) -> Path
     return Path(folder) if folder else file.with_name(f"{file.stem}-cells")
 
 
-def dry_run(
-    file: str | Path, out: str | Path | None = None, *, allow: Sequence[str] = ()
-) -> list[dict[str, Any]]:
+@takes(ExperimentOptions, "options")
+def dry_run(file: str | Path, options: ExperimentOptions) -> list[dict[str, Any]]:
     """Every cell with what it would take; nothing is run."""
-    plan = read_plan(file, allow)
+    plan = read_plan(file, options.allow)
     trainings = [
         {"kind": "training", "name": each.out, "status": "done" if each.done else "to do", "path": each.out}
         for each in plan.first
     ]
     if any(not each.done for each in plan.first):
         return trainings  # what the cells are depends on the models
-    listed = list(cells(plan, output_folder(plan, Path(file), out)))
+    listed = list(cells(plan, output_folder(plan, Path(file), options.out)))
     estimator = Estimator(plan.limit)
     return trainings + [
         {
@@ -191,20 +191,19 @@ def prepare(plan: Plan, allow: Sequence[str]) -> None:
             )
 
 
-def run_experiment(
-    file: str | Path, out: str | Path | None = None, *, allow: Sequence[str] = ()
-) -> list[CellResult]:
+@takes(ExperimentOptions, "options")
+def run_experiment(file: str | Path, options: ExperimentOptions) -> list[CellResult]:
     """Do every cell that is not done, score all of them; a failing cell does not stop the others.
 
     Code of one's own that the file names runs only where `allow` names it too.
     """
-    plan = read_plan(file, allow)
-    place = output_folder(plan, Path(file), out)
+    plan = read_plan(file, options.allow)
+    place = output_folder(plan, Path(file), options.out)
     results: list[CellResult] = []
     failed: set[str] = set()
-    prepare(plan, allow)
+    prepare(plan, options.allow)
     listed = list(cells(plan, place))
-    with encoders_kept(), registry.only_this_code(allow):  # many rows of a ladder share an encoder
+    with encoders_kept(), registry.only_this_code(options.allow):  # many rows of a ladder share an encoder
         for n, cell in enumerate(listed, 1):
             status = cell.status
             talk(f"[{n}/{len(listed)}] {cell.benchmark}: {cell.name}: {status}")

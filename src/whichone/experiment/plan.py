@@ -7,7 +7,7 @@ import importlib.util
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -17,6 +17,7 @@ from whichone.errors import BadInput, UsageError, WhichoneError, did_you_mean, s
 from whichone.files.folder import Folder, file_hash
 from whichone.files.lines import read_toml
 from whichone.files.manifest import MANIFEST
+from whichone.options import Allow, Option
 from whichone.registry import find, names, target
 from whichone.runs.read import joined_name
 from whichone.runs.run_options import ShownOptions
@@ -24,6 +25,16 @@ from whichone.runs.shown import KINDS, Setting, setting_for
 
 # Retrievers that start from finished runs, and the option that names them.
 OF_RUNS = {"fusion": "runs", "rerank": "run"}
+
+
+class ExperimentOptions(msgspec.Struct, frozen=True, kw_only=True):
+    out: Annotated[str | None, Option("Folder of the cells.", kind="path")] = None
+    dry_run: Annotated[bool, Option("Show what would run, with estimated time and cost.")] = False
+    report: Annotated[
+        str | None,
+        Option("Write a report of this experiment's own cells, a page for each benchmark.", kind="written"),
+    ] = None
+    allow: Allow = ()
 
 
 class RetrieverPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

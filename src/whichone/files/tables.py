@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from whichone.errors import BadInput, BrokenFolder, Missing
 from whichone.files.output import out_of_room, written_beside
+from whichone.options import DEFAULT_MEMORY
 
 
 class _PandasWhenAsked:
@@ -42,7 +43,6 @@ if "pandas" not in sys.modules:
     asked.hidden = False
 
 ROW_GROUP = 65_536
-DEFAULT_MEMORY = "2GB"
 SORTED_IN_MEMORY = (
     ROW_GROUP  # Rows that are sorted without DuckDB: its start alone takes as long as a small `score`
 )

@@ -19,7 +19,8 @@ from whichone.errors import UsageError
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder, file_entry
 from whichone.files.manifest import FileEntry, check_file
-from whichone.files.tables import DEFAULT_MEMORY, TableSchema, query_batches, sql_text, write_parts
+from whichone.files.tables import TableSchema, query_batches, sql_text, write_parts
+from whichone.options import EngineOptions
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
@@ -121,22 +122,23 @@ class DuckdbEngine:
 
 
 @contextmanager
-def opened_engine(name: str, kb: Folder, *, memory: str, master: str | None = None) -> Iterator[Engine]:
+def opened_engine(kb: Folder, plan: EngineOptions | None = None) -> Iterator[Engine]:
     """An engine by its name, closed in the end; what it spilled or kept goes with it.
 
     Spark keeps its relations beside the knowledge base, where all machines of a cluster see them.
     """
-    if name not in ("duckdb", "spark"):
-        raise UsageError(f"there is no engine {name!r}", hint="duckdb or spark")
-    beside = None if name == "duckdb" else kb.root.resolve().parent
+    plan = plan or EngineOptions()
+    if plan.engine not in ("duckdb", "spark"):
+        raise UsageError(f"there is no engine {plan.engine!r}", hint="duckdb or spark")
+    beside = None if plan.engine == "duckdb" else kb.root.resolve().parent
     with tempfile.TemporaryDirectory(prefix=".whichone-", dir=beside) as folder:
         engine: DuckdbEngine | SparkEngine
-        if name == "duckdb":
-            engine = DuckdbEngine(memory, Path(folder))
+        if plan.engine == "duckdb":
+            engine = DuckdbEngine(plan.memory, Path(folder))
         else:
             from whichone.knowledge.spark import SparkEngine
 
-            engine = SparkEngine(master or "local[*]", memory, Path(folder))
+            engine = SparkEngine(plan.master or "local[*]", plan.memory, Path(folder))
         try:
             yield engine
         finally:
@@ -164,10 +166,8 @@ def _compare(file: tuple[Path, str]) -> None:
 
 
 @contextmanager
-def open_tables(
-    kb: Folder, memory: str = DEFAULT_MEMORY, engine: str = "duckdb", master: str | None = None
-) -> Iterator[Tables]:
-    with opened_engine(engine, kb, memory=memory, master=master) as opened:
+def open_tables(kb: Folder, plan: EngineOptions | None = None) -> Iterator[Tables]:
+    with opened_engine(kb, plan) as opened:
         yield knowledge_tables(opened, kb)
 
 

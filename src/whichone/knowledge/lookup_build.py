@@ -27,7 +27,8 @@ from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
 from whichone.files.manifest import forget_sums, write_sums
 from whichone.files.output import written_beside
-from whichone.files.tables import DEFAULT_MEMORY, connect, tables_sql
+from whichone.files.tables import connect, tables_sql
+from whichone.options import DEFAULT_MEMORY
 from whichone.progress import progress
 
 _NO_BLANKS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}"

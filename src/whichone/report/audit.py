@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
@@ -19,14 +19,15 @@ from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.corpus.corpus import KIND as CORPUS
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.given import Thing, pages_of, things
-from whichone.corpus.passage_files import ENTITY, FilePassages, PassageFields, read_records
+from whichone.corpus.passage_files import ENTITY, CorpusFields, FilePassages, PassageFields, read_records
 from whichone.corpus.save import save_corpus
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.files.lines import read_text_lines
+from whichone.files.lines import read_text_lines, write_atomic
 from whichone.files.manifest import MANIFEST
 from whichone.measures.worst import ASKING
 from whichone.names import fold, title_key, without_parentheses
+from whichone.options import Option, takes
 from whichone.progress import progress, talk
 from whichone.records import grouped
 from whichone.retrieval.bm25.analysis import LUCENE_STOP_WORDS
@@ -64,23 +65,29 @@ class Audit(msgspec.Struct, kw_only=True):
     worst: list[SharedName]
 
 
-def audit(
-    corpus: str | Path,
-    *,
-    log: str | Path | None = None,
-    question: str = "question",
-    fields: PassageFields | None = None,
-    names: str | Path | None = None,
-) -> Audit:
+class AuditOptions(msgspec.Struct, frozen=True, kw_only=True):
+    log: Annotated[str | None, Option("Questions that were really asked.", kind="file")] = None
+    question: Annotated[str, Option("The log's field of texts.")] = "question"
+    out: Annotated[str | None, Option("Also write a page of Markdown.", kind="written")] = None
+    fields: CorpusFields = CorpusFields()
+    names: Annotated[
+        str | None,
+        Option(
+            "Records with id (an entity, page or passage) and name, where titles do not name anybody.",
+            kind="file",
+        ),
+    ] = None
+
+
+@takes(AuditOptions)
+def audit(corpus: str | Path, plan: AuditOptions) -> Audit:
     """Names shared by two or more bearers: entities where the corpus says them, else pages.
 
-    `names` is a file of records with an id (an entity, page or passage) and a name; where it says nothing the
-    names are the titles that name somebody (`corpus.page_names`).
+    Where the file of names says nothing, the names are the titles that name somebody (`corpus.page_names`).
     """
-    fields = fields or PassageFields()
-    with _opened(corpus, fields) as held:
+    with _opened(corpus, plan.fields) as held:
         documents, bearers_of_pages = _documents(held)
-        listed = list(things(names))
+        listed = list(things(plan.names))
         names_of = _given(held, listed, bearers_of_pages)
         given = frozenset(names_of)
         for name, page in _titles(held):
@@ -91,7 +98,7 @@ def audit(
             (key, bearer) for bearer in sorted(names_of) for key in filter(None, names_of[bearer])
         )
         records = [] if Path(corpus).is_dir() or not Path(corpus).exists() else read_records(corpus)
-        attributes = _attributes(held, [*listed, *_records(records, fields)], bearers_of_pages)
+        attributes = _attributes(held, [*listed, *_records(records, plan.fields)], bearers_of_pages)
         shared = {
             key: SharedName(
                 name=without_parentheses(names_of[who[0]][key]),
@@ -114,12 +121,14 @@ def audit(
                 name_of.tells_apart, name_of.missing = _telling(known)
                 advance(1)
     affected_bearers = {b for key in shared for b in bearers[key]}
-    asked, affected = _asked(log, question, shared, bearers) if log is not None else (None, None)
+    asked, affected = (
+        _asked(plan.log, plan.question, shared, bearers) if plan.log is not None else (None, None)
+    )
     worst = sorted(
         shared.values(),
         key=lambda s: (-s.questions * s.likely, -s.questions, -len(s.bearers), -s.likely, s.name),
     )[:MOST]
-    return Audit(
+    account = Audit(
         corpus=str(corpus),
         documents=sum(documents.values()),
         names=len(bearers),
@@ -130,6 +139,9 @@ def audit(
         affected_questions=affected,
         worst=worst,
     )
+    if plan.out:
+        write_atomic(Path(plan.out), in_words(account).encode())
+    return account
 
 
 @contextlib.contextmanager

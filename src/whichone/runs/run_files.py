@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -18,6 +18,7 @@ from whichone.corpus.corpus import from_trec, to_trec
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder, file_hash
 from whichone.files.lines import write_atomic, write_lines
+from whichone.options import OnError, Option, takes
 from whichone.progress import talk
 from whichone.records import Answer, Passage, Query, page_of
 from whichone.runs import predictions
@@ -29,28 +30,44 @@ from whichone.versions import environment
 FORMATS = ("trec", "kilt", "amber", "dpr")
 
 
+class RunImport(msgspec.Struct, frozen=True, kw_only=True):
+    format: Annotated[
+        Literal[
+            "trec", "msmarco", "kilt", "dpr", "amber", "bootleg", "blink", "elq", "genre", "realm", "rag"
+        ],
+        Option(
+            "A TREC run, Pyserini's MS MARCO layout, KILT or AmbER predictions, DPR results, or what a linker or RAG wrote."
+        ),
+    ]
+    knowledge: Annotated[
+        str | None,
+        Option(
+            "A knowledge base for titles and Wikidata ids that the benchmark does not know.", kind="folder"
+        ),
+    ] = None
+    name: Annotated[str | None, Option("What to call the system.")] = None
+    on_error: OnError = "fail"
+
+
+@takes(RunImport)
 def import_run(
     file: str | Path,
     out: str | Path,
     benchmark: Benchmark,
+    plan: RunImport,
     *,
     place: str,
-    format: str,
-    name: str | None = None,
-    on_error: str = "fail",
-    knowledge: str | Path | None = None,
     whole: bool = False,
 ) -> Run:
     """Check the rankings against the benchmark and write them as a run.
 
-    `knowledge` is a knowledge base for titles and Wikidata ids that the benchmark does not know. DPR's results
-    may be a folder of one file a relation; questions of relations that are in none of them are left out, unless
+    DPR's results may be a folder of one file a relation; questions of relations that are in none of them are left out, unless
     the `whole` benchmark is to be answered.
     """
-    if format not in predictions.READERS:
+    if plan.format not in predictions.READERS:
         known = (*FORMATS, "msmarco", *predictions.LINKERS)
-        raise UsageError(f"no such format: {format!r}", hint=did_you_mean(format, known))
-    files, names = _files(Path(file), format), predictions.BenchmarkNames(benchmark, knowledge)
+        raise UsageError(f"no such format: {plan.format!r}", hint=did_you_mean(plan.format, known))
+    files, names = _files(Path(file), plan.format), predictions.BenchmarkNames(benchmark, plan.knowledge)
     rankings: dict[str, dict[str, float]] = {}
     lines: dict[str, int] = {}
     skipped: list[BadInput] = []
@@ -58,16 +75,16 @@ def import_run(
 
     def refuse(problem: str, path: Path, line: int, identity: str, hint: str | None = None) -> None:
         skipped.append(BadInput(problem, file=path, line=line, ids=[identity], hint=hint))
-        if on_error == "fail":
+        if plan.on_error == "fail":
             raise skipped[-1]
 
     for path in files:
-        for said in predictions.READERS[format](path, names):
+        for said in predictions.READERS[plan.format](path, names):
             query = names.queries.get(said.question) or names.queries.get(from_trec(said.question))
             if query is None:
                 refuse("the benchmark has no such query", path, said.line, said.question)
                 continue
-            if format in ("kilt", "amber", "whichone") and query.id in lines:
+            if plan.format in ("kilt", "amber", "whichone") and query.id in lines:
                 problem = f"this query came before, on line {lines[query.id]}"
                 refuse(problem, path, said.line, said.question)
                 continue
@@ -85,9 +102,9 @@ def import_run(
                     repeated += ours in ranked
                     ranked.setdefault(ours, score)
     missing = [query for query in benchmark.queries if query.id not in rankings]
-    relations = {names.queries[q].relation for q in rankings} - {None} if format == "dpr" else set()
+    relations = {names.queries[q].relation for q in rankings} - {None} if plan.format == "dpr" else set()
     unasked = [q.id for q in missing if relations and not whole and q.relation not in relations]
-    if (missing := [q for q in missing if q.id not in set(unasked)]) and on_error == "fail":
+    if (missing := [q for q in missing if q.id not in set(unasked)]) and plan.on_error == "fail":
         raise BadInput(
             f"{len(missing)} of {len(benchmark.queries)} queries have no ranking",
             file=file,
@@ -112,8 +129,8 @@ def import_run(
             left_out = [{"question": q, "reason": "its relation is not in the file"} for q in unasked]
             folder.write(LEFT_OUT, LEFT_OUT.from_rows(left_out))
         folder.commit(
-            name=name or Path(file).name.split(".")[0],
-            parameters={"retriever": "imported", "format": format, "file": Path(file).name},
+            name=plan.name or Path(file).name.split(".")[0],
+            parameters={"retriever": "imported", "format": plan.format, "file": Path(file).name},
             sources=[{"file": path.name, "sha256": file_hash(path)} for path in files],
             parents={"benchmark": benchmark.id},
             counts={

@@ -1,10 +1,10 @@
-"""What one may ask of a run or of answers: one struct a verb, for `whichone retrieve`, `read`, `work`, `power` and `score three` and their functions."""
+"""What one may ask of a run or of answers: one struct a verb, for `whichone retrieve`, `read`, `work`, `score`, `compare`, `power` and `score three` and their functions."""
 
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from whichone.options import Name, Option, Seed
+from whichone.options import Moved, Name, Option, Seed
 
 Passages = Literal["gold", "retrieved", "gold+retrieved", "none", "other-bearer"]
 
@@ -166,6 +166,44 @@ class WorkOptions(Struct, frozen=True, kw_only=True):
     user: Annotated[bool, Option("A simulated user answers questions.", flags=("--user/--no-user",))] = True
     name: Name = None
     limit: Annotated[int | None, Option("Ask only the first questions.")] = None
+
+
+class ScoreOptions(Struct, frozen=True, kw_only=True):
+    measures: Annotated[
+        tuple[str, ...],
+        Option(
+            "Such as acc@1,confused@20 of a run, em,f1 of answers, or module:function of your own; else the usual ones of its kind.",
+            kind="measures",
+        ),
+    ] = ()
+    by: Annotated[
+        tuple[str, ...],
+        Option(
+            "Slice by columns or attributes of the queries: role,relation; popularity (head and tail), popularity:4.",
+            kind="words",
+        ),
+    ] = ()
+    benchmark: Moved = ()
+
+
+class CompareOptions(Struct, frozen=True, kw_only=True):
+    measures: Annotated[
+        tuple[str, ...],
+        Option(
+            "Such as acc@1,confused@20 of runs, em,f1 of answers, or module:function of your own; else the usual ones of their kind.",
+            kind="measures",
+        ),
+    ] = ()
+    by: Annotated[
+        tuple[str, ...],
+        Option(
+            "Compare in every slice by columns or attributes of the queries: role,relation,popularity:4.",
+            kind="words",
+        ),
+    ] = ()
+    baseline: Annotated[str | None, Option("Compare each system with this one only.")] = None
+    benchmark: Moved = ()
+    seed: Seed = 0
 
 
 class PowerOptions(Struct, frozen=True, kw_only=True):

@@ -209,7 +209,6 @@ class LearningPlan(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     sources: tuple[str, ...] = ()
-    corpus: TrainingCorpus = TrainingCorpus()
     held_out: Annotated[
         float, Option("Share of names never seen, of a benchmark without a training split.")
     ] = 0.2
@@ -247,6 +246,7 @@ class LearningPlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = ()
     in_words: bool = False
     """Ask slots by their published template questions, as readers of questions are asked."""
+    corpus: TrainingCorpus = TrainingCorpus()
 
     def wants(self, record: Example | Query) -> bool:
         """Whether a record is learned from where only some relations are."""

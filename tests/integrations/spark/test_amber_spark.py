@@ -10,6 +10,7 @@ from test_amber_golden import TASKS, compare
 
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
+from whichone.options import EngineOptions
 from whichone.papers.amber.build_amber import BuiltSets, build, opened_pipeline
 from whichone.papers.amber.collection import PAPER, RULES_PUBLISHED, AmberRules, load_collection
 
@@ -21,9 +22,7 @@ def built(kb: Path, collection: str, rules: AmberRules, engine: str) -> BuiltSet
         Folder.open(kb, KIND),
         load_collection(collection),
         rules,
-        engine=engine,
-        master="local[2]",
-        memory="2GB",
+        engine=EngineOptions(engine=engine, master="local[2]"),
     ) as pipeline:
         return build(pipeline, str(kb))
 

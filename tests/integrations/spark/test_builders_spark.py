@@ -19,6 +19,7 @@ from whichone.corpus.corpus import KIND as CORPUS
 from whichone.files.folder import Folder
 from whichone.knowledge import knowledge_tables as knowledge_knowledge_tables
 from whichone.knowledge.engines import PageRow, knowledge_tables, look_on_pages, opened_engine
+from whichone.options import EngineOptions
 
 if TYPE_CHECKING:
     from conftest import Cluster
@@ -104,7 +105,7 @@ def test_two_workers_read_one_path(
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import this file
     folder = wide_knowledge_base(tmp_path / "kb")
-    with opened_engine("spark", folder, memory="2GB", master=lasting_cluster.url) as engine:
+    with opened_engine(folder, EngineOptions(engine="spark", master=lasting_cluster.url)) as engine:
         session = engine.session  # type: ignore[attr-defined]
         session.conf.set("spark.sql.files.maxPartitionBytes", str(64 << 10))
         both_workers(session)
@@ -133,7 +134,7 @@ def test_rows_come_through_files_a_batch_at_a_time(
 ) -> None:
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     folder = wide_knowledge_base(tmp_path / "kb")
-    with opened_engine("spark", folder, memory="2GB", master=lasting_cluster.url) as engine:
+    with opened_engine(folder, EngineOptions(engine="spark", master=lasting_cluster.url)) as engine:
         own = knowledge_tables(engine, folder)
         given = engine.table(pa.table({"entity": ["7", "11"]}))
         known = own.pages.semi_join(given, "entity").order_by("position")

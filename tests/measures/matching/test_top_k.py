@@ -38,7 +38,7 @@ def write(path: Path, results: list[dict[str, Any]]) -> Path:
 
 
 def only_file(path: Path, matcher: str = "dpr", **more: Any) -> list[Labels]:
-    ((_, labels),) = label_files([path], matcher, **more)
+    ((_, labels),) = label_files([path], matcher=matcher, **more)
     return labels
 
 
@@ -60,11 +60,11 @@ def test_as_released(shared: Path, tmp_path: Path) -> None:
     for number, file in enumerate(golden["files"]):
         path = write(tmp_path / f"{number}.json", file["results"])
         for published, name in PUBLISHED.items():
-            by_k = top_k({"r": only_file(path, name, empty_answers=True)}, depths).relations["r"]
+            by_k = top_k({"r": only_file(path, name, empty_answers="match")}, depths).relations["r"]
             expected = {k: v or 0.0 for k, v in file["expect"][published].items()}
             assert by_k == pytest.approx(expected), (number, name)
         hits = [[rank for rank, hit in enumerate(row) if hit] for row in file["dpr_hits"]]
-        assert [list(q.hits) for q in only_file(path, empty_answers=True)] == hits
+        assert [list(q.hits) for q in only_file(path, empty_answers="match")] == hits
 
 
 @pytest.mark.parametrize("layout", ["plain", "indented", "lines", "gz", "ids-first", "ctxs-first"])
@@ -143,7 +143,7 @@ def test_an_answer_without_tokens_is_named_and_can_be_allowed(tmp_path: Path) ->
     path = write(tmp_path / "P1.json", [result("a", "a"), result("\u200b", "x", "y")])
     with pytest.raises(BadInput, match=r"P1\.json: question 1 \(from 0\), 'q\?'.*no tokens"):
         only_file(path)
-    assert only_file(path, empty_answers=True)[1].hits == (0, 1)
+    assert only_file(path, empty_answers="match")[1].hits == (0, 1)
 
 
 def test_a_missing_flag_is_named(tmp_path: Path) -> None:

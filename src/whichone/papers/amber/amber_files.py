@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import msgspec
 import pyarrow as pa
@@ -21,6 +21,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.files.lines import read_json_lines, write_json_lines
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
+from whichone.options import Option, takes
 from whichone.papers.amber.collection import (
     PUBLISHED,
     SETS_FILE,
@@ -157,27 +158,34 @@ def _set_lines(benchmark: Benchmark) -> Iterator[Mapping[str, Any]]:
         }
 
 
-def import_amber(
-    path: str | Path | Sequence[str | Path],
-    bench: str | Path,
-    *,
-    name: str | None = None,
-    task: str | None = None,
-    collection: str | Sequence[str] | None = None,
-    source: str = "enwiki",
-    corpus: str | Path | None = None,
-    knowledge: str | Path | None = None,
-    words: int = 100,
-) -> Benchmark:
-    """Released `amber_sets.jsonl` files, or folders of them, as one benchmark.
+class AmberImport(msgspec.Struct, frozen=True, kw_only=True):
+    """Without a corpus or a knowledge base the benchmark can be scored but not searched."""
 
-    The files hold no text: without a corpus or a knowledge base it can be scored but not searched.
-    `collection` is one name for all, or one for each path; else the folders' names say it, or the properties asked for.
-    """
+    task: Annotated[
+        Literal["qa", "sf", "fc"] | None, Option("Of all files; else recognised by folder name or content.")
+    ] = None
+    collection: Annotated[
+        tuple[str, ...],
+        Option(
+            "What to call the collection, of all FILES or of each; else recognised by folder names and properties."
+        ),
+    ] = ()
+    corpus: Annotated[
+        str | None, Option("The corpus to ask: its folder, or a benchmark's.", kind="exists")
+    ] = None
+    knowledge: Annotated[str | None, Option("A knowledge base to ask instead.", kind="exists")] = None
+    words: Annotated[int, Option("Words a passage of it; 0: whole pages.")] = 100
+    source: Annotated[str, Option("Source that page ids belong to.")] = "enwiki"
+    name: str | None = None
+
+
+@takes(AmberImport)
+def import_amber(path: str | Path | Sequence[str | Path], bench: str | Path, plan: AmberImport) -> Benchmark:
+    """Released `amber_sets.jsonl` files, or folders of them, as one benchmark."""
     given = [Path(path)] if isinstance(path, str | Path) else [Path(p) for p in path]
     files = _files(given)
-    collections = _collections(given, files, collection)
-    place = open_place(corpus, knowledge, words)
+    collections = _collections(given, files, plan.collection)
+    place = open_place(plan.corpus, plan.knowledge, plan.words)
     queries: list[Query] = []
     sets: dict[str, NameSet] = {}
     kept: dict[str, dict[str, Any]] = {}
@@ -198,8 +206,8 @@ def import_amber(
                 more = tuples[beside].get(record["name"], {})
                 about |= {entity: {**more[entity], **about[entity]} for entity in more.keys() & about.keys()}
                 own = collections[file] or _of_properties(_properties(record)) or "amber"
-                name_set, asked = _read_set(record, file, task, own, source)
-                titles |= _titles(record, source)
+                name_set, asked = _read_set(record, file, plan.task, own, plan.source)
+                titles |= _titles(record, plan.source)
             except (KeyError, TypeError, AttributeError, ValueError) as error:
                 why = f"{error} is missing" if isinstance(error, KeyError) else str(error)
                 raise BadInput(f"not a line of an amber_sets.jsonl: {why}", file=file, line=line) from error
@@ -216,13 +224,13 @@ def import_amber(
     named = sorted({name_set.collection for name_set in sets.values()})
     return save_benchmark(
         bench,
-        name=name or f"amber-{'-'.join(named)}",
+        name=plan.name or f"amber-{'-'.join(named)}",
         queries=asked,
         sets=name_sets,
         passages=place.passages if place else (),
         corpus=place.corpus if place else None,
         card=_card(files, len(sets), len(unique), len(queries), place),
-        parameters={"format": "amber", "collection": "-".join(named), "source": source},
+        parameters={"format": "amber", "collection": "-".join(named), "source": plan.source},
         parents=place.parents if place else None,
         sources=[{"file": file.name} for file in files],
         counts={"sets": len(sets), "repeated_queries": len(queries) - len(unique)},
@@ -257,11 +265,9 @@ def table_4(benchmark: Benchmark) -> list[dict[str, Any]]:
 
 
 def _collections(
-    given: Sequence[Path], files: Sequence[Path], named: str | Sequence[str] | None
+    given: Sequence[Path], files: Sequence[Path], named: Sequence[str]
 ) -> dict[Path, str | None]:
-    """The collection of each file; None where every set must say it."""
-    if isinstance(named, str):
-        return dict.fromkeys(files, named)
+    """The collection of each file, by one name for all or one for each path; None where every set must say it."""
     if named and len(named) not in (1, len(given)):
         raise UsageError(
             f"{len(named)} collections for {len(given)} paths", hint="give one for all, or one for each"

@@ -19,10 +19,9 @@ from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.files.output import one_at_a_time
-from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.engines import knowledge_tables, opened_engine
 from whichone.knowledge.knowledge_tables import KIND, language_asked
-from whichone.options import Option
+from whichone.options import EngineOptions, Option
 from whichone.papers.amber.alignment import value_book
 from whichone.papers.amber.amber_tables import property_shares, set_statistics
 from whichone.papers.amber.auto_properties import with_properties
@@ -99,9 +98,7 @@ class How(TypedDict, total=False):
 
     popularity: Popularity | None
     language: str
-    memory: str
-    engine: str
-    master: str | None
+    engine: EngineOptions
     properties: Sequence[str]  # In place of the collection's own; ("auto",) finds them
 
 
@@ -110,9 +107,7 @@ def opened_pipeline(
     kb: Folder, collection: Collection, rules: AmberRules, **how: Unpack[How]
 ) -> Iterator[Pipeline]:
     language = language_asked(kb, how.get("language", ""))
-    with opened_engine(
-        how.get("engine", "duckdb"), kb, memory=how.get("memory", DEFAULT_MEMORY), master=how.get("master")
-    ) as opened:
+    with opened_engine(kb, how.get("engine")) as opened:
         pipeline = Pipeline(
             opened,
             knowledge_tables(opened, kb),

@@ -1,6 +1,6 @@
 """The commands of AmbER."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import click
 from msgspec import to_builtins
@@ -10,6 +10,7 @@ from whichone.cli.click_options import command, corpus_option, gold_outside_opti
 from whichone.cli.printing import emit, emit_json, emit_table
 from whichone.errors import GateFailed, UsageError
 from whichone.files.lines import write_rows
+from whichone.papers.amber.amber_files import AmberImport, import_amber, table_4
 from whichone.papers.amber.build_amber import AmberOptions, How, build_collections, explain_in
 from whichone.papers.amber.instantiate import TASKS
 
@@ -35,9 +36,7 @@ def build_amber_command(
         ),
     ] = None,
     plan: AmberOptions,
-    engine: options.EngineName = "duckdb",
-    master: options.Master = None,
-    memory: options.Memory = "2GB",
+    engine: options.EngineOptions,
     as_json: options.Json = False,
 ) -> None:
     """Make AmbER sets of a knowledge base KB and write them to the folder BENCH.
@@ -63,7 +62,7 @@ def build_amber_command(
     rules = plan.chosen_rules()
     how: How = {
         "popularity": plan.popularity, "language": plan.language, "properties": plan.properties,
-        "memory": memory, "engine": engine, "master": master,
+        "engine": engine,
     }  # fmt: skip
     if explain:
         figures = explain_in(kb, explain, chosen, rules, **how)
@@ -100,24 +99,7 @@ def import_amber_command(
     files: options.Places,
     bench: options.Place,
     *,
-    task: Annotated[
-        Literal["qa", "sf", "fc"] | None,
-        options.Option("Of all files; else recognised by folder name or content."),
-    ] = None,
-    collection: Annotated[
-        tuple[str, ...],
-        options.Option(
-            "What to call the collection, of all FILES or of each; else recognised by folder names and properties."
-        ),
-    ] = (),
-    corpus: Annotated[
-        str | None, options.Option("The corpus to ask: its folder, or a benchmark's.", kind="exists")
-    ] = None,
-    knowledge: Annotated[
-        str | None, options.Option("A knowledge base to ask instead.", kind="exists")
-    ] = None,
-    words: Annotated[int, options.Option("Words a passage of it; 0: whole pages.")] = 100,
-    source: Annotated[str, options.Option("Source that page ids belong to.")] = "enwiki",
+    plan: AmberImport,
     released: Annotated[
         bool, options.Option("Compare the counts with the paper's Table 4; 1 where one differs.")
     ] = False,
@@ -134,12 +116,7 @@ def import_amber_command(
     whichone import amber data/human data/nonhuman BENCH --corpus CORPUS
     whichone import amber human nonhuman BENCH --released        after whichone fetch amber
     """
-    from whichone.papers.amber.amber_files import import_amber, table_4
-
-    created = import_amber(
-        list(files), bench, task=task, collection=collection or None, source=source,
-        corpus=corpus, knowledge=knowledge, words=words,
-    )  # fmt: skip
+    created = import_amber(files, bench, plan)
     counts = {"benchmark": created.id, **created.folder.manifest.counts}
     rows = table_4(created) if released else []
     shown = [{"what": key.replace("_", " "), "": value} for key, value in counts.items()]

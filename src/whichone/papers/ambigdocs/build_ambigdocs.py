@@ -18,10 +18,9 @@ from whichone.corpus.cut import ARTICLE, Cut, cut_corpus, origin_of
 from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput
 from whichone.files.folder import Folder
-from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.engines import Engine, Tables, open_tables
 from whichone.knowledge.knowledge_tables import KIND, language_asked
-from whichone.options import Option, Seed
+from whichone.options import EngineOptions, Option, Seed
 from whichone.papers.ambigdocs import shared_names
 from whichone.papers.ambigdocs.ambigdocs_records import TASK
 from whichone.papers.ambigdocs.properties import (
@@ -216,6 +215,16 @@ class AmbigDocsOptions(msgspec.Struct, frozen=True, kw_only=True):
         return Cut(way="words", size=self.words, keep_lists=True)
 
 
+class BuilderModels(msgspec.Struct, frozen=True, kw_only=True):
+    """The models that write, answer and judge questions as in the paper; without an endpoint no model is asked."""
+
+    endpoint: Annotated[str | None, Option("Build as the paper does, with a model at this URL.")] = None
+    model: Annotated[str | None, Option("Its name: writes, answers, and judges if no other does.")] = None
+    judge_model: Annotated[str | None, Option("Another model at the endpoint, to judge.")] = None
+    concurrency: Annotated[int, Option("Names worked on at a time.")] = 4
+    cache: Annotated[str | None, Option("File of calls already made, or none; default: yours.")] = None
+
+
 def in_language(options: AmbigDocsOptions, kb: Folder) -> AmbigDocsOptions:
     return msgspec.structs.replace(options, language=language_asked(kb, options.language))
 
@@ -224,19 +233,16 @@ def build_ambigdocs(
     kb: str | Path,
     out: str | Path,
     options: AmbigDocsOptions | None = None,
-    *,
-    memory: str = DEFAULT_MEMORY,
-    engine: str = "duckdb",
-    master: str | None = None,
+    engine: EngineOptions | None = None,
 ) -> tuple[Benchmark, dict[str, int]]:
     """The benchmark, and the funnel that it came through.
 
-    With the engine `spark` the relations and the pages' texts are on the workers of `master`.
+    With the engine `spark` the relations and the pages' texts are on the workers.
     """
     folder = Folder.open(kb, KIND)
     options = in_language(options or AmbigDocsOptions(), folder)
     funnel = Counter[str]()
-    with open_tables(folder, memory, engine, master) as tables:
+    with open_tables(folder, engine) as tables:
         names = surface_names(tables, options.names, options.language, funnel)
         bearers = shared_names.bearer_table(tables, names)
         about = shared_names.bearer_pages(tables, bearers)

@@ -9,19 +9,8 @@ from whichone.cli.click_options import command, corpus_option, gold_outside_opti
 from whichone.cli.printing import emit, emit_benchmark, emit_json, emit_table
 from whichone.errors import UsageError
 from whichone.files.lines import write_rows
-from whichone.options import (
-    Argument,
-    EngineName,
-    Existing,
-    Json,
-    Master,
-    Memory,
-    Option,
-    PerQuery,
-    Place,
-    Places,
-)
-from whichone.papers.ambigdocs.build_ambigdocs import AmbigDocsOptions, build_ambigdocs
+from whichone.options import Argument, EngineOptions, Existing, Json, Option, PerQuery, Place, Places
+from whichone.papers.ambigdocs.build_ambigdocs import AmbigDocsOptions, BuilderModels, build_ambigdocs
 from whichone.papers.ambigdocs.score_file import ScorePlan, score_file
 from whichone.progress import talk
 
@@ -92,14 +81,8 @@ def build_ambigdocs_command(
     benchmark: Place,
     *,
     options: AmbigDocsOptions,
-    endpoint: Annotated[str | None, Option("Build as the paper does, with a model at this URL.")] = None,
-    model: Annotated[str | None, Option("Its name: writes, answers, and judges if no other does.")] = None,
-    judge_model: Annotated[str | None, Option("Another model at the endpoint, to judge.")] = None,
-    concurrency: Annotated[int, Option("Names worked on at a time.")] = 4,
-    cache: Annotated[str | None, Option("File of calls already made, or none; default: yours.")] = None,
-    engine: EngineName = "duckdb",
-    master: Master = None,
-    memory: Memory = "2GB",
+    models: BuilderModels,
+    engine: EngineOptions,
     as_json: Json = False,
 ) -> None:
     """Make AmbigDocs questions from a knowledge base KB.
@@ -116,31 +99,29 @@ def build_ambigdocs_command(
     whichone build ambigdocs KB BENCH --engine spark --master spark://host:7077
     whichone build ambigdocs KB BENCH --endpoint http://127.0.0.1:8000/v1 --model NAME
     """
-    if (endpoint is None) != (model is None):
+    if (models.endpoint is None) != (models.model is None):
         raise UsageError("--endpoint and --model belong together")
-    if endpoint is None or model is None:
-        created, funnel = build_ambigdocs(kb, benchmark, options, memory=memory, engine=engine, master=master)
+    if models.endpoint is None:
+        created, funnel = build_ambigdocs(kb, benchmark, options, engine)
     else:
         from whichone.papers.ambigdocs.model_builder import Roles, build_with_models
 
         with ExitStack() as stack:
             opened = []  # models that have answered one question
-            for name in filter(None, (model, judge_model)):
-                asked = EndpointOptions(url=endpoint, model=name, concurrency=concurrency)
-                opened.append(stack.enter_context(open_endpoint(asked, cache)))
+            for name in filter(None, (models.model, models.judge_model)):
+                asked = EndpointOptions(url=models.endpoint, model=name, concurrency=models.concurrency)
+                opened.append(stack.enter_context(open_endpoint(asked, models.cache)))
                 opened[-1].probe()
             writer, judge = opened[0], opened[-1]
-            talk(f"passages of the bearers go to {endpoint}")
+            talk(f"passages of the bearers go to {models.endpoint}")
             created, funnel = build_with_models(
                 kb,
                 benchmark,
                 Roles(writer, writer, judge),
                 options,
-                concurrency=concurrency,
+                models=models,
                 description={"writer": writer.describe(), "judge": judge.describe()},
-                memory=memory,
                 engine=engine,
-                master=master,
             )
     rows = [{"step": step, "count": count} for step, count in funnel.items()]
     document = {"id": created.id, "path": benchmark, "funnel": funnel}

@@ -23,12 +23,18 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.cut import cut_passages
 from whichone.errors import BadInput, UsageError, WhichoneError
 from whichone.files.folder import Folder, Journal
-from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.engines import open_tables
 from whichone.knowledge.knowledge_tables import KIND
+from whichone.options import EngineOptions
 from whichone.papers.ambigdocs import shared_names
 from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument
-from whichone.papers.ambigdocs.build_ambigdocs import AmbigDocsOptions, in_language, save_built, surface_names
+from whichone.papers.ambigdocs.build_ambigdocs import (
+    AmbigDocsOptions,
+    BuilderModels,
+    in_language,
+    save_built,
+    surface_names,
+)
 from whichone.papers.ambigdocs.properties import Draft, Status, failed_rule, filter_limits, short_answer
 from whichone.progress import progress
 from whichone.protocols import ChatModel
@@ -274,17 +280,15 @@ def build_with_models(
     options: AmbigDocsOptions | None = None,
     *,
     rules: SeedRules = OWN_RULES,
-    concurrency: int = 4,
+    models: BuilderModels | None = None,
     description: Mapping[str, Any] | None = None,
-    memory: str = DEFAULT_MEMORY,
-    engine: str = "duckdb",
-    master: str | None = None,
+    engine: EngineOptions | None = None,
 ) -> tuple[Benchmark, dict[str, int]]:
     """The benchmark, and the funnel that it came through; `description` says who the models are."""
     folder = Folder.open(kb, KIND)
     options = in_language(options or AmbigDocsOptions(), folder)
     funnel = Counter[str]()
-    with open_tables(folder, memory, engine, master) as tables:
+    with open_tables(folder, engine) as tables:
         names = surface_names(tables, options.names, options.language, funnel)
         about = shared_names.bearer_pages(tables, shared_names.bearer_table(tables, names))
     titles = {name.key: [about[page].title for page in name.pages] for name in names}
@@ -304,7 +308,7 @@ def build_with_models(
     def work(pair: SeedPair) -> Generated:
         return generate(pair, by_name[pair.name], usable, roles)
 
-    finished = _run(pairs, work, journal_of(out), header, concurrency)
+    finished = _run(pairs, work, journal_of(out), header, (models or BuilderModels()).concurrency)
     if not (built := _built(finished, names, about, funnel)):
         raise BadInput("no question was kept", file=journal_of(out).path, hint=f"the funnel: {dict(funnel)}")
     full_header = {"builder": "ambigdocs with models", **header}

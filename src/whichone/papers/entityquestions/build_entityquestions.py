@@ -17,11 +17,10 @@ from whichone.corpus.page_names import names_of_pages
 from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import Folder
 from whichone.files.lines import read_text_lines
-from whichone.files.tables import DEFAULT_MEMORY
 from whichone.knowledge.engines import PageRow, look_on_pages, open_tables
 from whichone.knowledge.knowledge_tables import KIND, language_asked
 from whichone.names import name_key
-from whichone.options import Option, Seed
+from whichone.options import EngineOptions, Option, Seed
 from whichone.papers.entityquestions import facts as entityquestions_facts
 from whichone.papers.entityquestions.draw import (
     LEAST_FACTS,
@@ -177,7 +176,6 @@ class EntityQuestionsOptions(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = None
     least_answers: Annotated[int, Option("Different answers at least.")] = 10
-    sizes: Sizes = Sizes()
     train_scope: Annotated[Scope, Option("Whose tokens training facts must not share with the test set.")] = (
         "triples"
     )
@@ -205,6 +203,7 @@ class EntityQuestionsOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = "clean"
     words: Annotated[int, Option("Words a passage.")] = 100
     seed: Seed = 0
+    sizes: Sizes = Sizes()
 
 
 class BuiltQuestions(msgspec.Struct, frozen=True):
@@ -218,14 +217,11 @@ def build_entityquestions(
     kb: str | Path,
     out: str | Path,
     options: EntityQuestionsOptions | None = None,
-    *,
-    memory: str = DEFAULT_MEMORY,
-    engine: str = "duckdb",
-    master: str | None = None,
+    engine: EngineOptions | None = None,
 ) -> BuiltQuestions:
     """Facts with evidence, relations by the criteria, samples, queries, and the benchmark.
 
-    With the engine `spark` the relations and the pages' texts are on the workers of `master`.
+    With the engine `spark` the relations and the pages' texts are on the workers.
     """
     options, folder = options or EntityQuestionsOptions(), Folder.open(kb, KIND)
     language = language_asked(folder, options.language)
@@ -243,7 +239,7 @@ def build_entityquestions(
         )
     account = Account()
     cut = Cut(way="words", size=options.words, keep_lists=True)
-    with open_tables(folder, memory, engine, master) as tables:
+    with open_tables(folder, engine) as tables:
         articles = int(tables.engine.value(tables.pages.filter(tables.pages.kind == ARTICLE).count()))
         all_facts = entityquestions_facts.facts_of(tables, list(relations))
         asked = all_facts.semi_join(entityquestions_facts.with_article(tables), "entity")

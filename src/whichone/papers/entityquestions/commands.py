@@ -3,31 +3,29 @@
 from typing import Annotated, Literal
 
 import click
-from msgspec import Meta, to_builtins
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from whichone.benchmarks.question_files import import_published
 from whichone.cli.click_options import command, corpus_option, gold_outside_option
 from whichone.cli.printing import emit, emit_benchmark, emit_table
 from whichone.files.lines import write_rows
-from whichone.options import (
-    Argument,
-    Depths,
-    EngineName,
-    Json,
-    Master,
-    Memory,
-    Option,
-    PerQuery,
-    Place,
-    Places,
-)
+from whichone.options import Argument, EngineOptions, Json, Option, OwnPassages, PerQuery, Place, Places
 from whichone.papers.entityquestions.build_entityquestions import (
     EntityQuestionsOptions,
     build_entityquestions,
 )
-from whichone.papers.entityquestions.draw import PUBLISHED_SIZES, Sizes
+from whichone.papers.entityquestions.draw import PUBLISHED_SIZES
 from whichone.papers.entityquestions.entityquestions_files import read_questions
+from whichone.papers.entityquestions.top_k import (
+    TopKOptions,
+    by_relation,
+    label_files,
+    per_query_rows,
+    relation_names,
+    result_files,
+    top_k,
+)
 
 
 @command(makes="benchmark")
@@ -37,14 +35,11 @@ def build_entityquestions_command(
     benchmark: Place,
     *,
     options: EntityQuestionsOptions,
-    sizes: Sizes,
     rules: Annotated[
         Literal["clean", "published"],
         Option("published: --resolvable all --wording published --test 1000 --dev 1000."),
     ] = "clean",
-    engine: EngineName = "duckdb",
-    master: Master = None,
-    memory: Memory = "2GB",
+    engine: EngineOptions,
     as_json: Json = False,
 ) -> None:
     """Make EntityQuestions from a knowledge base KB; the criteria's numbers are printed.
@@ -56,11 +51,10 @@ def build_entityquestions_command(
     whichone build entityquestions KB BENCH --engine spark --master spark://host:7077
     """
     if rules == "published":
-        test, dev = sizes.test or PUBLISHED_SIZES.test, sizes.dev or PUBLISHED_SIZES.dev
-        sizes = replace(sizes, test=test, dev=dev)
-        options = replace(options, resolvable="all", wording="published")
-    options = replace(options, sizes=sizes)
-    built = build_entityquestions(kb, benchmark, options, memory=memory, engine=engine, master=master)
+        test, dev = options.sizes.test or PUBLISHED_SIZES.test, options.sizes.dev or PUBLISHED_SIZES.dev
+        sizes = replace(options.sizes, test=test, dev=dev)
+        options = replace(options, resolvable="all", wording="published", sizes=sizes)
+    built = build_entityquestions(kb, benchmark, options, engine)
     relations = [to_builtins(count) for count in built.relations]
     made = {"id": built.benchmark.id, "path": benchmark}
     document = {**made, "relations": relations, "steps": built.steps, "train": built.train}
@@ -76,9 +70,7 @@ def import_entityquestions_command(
     files: Annotated[tuple[str, ...], Argument("exists")],
     benchmark: Place,
     *,
-    passages: Annotated[
-        str | None, Option("Passages for a corpus of its own: .jsonl, .tsv, BEIR.", kind="exists")
-    ] = None,
+    passages: OwnPassages = None,
     called: Annotated[str, Option("The benchmark's name.")] = "entityquestions",
     as_json: Json = False,
 ) -> None:
@@ -98,25 +90,7 @@ def import_entityquestions_command(
 
 @command()
 def score_entityquestions_command(
-    results: Places,
-    *,
-    depths: Depths = (1, 5, 20, 100),
-    matcher: Annotated[
-        str,
-        Option(
-            "How an answer is looked for: dpr, dpr-title, dpr-regex, dpr-kilt, entityquestions, "
-            "string-title, title, substring or has-answer.",
-            flags=("--match",),
-            metavar="NAME",
-        ),
-    ] = "dpr",
-    empty_answers: Annotated[
-        Literal["error", "match"],
-        Option("An answer without tokens: refuse it, or count every passage a hit as published."),
-    ] = "error",
-    workers: Annotated[int | None, Option("Default: every core."), Meta(ge=1)] = None,
-    per_query: PerQuery = None,
-    as_json: Json = False,
+    results: Places, *, plan: TopKOptions, per_query: PerQuery = None, as_json: Json = False
 ) -> None:
     """Score retrieval RESULTS in DPR's format, one file (or a folder of files) a relation.
 
@@ -128,26 +102,17 @@ def score_entityquestions_command(
     \b
     whichone score entityquestions P19.test.json P26.test.json -k 1,5,20,100 --json
     """
-    from whichone.papers.entityquestions.top_k import (
-        by_relation,
-        label_files,
-        per_query_rows,
-        relation_names,
-        result_files,
-        top_k,
-    )
-
     paths = result_files(results)
     names = relation_names(paths)
-    labelled = label_files(paths, matcher, empty_answers=empty_answers == "match", workers=workers)
+    labelled = label_files(paths, plan)
     files = by_relation({name: labels for name, (_, labels) in zip(names, labelled, strict=True)})
-    scores = top_k(files, depths)
+    scores = top_k(files, plan.depths)
     if per_query:
         write_rows(per_query, per_query_rows(files))
     questions = [question for labels in files.values() for question in labels]
     click.echo(
         f"{len(questions)} questions, {sum(q.passages for q in questions)} passages, "
-        f"{sum(len(q.hits) for q in questions)} of them with an answer (matcher {matcher})",
+        f"{sum(len(q.hits) for q in questions)} of them with an answer (matcher {plan.matcher})",
         err=True,
     )
     rows = {**scores.relations, "macro": scores.macro, "micro": scores.micro}

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import msgspec
+from msgspec import Meta
 
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.json_records import FilePart, decode_whole, parts
@@ -24,6 +25,7 @@ from whichone.measures.matchers import (
     any_found,
     find_matcher,
 )
+from whichone.options import Depths, Option, takes
 from whichone.records import grouped
 from whichone.text.normalisers import TOKEN
 
@@ -294,17 +296,32 @@ class _Task(msgspec.Struct, frozen=True):
     empty_answers: bool
 
 
-def label_files(
-    paths: Sequence[str | Path], matcher: str, *, empty_answers: bool = False, workers: int | None = None
-) -> Iterator[tuple[Path, list[Labels]]]:
-    """Each file with the labels of its questions, in the order given.
+class TopKOptions(msgspec.Struct, frozen=True, kw_only=True):
+    depths: Depths = (1, 5, 20, 100)
+    matcher: Annotated[
+        str,
+        Option(
+            "How an answer is looked for: dpr, dpr-title, dpr-regex, dpr-kilt, entityquestions, "
+            "string-title, title, substring or has-answer.",
+            flags=("--match",),
+            metavar="NAME",
+        ),
+    ] = "dpr"
+    empty_answers: Annotated[
+        Literal["error", "match"],
+        Option("An answer without tokens: refuse it, or count every passage a hit as published."),
+    ] = "error"
+    workers: Annotated[int | None, Option("Default: every core."), Meta(ge=1)] = None
 
-    An answer without tokens would make every passage a hit: an error, unless `empty_answers`.
-    """
+
+@takes(TopKOptions)
+def label_files(paths: Sequence[str | Path], plan: TopKOptions) -> Iterator[tuple[Path, list[Labels]]]:
+    """Each file with the labels of its questions, in the order given."""
+    matcher, empty_answers = plan.matcher, plan.empty_answers == "match"
     find_matcher(matcher)
     tasks = (_Task(p, matcher, empty_answers) for path in paths for p in parts(path))
     size = sum(Path(path).stat().st_size for path in paths if Path(path).exists())
-    workers = 1 if size < SMALL else workers or available_cores()
+    workers = 1 if size < SMALL else plan.workers or available_cores()
     current: list[_Labelled | None] = []
     remaining = [Path(path) for path in paths]
     for part_of, labelled in run_in_order(_label_part, tasks, workers):

@@ -1,17 +1,18 @@
 """The commands of KILT."""
 
 import pprint
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import click
-from msgspec import Meta
+from msgspec.structs import replace
 
 from whichone.cli.click_options import corpus_option, gold_outside_option, own_options
 from whichone.cli.printing import emit, emit_json, emit_table, makes
 from whichone.errors import GateFailed, UsageError, WhichoneError
 from whichone.files.lines import write_rows
-from whichone.options import Json, OnError, Option, PerQuery
+from whichone.options import Json, Option, PerQuery
 from whichone.papers.kilt.import_kilt import KiltPlan, import_kilt, read_kilt, summary
+from whichone.papers.kilt.kilt_scoring import KiltSettings
 from whichone.papers.kilt.map_task import MapPlan, discarded_by_split
 
 
@@ -23,36 +24,7 @@ def score_kilt_command(
     *,
     gold: Annotated[str | None, Option("The gold file, where it is named.", kind="path")] = None,
     guess: Annotated[str | None, Option("The predictions, where they are named.", kind="path")] = None,
-    depths: Annotated[
-        tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k", "--ks"), kind="depths")
-    ] = (1, 5, 10, 20),
-    rank_keys: Annotated[
-        tuple[str, ...],
-        Option("Provenance fields that make a result: wikipedia_id,start_paragraph_id.", kind="words"),
-    ] = ("wikipedia_id",),
-    rules: Annotated[
-        Literal["default", "published"],
-        Option("published: the official programs to the letter; docs/kilt-scores.md lists what differs."),
-    ] = "default",
-    only: Annotated[
-        Literal["downstream", "retrieval"] | None,
-        Option("Score one of the two: answers and KILT scores, or rankings."),
-    ] = None,
-    dataset: Annotated[
-        str | None, Option("Such as nq; recognised by the gold file's name if it can be.")
-    ] = None,
-    check: Annotated[
-        bool,
-        Option("Only check the predictions, for a test file without answers too; exit 1 if anything is odd."),
-    ] = False,
-    official: Annotated[
-        bool,
-        Option(
-            "Print what the official programs print and end as they end: eval_retrieval.py with --only retrieval, else eval_downstream.py."
-        ),
-    ] = False,
-    workers: Annotated[int | None, Option("Processes; by itself 1 to 8."), Meta(ge=1)] = None,
-    on_error: OnError = "fail",
+    settings: KiltSettings,
     per_query: PerQuery = None,
     as_json: Json = False,
 ) -> None:
@@ -68,7 +40,7 @@ def score_kilt_command(
     whichone score kilt guess.jsonl gold.jsonl --official
     """
     from whichone.papers.kilt.evaluate import check_order, evaluate, swapped
-    from whichone.papers.kilt.kilt_scoring import PARTS, KiltSettings, headline
+    from whichone.papers.kilt.kilt_scoring import headline
 
     if files and not (gold or guess) and len(files) == 2:
         guess, gold = files
@@ -80,14 +52,13 @@ def score_kilt_command(
         )
     elif reason := swapped(guess, gold):
         click.echo(f"warning: {reason}", err=True)
-    if not rank_keys:
+    if not settings.rank_keys:
         raise UsageError("--rank-keys is empty", hint="such as --rank-keys wikipedia_id")
-    if official:
-        _print_official(str(gold), str(guess), depths, rank_keys, only, workers)
+    if settings.official:
+        _print_official(str(gold), str(guess), settings)
         return
-    marked = headline(dataset or None, gold)
-    settings = KiltSettings(depths, rank_keys, (only,) if only else PARTS, without_gold=check)
-    result = evaluate(gold, guess, settings, rules=rules, on_error=on_error, workers=workers)
+    marked = headline(settings.dataset or None, gold)
+    result = evaluate(gold, guess, settings)
     for finding in result.findings:
         records = f"{finding.count:,} records: {', '.join(finding.examples)}"
         click.echo(f"warning: {finding.message} ({records})", err=True)
@@ -99,7 +70,7 @@ def score_kilt_command(
     if per_query:
         write_rows(per_query, result.rows())
     document = result.document(marked)
-    if check:
+    if settings.check:
         summary = {name: document[name] for name in ("records", "warnings", "skipped")}
         if as_json:
             emit_json(summary)
@@ -121,15 +92,12 @@ def score_kilt_command(
             emit_table(rows, title=part)
 
 
-def _print_official(
-    gold: str, guess: str, depths: tuple[int, ...], rank_keys: tuple[str, ...], only: Any, workers: Any
-) -> None:
+def _print_official(gold: str, guess: str, settings: KiltSettings) -> None:
     """The dictionary that the official program prints; 1 where it would stop with an error."""
     from whichone.papers.kilt.evaluate import evaluate
-    from whichone.papers.kilt.kilt_scoring import PARTS, KiltSettings
 
-    alone = only == "retrieval"
-    settings = KiltSettings(depths, rank_keys, (only,)) if alone else KiltSettings((1, 5), parts=PARTS)
+    alone, workers = settings.only == "retrieval", settings.workers
+    settings = replace(settings, check=False, on_error="fail") if alone else KiltSettings(ks=(1, 5))
     try:
         result = evaluate(gold, guess, settings, rules="published", workers=workers)
     except WhichoneError as error:

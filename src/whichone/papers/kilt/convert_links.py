@@ -12,9 +12,10 @@ from urllib.parse import unquote
 from whichone.errors import BadInput, Missing
 from whichone.files.folder import Folder
 from whichone.files.lines import open_binary, read_json_lines, read_text_lines, write_json_lines
-from whichone.files.tables import DEFAULT_MEMORY, connect, read_batches, tables_sql
+from whichone.files.tables import connect, read_batches, tables_sql
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.knowledge.lookup import read_address
+from whichone.options import DEFAULT_MEMORY
 from whichone.papers.kilt.evidence_text import Original, OriginalEvidence, TaskOutput, TaskRecord, made_id
 from whichone.papers.kilt.kilt_record import END, START
 

@@ -28,16 +28,15 @@ from msgspec import UNSET, Struct, structs, to_builtins
 
 from whichone.errors import BadInput, UsageError, WhichoneError
 from whichone.files.lines import NOT_JSON, open_binary, read_lines, write_json_lines
+from whichone.options import takes
 from whichone.papers.kilt.kilt_measures import RecordReader, Unreadable, as_id
 from whichone.papers.kilt.kilt_scoring import (
     AT_K,
     DOWNSTREAM,
     KILT,
-    PARTS,
     Flaw,
     Headline,
     KiltSettings,
-    Part,
     RecordScorer,
     RecordScores,
     headline,
@@ -208,7 +207,7 @@ class BlockScorer:
                 guess = self._read_guess(record, guess_line)
             except Unreadable as error:
                 problems.append(Problem(self._guess.path, guess_line + 1, record, str(error)))
-        if self._scorer.settings.without_gold and gold.output is UNSET:
+        if self._scorer.settings.check and gold.output is UNSET:
             gold.output = []
             scores = self._scorer.look_at(guess) if guess is not None else RecordScores((), [])
         else:
@@ -333,22 +332,10 @@ class Evaluation(Struct, frozen=True):
         }
 
 
-def evaluate(
-    gold: str | Path,
-    guess: str | Path,
-    settings: KiltSettings | None = None,
-    *,
-    rules: Rules = "default",
-    on_error: Literal["fail", "skip"] = "fail",
-    workers: int | None = None,
-) -> Evaluation:
-    """The official scores of `guess` on `gold`.
-
-    With `on_error="skip"` a gold record that cannot be scored is left out, and a prediction that is
-    missing or cannot be scored counts as wrong; both are listed.
-    """
-    settings = structs.replace(settings or KiltSettings(), needs_input=rules == "published")
-    scorer = RecordScorer(settings)
+@takes(KiltSettings, "settings")
+def evaluate(gold: str | Path, guess: str | Path, settings: KiltSettings) -> Evaluation:
+    """The official scores of `guess` on `gold`."""
+    scorer, on_error = RecordScorer(settings), settings.on_error
     with (
         closing(LineIndex(gold, scorer.gold_reader)) as gold_index,
         closing(LineIndex(guess, scorer.guess_reader)) as guess_index,
@@ -361,7 +348,7 @@ def evaluate(
         if not gold_index.number:
             raise BadInput("there is no record that can be scored", file=gold)
         blocks: list[BlockResult] = []
-        with closing(score_blocks(scorer, gold_index, guess_index, workers)) as results:
+        with closing(score_blocks(scorer, gold_index, guess_index, settings.workers)) as results:
             for block in results:
                 check.merge(block.check)
                 problems.extend(block.problems)
@@ -376,7 +363,7 @@ def evaluate(
         name: reduce(operator.iadd, (block.columns[n] for block in blocks), array("d"))
         for n, name in enumerate(settings.names)
     }
-    means = Means(columns, settings.ks if rules == "published" else settings.cuts)
+    means = Means(columns, settings.ks if settings.rules == "published" else settings.cuts)
     downstream = answered and "downstream" in settings.parts and means.count("accuracy") > 0
     retrieval = "retrieval" in settings.parts and means.count("Rprec") > 0
     return Evaluation(
@@ -527,17 +514,9 @@ def _first(path: str | Path) -> Iterable[Any]:
 Records = str | Path | Iterable[Mapping[str, Any]]
 
 
+@takes(KiltSettings, "settings")
 def score_kilt(
-    guess: Records,
-    gold: Records,
-    *,
-    ks: Sequence[int] = (1, 5, 10, 20),
-    rank_keys: Sequence[str] = ("wikipedia_id",),
-    rules: Rules = "default",
-    only: Part | None = None,
-    dataset: str | None = None,
-    on_error: Literal["fail", "skip"] = "fail",
-    any_order: bool = False,
+    guess: Records, gold: Records, settings: KiltSettings, *, any_order: bool = False
 ) -> dict[str, Any]:
     """The scores of predictions on gold, from files of JSON lines or from records.
 
@@ -548,16 +527,16 @@ def score_kilt(
     with tempfile.TemporaryDirectory() as folder:
         predictions = _file(guess, Path(folder) / "guess")
         wanted = _file(gold, Path(folder) / "gold")
-        settings = KiltSettings(tuple(ks), tuple(rank_keys), (only,) if only else PARTS)
+        settings = structs.replace(settings, ks=tuple(settings.ks), rank_keys=tuple(settings.rank_keys))
         try:
             if not any_order:
                 check_order(predictions, wanted)
-            result = evaluate(wanted, predictions, settings, rules=rules, on_error=on_error)
+            result = evaluate(wanted, predictions, settings)
         except WhichoneError as error:  # records have no file that a user could open
             error.message = error.message.replace(f"{folder}/", "the records of ")
             error.where = (error.where or "").replace(f"{folder}/", "the records of ") or None
             raise
-        return result.document(headline(dataset or None, wanted))
+        return result.document(headline(settings.dataset or None, wanted))
 
 
 def _file(records: Records, place: Path) -> Path:

@@ -22,7 +22,7 @@ from whichone.papers.kilt.kilt_record import (
     datasets,
     mention_of,
 )
-from whichone.papers.kilt.kilt_scoring import PARTS, KiltSettings, Part
+from whichone.papers.kilt.kilt_scoring import Part
 from whichone.papers.kilt.map_task import BINS, MappingAccount, MapPlan, map_original, map_task
 from whichone.progress import talk
 from whichone.report.page import PALETTE, Cell, Figure, ReportPage, Section, Table, drawing, finish, render
@@ -89,13 +89,11 @@ def _by_dataset(folder: Path) -> dict[tuple[str, str], tuple[Dataset, Path]]:
 
 def _values(gold: Path, guess: Path) -> dict[str, Estimate]:
     answered, ranked = _predicted(guess)
-    part: tuple[Part, ...] = tuple(
-        name for name, given in zip(PARTS, (answered, ranked), strict=True) if given
-    )
-    if not part:
+    if not answered and not ranked:
         talk(f"{guess}: its predictions have neither an answer nor a ranking")
         return {}
-    scored = evaluate(gold, guess, KiltSettings(DEPTHS, ("wikipedia_id",), part), on_error="skip")
+    only: Part | None = None if answered and ranked else "downstream" if answered else "retrieval"
+    scored = evaluate(gold, guess, ks=DEPTHS, only=only, on_error="skip")
     if scored.problems:
         first = scored.problems[0]
         talk(f"{guess}: {len(scored.problems)} records are odd, the first: {first.reason}")

@@ -3,11 +3,12 @@
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Struct
+from msgspec import UNSET, Meta, Struct
 
 from whichone.measures.answer_measures import WRONG, AnswerScores, answer_scores
+from whichone.options import OnError, Option
 from whichone.papers.kilt.kilt_measures import (
     PAGE_KEY,
     GetKeys,
@@ -107,20 +108,52 @@ AT_K = (
 )
 Part = Literal["downstream", "retrieval"]
 PARTS: tuple[Part, ...] = ("downstream", "retrieval")
+Rules = Literal["default", "published"]
 
 _NOWHERE = (NEVER, NEVER, NEVER)
 
 
-class KiltSettings(Struct, frozen=True):
-    """What to score: which cut-offs, which provenance keys make an id, which of the two parts."""
+class KiltSettings(Struct, frozen=True, kw_only=True):
+    """What to score, and how: which cut-offs, which provenance keys make an id, which of the two parts.
 
-    ks: tuple[int, ...] = (1, 5, 10, 20)
-    rank_keys: tuple[str, ...] = (PAGE_KEY,)
-    parts: tuple[Part, ...] = PARTS
-    needs_input: bool = False
-    """Stop at a gold record without input, as the official programs do since they look into it."""
-    without_gold: bool = False
-    """Only look at the predictions where the gold file has no outputs, as the released test files."""
+    With `on_error="skip"` a gold record that cannot be scored is left out, and a prediction that is
+    missing or cannot be scored counts as wrong; both are listed.
+    """
+
+    ks: Annotated[tuple[int, ...], Option("Depths, such as 1,5,20.", flags=("-k", "--ks"), kind="depths")] = (
+        1,
+        5,
+        10,
+        20,
+    )
+    rank_keys: Annotated[
+        tuple[str, ...],
+        Option("Provenance fields that make a result: wikipedia_id,start_paragraph_id.", kind="words"),
+    ] = (PAGE_KEY,)
+    rules: Annotated[
+        Rules,
+        Option("published: the official programs to the letter; docs/kilt-scores.md lists what differs."),
+    ] = "default"
+    only: Annotated[Part | None, Option("Score one of the two: answers and KILT scores, or rankings.")] = None
+    dataset: Annotated[str | None, Option("Such as nq; recognised by the gold file's name if it can be.")] = (
+        None
+    )
+    check: Annotated[
+        bool,
+        Option("Only check the predictions, for a test file without answers too; exit 1 if anything is odd."),
+    ] = False
+    official: Annotated[
+        bool,
+        Option(
+            "Print what the official programs print and end as they end: eval_retrieval.py with --only retrieval, else eval_downstream.py."
+        ),
+    ] = False
+    workers: Annotated[int | None, Option("Processes; by itself 1 to 8."), Meta(ge=1)] = None
+    on_error: OnError = "fail"
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (self.only,) if self.only else PARTS
 
     @property
     def cuts(self) -> tuple[int, ...]:
@@ -214,7 +247,7 @@ class RecordScorer:
         if not gold.output:
             return "the gold record has an empty output"
         if self._retrieval and gold.input is UNSET:
-            return "the gold record has no input" if self.settings.needs_input else None
+            return "the gold record has no input" if self.settings.rules == "published" else None
         return "input is not text" if self._retrieval and type(gold.input) is not str else None
 
     def look_at(self, guess: Any) -> RecordScores:

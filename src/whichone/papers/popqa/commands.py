@@ -6,8 +6,9 @@ from whichone.benchmarks.question_files import import_published
 from whichone.cli.click_options import command, corpus_option, gold_outside_option
 from whichone.cli.printing import emit_benchmark, emit_json, emit_table
 from whichone.files.lines import write_rows
-from whichone.options import Existing, Json, Option, PerQuery, Place, Seed
+from whichone.options import Existing, Json, Option, OwnPassages, PerQuery, Place
 from whichone.papers.popqa.popqa import (
+    PopqaScoring,
     compare_with_parametric,
     judge,
     read_popqa,
@@ -19,22 +20,7 @@ from whichone.papers.popqa.popqa import (
 
 @command()
 def score_popqa_command(
-    predictions: Existing,
-    *,
-    gold: Annotated[str, Option("PopQA: .tsv, .json or .jsonl.", kind="exists")],
-    field: Annotated[
-        str | None, Option("Field that contains the prediction.", flags=("--prediction",))
-    ] = None,
-    parametric: Annotated[
-        str | None,
-        Option(
-            "Predictions without retrieval: gives the popularity below which retrieval helps.", kind="exists"
-        ),
-    ] = None,
-    splits: Annotated[int, Option("Random splits for the threshold.")] = 100,
-    seed: Seed = 0,
-    per_query: PerQuery = None,
-    as_json: Json = False,
+    predictions: Existing, *, plan: PopqaScoring, per_query: PerQuery = None, as_json: Json = False
 ) -> None:
     """Score PREDICTIONS for PopQA: an answer in the first line, and anywhere in the output.
 
@@ -43,12 +29,12 @@ def score_popqa_command(
     \b
     whichone score popqa predictions.jsonl --gold test.tsv --parametric closed-book.jsonl --json
     """
-    queries = list(read_popqa(gold))
-    judged = judge(queries, read_predictions(predictions, queries, field))
+    queries = list(read_popqa(plan.gold))
+    judged = judge(queries, read_predictions(predictions, queries, plan.field))
     scores = summary(judged)
-    if parametric:
-        without = judge(queries, read_predictions(parametric, queries, field))
-        scores["adaptive_retrieval"] = compare_with_parametric(judged, without, splits=splits, seed=seed)
+    if plan.parametric:
+        without = judge(queries, read_predictions(plan.parametric, queries, plan.field))
+        scores["adaptive_retrieval"] = compare_with_parametric(judged, without, plan)
     if per_query:
         write_rows(per_query, rows(judged))
     if as_json:
@@ -62,7 +48,7 @@ def score_popqa_command(
             for name, v in {"all": scores, **slices}.items()
         ]
     )  # fmt: skip
-    if parametric:
+    if plan.parametric:
         fit = scores["adaptive_retrieval"]
         rows_of = [{"relation": r, "retrieve below a popularity of": t} for r, t in fit.thresholds.items()]
         shares = f"retrieval {fit.retrieval:.3f}, parametric {fit.parametric:.3f}"
@@ -76,9 +62,7 @@ def import_popqa_command(
     file: Existing,
     benchmark: Place,
     *,
-    passages: Annotated[
-        str | None, Option("Passages for a corpus of its own: .jsonl, .tsv, BEIR.", kind="exists")
-    ] = None,
+    passages: OwnPassages = None,
     called: Annotated[str, Option("The benchmark's name.")] = "popqa",
     as_json: Json = False,
 ) -> None:

@@ -8,7 +8,7 @@ import random
 from bisect import bisect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -18,6 +18,7 @@ from whichone.errors import BadInput, sample
 from whichone.files.lines import read_json, write_atomic
 from whichone.measures.answer_measures import of_text
 from whichone.measures.intervals import interval
+from whichone.options import Option, Seed
 from whichone.records import Output, Provenance, Query, grouped, page_id
 
 TASK = "PopQA"
@@ -378,8 +379,23 @@ def _grouped(judged: Sequence[PopqaVerdict], key: Callable[[PopqaVerdict], str])
     return {name: _both(members) for name, members in sorted(groups.items())}
 
 
+class PopqaScoring(msgspec.Struct, frozen=True, kw_only=True):
+    gold: Annotated[str, Option("PopQA: .tsv, .json or .jsonl.", kind="exists")]
+    field: Annotated[str | None, Option("Field that contains the prediction.", flags=("--prediction",))] = (
+        None
+    )
+    parametric: Annotated[
+        str | None,
+        Option(
+            "Predictions without retrieval: gives the popularity below which retrieval helps.", kind="exists"
+        ),
+    ] = None
+    splits: Annotated[int, Option("Random splits for the threshold.")] = 100
+    seed: Seed = 0
+
+
 def compare_with_parametric(
-    retrieval: Sequence[PopqaVerdict], parametric: Sequence[PopqaVerdict], *, splits: int, seed: int
+    retrieval: Sequence[PopqaVerdict], parametric: Sequence[PopqaVerdict], plan: PopqaScoring
 ) -> Adaptive:
     """Where retrieval helps: first lines of a system with retrieval, and of one without."""
     outcomes = [
@@ -387,7 +403,7 @@ def compare_with_parametric(
         for a, b in zip(retrieval, parametric, strict=True)
         if a.log_popularity is not None
     ]
-    return adaptive_retrieval(outcomes, splits=splits, seed=seed)
+    return adaptive_retrieval(outcomes, splits=plan.splits, seed=plan.seed)
 
 
 def rows(judged: Sequence[PopqaVerdict]) -> list[dict[str, Any]]:

@@ -162,7 +162,7 @@ def test_texts_are_searched_for_answers_and_titles(files: Files) -> None:
         {"wikipedia_id": "1", "text": "TITLE 1: x"},
     ]
     record = gold(1, input="What is in 'Title 1'?")
-    settings = KiltSettings((1, 2, 3))
+    settings = KiltSettings(ks=(1, 2, 3))
     result = files.score([record], [guess(1, "x", texts)], settings=settings).retrieval
     assert result is not None
     assert [result[f"answer_in_context@{k}"] for k in (1, 2, 3)] == [0, 1, 1]
@@ -269,9 +269,9 @@ def test_processes_do_not_change_the_numbers(files: Files) -> None:
 
 def test_only_one_part(files: Files) -> None:
     record = {key: value for key, value in gold(1).items() if key != "input"}
-    result = files.score([record], [guess(1)], settings=KiltSettings(parts=("downstream",)))
+    result = files.score([record], [guess(1)], settings=KiltSettings(only="downstream"))
     assert result.retrieval is None and result.downstream is not None
     assert all(math.isfinite(column[0]) for column in result.columns.values())
     assert "Rprec" not in result.columns
-    result = files.score([gold(1, "")], [guess(1)], settings=KiltSettings(parts=("retrieval",)))
+    result = files.score([gold(1, "")], [guess(1)], settings=KiltSettings(only="retrieval"))
     assert result.downstream is None and result.retrieval is not None

@@ -22,7 +22,7 @@ def cases(folder: Path, pattern: str) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def scored(case: Path, setting: dict[str, Any], rules: Rules) -> Evaluation:
-    settings = KiltSettings(tuple(setting["ks"]), tuple(setting["rank_keys"]))
+    settings = KiltSettings(ks=tuple(setting["ks"]), rank_keys=tuple(setting["rank_keys"]))
     return evaluate(case / "gold.jsonl", case / "guess.jsonl", settings, rules=rules)
 
 
@@ -99,10 +99,10 @@ def test_what_one_official_program_scores_is_scored(shared: Path) -> None:
     for case, expected in cases(shared / "golden/kilt/errors", "e*"):
         downstream, retrieval = expected["eval_downstream"], expected["eval_retrieval_k1_5"]
         if "error" not in downstream:
-            result = evaluate(case / "gold.jsonl", case / "guess.jsonl", KiltSettings((1, 5)))
+            result = evaluate(case / "gold.jsonl", case / "guess.jsonl", KiltSettings(ks=(1, 5)))
             assert result.downstream == downstream["downstream"], case.name
         if "error" not in retrieval:
-            only = KiltSettings((1, 5), parts=("retrieval",))
+            only = KiltSettings(ks=(1, 5), only="retrieval")
             result = evaluate(case / "gold.jsonl", case / "guess.jsonl", only)
             assert result.retrieval == retrieval, case.name
         if downstream.get("error") == BEATEN:
