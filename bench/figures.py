@@ -18,6 +18,8 @@ from measured import ROOT, parsed
 
 DATA, IMAGES = ROOT / "docs" / "data", ROOT / "docs" / "images"
 COLOURS = ("#0f766e", "#d97706", "#4f46e5", "#9ca3af", "#be185d", "#65a30d", "#0284c7", "#57534e")
+ACROSS = 3
+"""Panels beside each other: more are too small on a phone."""
 _NUMBER = re.compile(r"-?(\d[\d,]*(\.\d+)?|\.\d+)")
 _INTERVAL = re.compile(r"\[\s*(-?[\d.]+),\s*(-?[\d.]+)\s*\]")
 
@@ -134,8 +136,13 @@ def lines(plt: Any, given: Drawing) -> Any:
     header, rows = table(given.data)
     panel = header.index(given.panel) if given.panel else None
     panels = list(dict.fromkeys(row[panel] for row in rows)) if panel is not None else [""]
-    figure, axes = plt.subplots(1, len(panels), figsize=(given.width, 2.6), sharey=True, squeeze=False)
-    for axis, title in zip(axes[0], panels, strict=True):
+    rows_of_panels = -(-len(panels) // ACROSS)
+    across = -(-len(panels) // rows_of_panels)
+    size = (given.width, 0.6 + 2.0 * rows_of_panels)
+    figure, axes = plt.subplots(rows_of_panels, across, figsize=size, sharey=True, squeeze=False)
+    for axis in axes.flat[len(panels) :]:
+        axis.remove()
+    for axis, title in zip(axes.flat, panels, strict=False):
         shown = [row for row in rows if panel is None or row[panel] == title]
         along = [number(row[header.index(given.label)]) or 0.0 for row in shown]
         for n, column in enumerate(given.columns):
@@ -143,16 +150,18 @@ def lines(plt: Any, given: Drawing) -> Any:
             called = given.names[n] if given.names else column
             axis.plot(along, values, "o-", color=COLOURS[n], markersize=3, linewidth=1.4, label=called)
         axis.set_title(plain(title), fontsize=10)
-        axis.set_xlabel(given.label)
+        if title in panels[-across:]:
+            axis.set_xlabel(given.label)
         axis.set_xscale("log")
         marked = [value for n, value in enumerate(along) if not n or value > 1.5 * along[n - 1]]
         axis.set_xticks(marked, [f"{value:g}" for value in marked])
+        axis.tick_params(axis="x", labelsize=10 if across == 1 else 8)
         axis.minorticks_off()
         axis.grid(axis="y", color="#e5e7eb", linewidth=0.6)
-    finish(axes[0][0], given, along="y", several=False)
-    for axis in axes[0][1:]:
-        if given.line is not None:
-            axis.axhline(given.line, color="#111827", linewidth=0.8, linestyle=":")
+    for n, axis in enumerate(axes.flat[: len(panels)]):
+        finish(axis, given, along="y", several=False)
+        if n % across:
+            axis.set_ylabel("")
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     return figure
 
