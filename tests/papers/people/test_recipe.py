@@ -6,6 +6,7 @@ import pytest
 
 from whichone.errors import BadInput
 from whichone.files.lines import write_json_lines
+from whichone.papers.people.build_people import opened
 from whichone.papers.people.inventors import FOLDER
 from whichone.papers.people.recipe import read_recipe, read_table
 
@@ -50,12 +51,22 @@ def test_a_table_may_be_csv(tmp_path: Path) -> None:
     assert [m.values["town"] for m in found.mentions] == [("Ulm",), ()]
 
 
+def test_an_attribute_without_values_is_named(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_json_lines(
+        tmp_path / "t.jsonl", [{"id": "1", "text": "x", "owner": "a", "name": "Ann Lee", "town": "Ulm"}]
+    )
+    file = recipe(tmp_path)
+    kinds = [kind for kind in read_recipe(file).attributes if kind != "town"]
+    opened([str(tmp_path / "t.jsonl")], str(file), None)
+    assert f"no document has a value of {', '.join(kinds)};" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [
         ({"text": "x"}, "row 2: no 'id'"),
         ({"id": "2"}, "row 2: neither 'title' nor 'text'"),
-        ({"id": "2", "text": "x", "owner": "a"}, r"row 2: 1 owners \(owner\) and 0 names \(name\)"),
+        ({"id": "2", "text": "x", "owner": "a"}, r"row 2: owner is \['a'\], name is \[\]: every owner"),
         ({"id": "1", "text": "x"}, "row 2: a second document with this id"),
     ],
 )

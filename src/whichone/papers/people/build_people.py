@@ -49,7 +49,12 @@ def opened(documents: Sequence[str], recipe: str, without: str | None) -> tuple[
     read = read_recipe(recipe)
     if silent := [f for f in ("people", "consent", "removal") if not getattr(read.statement, f)]:
         talk(f"the card says that it is not stated: {', '.join(silent)} ([statement] of {recipe})")
-    return read, left(read_table(documents, read), without)
+    gathered = read_table(documents, read)
+    if empty := [kind for kind in read.attributes if not any(m.values[kind] for m in gathered.mentions)]:
+        talk(
+            f"{recipe}: no document has a value of {', '.join(empty)}; `column` names the column of an attribute"
+        )
+    return read, left(gathered, without)
 
 
 def left(gathered: Gathered, without: str | None) -> Gathered:

@@ -190,11 +190,9 @@ def _document(
     elif not title and not text:
         wrong = f"neither {columns.title!r} nor {columns.text!r}"
     elif len(owners) != len(names) or not all([*owners, *names]):
-        wrong = (
-            f"{len(owners)} owners ({columns.owner}) and {len(names)} names ({columns.name}), each needs both"
-        )
+        wrong = f"{columns.owner} is {owners}, {columns.name} is {names}: every owner needs an id and a name"
     if own is None or wrong:
-        hint = "[columns] says what the columns are called"
+        hint = "[columns] says what the columns are called; a document of nobody has neither owner nor name"
         raise BadInput(f"row {number}: {wrong}", file=file, ids=[own] if own else (), hint=hint)
     page = page_id(recipe.document, own)
     left_out = str(row.get(columns.left_out) or "").casefold() not in ("", "0", "false", "no")
