@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from whichone.benchmarks.bearer_labels import three_choices
-from whichone.benchmarks.benchmark import Benchmark
+from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.measures.comparison import cohen_kappa, fleiss_kappa
 from whichone.reading.llm import FunctionReader
+from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.runs.read import run_reader
 from whichone.runs.run import Run
 from whichone.runs.shown import Setting
@@ -51,6 +52,40 @@ def test_items_have_gold_and_two_namesakes(served_folder: Path) -> None:
     assert len({item.pages.index(item.gold) for item in found.items}) > 1
     assert len(three_choices(benchmark, most=5).items) == 5
     assert three_choices(benchmark, tasks=("fc",)).skipped["other task"] == 12
+
+
+def test_a_page_of_somebody_with_many_says_who_is_meant(tmp_path: Path) -> None:
+    """People of one name with several documents each: the page that states the clue and the answer is shown."""
+    passages = [
+        Passage(id=f"t:{who}{n}#0", page=f"t:{who}{n}", title=f"{who}{n}", text=text)
+        for who, texts in {"a": ["Jo leaks.", "Jo of Ulm: a fan."], "b": ["Jo of Kiel: a pump."], "c": ["Jo of Bonn."]}.items()
+        for n, text in enumerate(texts)
+    ]  # fmt: skip
+    pages = {who: tuple(p.page for p in passages if p.page.startswith(f"t:{who}")) for who in "abc"}
+    jo = NameSet(id="jo", name="Jo", collection="t", bearers=tuple(
+        Bearer(entity=who, label="Jo", role="tail", popularity=1.0, pages=pages[who]) for who in "abc"
+    ))  # fmt: skip
+
+    def asked(text: str, answer: str, **attributes: Any) -> Query:
+        gold = tuple((Provenance(page=page),) for page in pages["a"])
+        output = Output(answer=answer, entity="a", provenance=gold)
+        return Query(
+            id=text,
+            task="qa",
+            input=text,
+            outputs=(output,),
+            name="Jo",
+            name_set="jo",
+            entity="a",
+            attributes=attributes,
+        )
+
+    queries = [asked("What does Jo from Ulm own?", "fan", clue_value="Ulm"), asked("What does Jo own?", "fan", resolvable="no"),
+               asked("What does Jo from Ulm want?", "lamp", clue_value="Ulm")]  # fmt: skip
+    benchmark = save_benchmark(tmp_path / "b", name="t", queries=queries, passages=passages, sets=[jo])
+    found = three_choices(benchmark)
+    assert [(i.gold, i.accepted) for i in found.items] == [("t:a1", ("t:a0", "t:a1"))]
+    assert found.skipped["no page says who is meant"] == 2
 
 
 def test_a_person_walks_through_a_study(client: Any, key: str) -> None:

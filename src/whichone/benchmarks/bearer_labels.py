@@ -212,6 +212,7 @@ class ThreeChoice(Record, frozen=True):
     gold: str
     pages: tuple[str, ...]
     answers: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()  # All gold pages: somebody may have several
     padded: int = 0  # How many of the pages are no namesake's, because the name has fewer bearers with pages
 
 
@@ -234,7 +235,8 @@ def three_choices(
 
     A name with fewer is skipped, or padded with pages of other names' bearers in its collection.
     """
-    skipped = {"other task": 0, "no gold page": 0, "fewer than three bearers with pages": 0}
+    skipped = {"other task": 0, "no gold page": 0, "no page says who is meant": 0,
+               "fewer than three bearers with pages": 0}  # fmt: skip
     pool = _pages_by_collection(benchmark) if fewer == "pad" else {}
     items: Sequence[ThreeChoice] = MappedRecords(ThreeChoice).extend(
         _items(benchmark, seed, tasks, pool, skipped)
@@ -255,8 +257,10 @@ def _items(
         rows = benchmark.corpus.page_rows(pages)
         known = frozenset(page for page, row in zip(pages, rows, strict=True) if row is not None)
         for query, own, pages_of_others in zip(asked, benchmark.sets_of(asked), others_of, strict=True):
-            if not (gold := sorted(query.gold_pages() & known)):
-                skipped["no gold page"] += 1
+            gold = sorted(query.gold_pages() & known)
+            telling = _telling(query, gold, benchmark.corpus) if gold else None
+            if telling is None:
+                skipped["no page says who is meant" if gold else "no gold page"] += 1
                 continue
             others = [*_page_each(own.bearers if own else (), pages_of_others & known)]
             draw = random.Random(f"{seed}:{own_id(query)}")
@@ -265,17 +269,34 @@ def _items(
             if lacking > len(strangers):
                 skipped["fewer than three bearers with pages"] += 1
                 continue
-            pages = [gold[0], *draw.sample(others, DOCUMENTS - 1 - lacking), *strangers[:lacking]]
+            pages = [telling, *draw.sample(others, DOCUMENTS - 1 - lacking), *strangers[:lacking]]
             draw.shuffle(pages)
             yield ThreeChoice(
                 query=query.id,
                 question=query.input,
                 name=query.name or "",
-                gold=gold[0],
+                gold=telling,
+                accepted=tuple(gold),
                 pages=tuple(pages),
                 answers=query.answers(),
                 padded=lacking,
             )
+
+
+def _telling(query: Query, gold: Sequence[str], corpus: Corpus) -> str | None:
+    """The first gold page that decides by itself: it states the clue of a question that has one, and an answer."""
+    clue, answers = query.attributes.get("clue_value"), query.answers()
+    if clue is None:
+        return None if query.attributes.get("resolvable") == "no" else gold[0]
+    texts = ((page, " ".join([corpus.title(page), *corpus.texts_on(page)]).casefold()) for page in gold)
+    return next(
+        (
+            page
+            for page, text in texts
+            if str(clue).casefold() in text and any(answer.casefold() in text for answer in answers)
+        ),
+        None,
+    )
 
 
 def _page_each(bearers: Sequence[Bearer], known: Container[str]) -> dict[str, None]:

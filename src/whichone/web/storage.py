@@ -52,6 +52,13 @@ def set_value(t: Transaction, name: str, value: str) -> None:
     )
 
 
+STATES = ("open", "paused", "closed")
+
+
+def set_state(database: "Database", table: str, of: str, key: str, state: str) -> None:
+    database.write(lambda t: t.execute(f"update {table} set state = ? where {of} = ?", (state, key)))
+
+
 _Work = tuple[Callable[[Transaction], Any], Future[Any]]
 
 

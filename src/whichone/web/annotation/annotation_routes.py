@@ -26,7 +26,7 @@ from whichone.web.annotation.campaign_kind import (
 from whichone.web.annotation.evidence_kind import EvidenceKind
 from whichone.web.limits import REFUSALS
 from whichone.web.served_folder import benchmark_named
-from whichone.web.storage import Readable, Row, Transaction
+from whichone.web.storage import STATES, Readable, Row, Transaction, set_state
 from whichone.web.web_site import Here, Site, committed, site_of
 
 # The kinds of campaigns there are, by name.
@@ -248,8 +248,9 @@ async def answer_form(request: Request, site: Here, key: _Key, number: _Number) 
 async def change_state(request: Request, site: Here, key: _Key) -> Response:
     form = await pages.received(request, "admin")
     await run_in_threadpool(_campaign, site, site.database, key)
-    state = form.choice("state", ("open", "paused", "closed"))
-    await run_in_threadpool(task_queue.set_state, site.database, key, state)
+    await run_in_threadpool(
+        set_state, site.database, "campaigns", "campaign", key, form.choice("state", STATES)
+    )
     return pages.go(f"/annotate/{key}/results")
 
 

@@ -86,12 +86,6 @@ def state_of(t: Readable, campaign: str) -> str:
     return str(t.read("select state from campaigns where campaign = ?", (campaign,))[0]["state"])
 
 
-def set_state(database: Database, campaign: str, state: str) -> None:
-    database.write(
-        lambda t: t.execute("update campaigns set state = ? where campaign = ?", (state, campaign))
-    )
-
-
 def agree(t: Transaction, campaign: str, person: str) -> None:
     t.execute(
         "insert into campaign_people values (?, ?, ?) on conflict do nothing", (campaign, person, time.time())

@@ -24,7 +24,6 @@ from whichone.web.storage import Database, Readable, Row, Transaction
 from whichone.web.web_site import Site
 
 _Step = Literal["consent", "pick", "mark", "break", "paused", "done"]
-States = Literal["open", "paused", "closed"]
 CHECK = "check:"  # How the query of an attention check begins
 SKIPPED = ""  # The page of an item that a person could not decide
 
@@ -90,7 +89,7 @@ def make_study(database: Database, study: str, benchmark: str, title: str, plan:
     if len(plan.items) - plan.checks <= plan.pilot:
         raise UsageError(
             "there are not enough items for the pilot and the study",
-            hint="names with three bearers' pages are needed; ask for a shorter pilot",
+            hint="a question needs three bearers with pages, and a page that says who is meant; ask for a shorter pilot",
         )
     content = msgspec.json.encode(plan).decode()
     database.write(
@@ -108,10 +107,6 @@ def studies(database: Database) -> list[Row]:
 def one_study(database: Readable, study: str) -> tuple[Row, StudyPlan] | None:
     rows = database.read("select * from studies where study = ?", (study,))
     return (rows[0], msgspec.json.decode(rows[0]["plan"], type=StudyPlan)) if rows else None
-
-
-def set_state(database: Database, study: str, state: States) -> None:
-    database.write(lambda t: t.execute("update studies set state = ? where study = ?", (state, study)))
 
 
 def order_for(plan: StudyPlan, person: str) -> list[int]:
@@ -348,11 +343,9 @@ def system_scores(
     scores = []
     for run in served.runs.values():
         tops = site.tables.top(run.folder.path("rankings.parquet"), [i.query for i in items], _DEEP)
-        first, among = [], []
-        for item in items:
-            pages = [page_of(passage) for _, passage, _ in tops.get(item.query, ())]
-            first.append(float(bool(pages) and pages[0] == item.gold))
-            among.append(float(next((p for p in pages if p in item.pages), None) == item.gold))
+        ranked = [(item, [page_of(p) for _, p, _ in tops.get(item.query, ())]) for item in items]
+        first = [float(bool(pages) and pages[0] in (item.gold, *item.accepted)) for item, pages in ranked]
+        among = [float(next((p for p in pages if p in i.pages), None) == i.gold) for i, pages in ranked]
         accuracy, of_three = interval(first).brief(), interval(among).brief()
         scores.append({"system": run.name, "accuracy": accuracy, "among_three": of_three, "em": None})
     return [*scores, *_readers(served, {i.query: i.answers for i in items})]

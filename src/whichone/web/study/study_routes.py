@@ -1,7 +1,7 @@
 """The pages and the API of the user study: consent, three pages, one answer, breaks, results."""
 
 from functools import partial
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path
 from pydantic import BaseModel, Field
@@ -15,7 +15,7 @@ from whichone.errors import BadInput
 from whichone.web import pages
 from whichone.web.limits import REFUSALS
 from whichone.web.served_folder import benchmark_named
-from whichone.web.storage import Row, Transaction
+from whichone.web.storage import STATES, Row, Transaction, set_state
 from whichone.web.study import study as room
 from whichone.web.study.study import scored_answers, study_results
 from whichone.web.web_site import Here, Site, clean, committed, site_of
@@ -130,7 +130,7 @@ _STEPS = {
 async def change_state(request: Request, site: Here, key: _Key) -> Response:
     form = await pages.received(request, "admin")
     await run_in_threadpool(_study, site, key)
-    await run_in_threadpool(room.set_state, site.database, key, form.choice("state", get_args(room.States)))  # type: ignore[arg-type]
+    await run_in_threadpool(set_state, site.database, "studies", "study", key, form.choice("state", STATES))
     return pages.go(f"/study/{key}/results")
 
 
