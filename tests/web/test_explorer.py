@@ -27,6 +27,7 @@ from whichone.runs.runner import run_retriever
 from whichone.web.explorer import listing as index_queries
 from whichone.web.explorer.explorer_index import build_benchmark_index
 from whichone.web.explorer.explorer_views import highlighted
+from whichone.web.pages import direction
 from whichone.web.served_folder import ServedFolder
 from whichone.web.site_settings import SiteSettings
 
@@ -157,6 +158,14 @@ def test_a_question_about_all_bearers_tells_of_each(tmp_path: Path) -> None:
     assert view is not None
     facts = {bearer["label"]: bearer["facts"] for bearer in view["bearers"]}
     assert facts["Abe Lincoln (musician)"] == [("occupation (P106)", ["jazz musician"])]
+
+
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [("محمد علي asked for a pump and a lamp.", "ltr"), ("كتب Bo رسالة طويلة", "rtl"), ("7 %", "ltr")],
+)
+def test_a_text_runs_as_most_of_its_letters_do(text: str, way: str) -> None:
+    assert direction(text) == way
 
 
 def test_runs_over_a_built_in_benchmark_bring_it(tmp_path: Path, served_folder: Path) -> None:

@@ -11,17 +11,20 @@ import shutil
 import socket
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from campaigns import as_person, begin, form_token, make_campaign
 from jinja2.exceptions import SecurityError
 from leaderboards import make_board, submitted, whole_board
 from msgspec.structs import replace
-from web_server import opened, served, text_of, visitor
+from web_server import free_port, opened, served, text_of, visitor, wait_for
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput, UsageError
@@ -78,6 +81,31 @@ def test_the_printed_link_opens_the_page(served_folder: Path, tmp_path: Path) ->
     database, secret = str(tmp_path / "w.sqlite"), tmp_path / "secret"
     with served(folder, database, tmp_path / "cache", secret) as (_, place, _), visitor(place) as client:
         assert client.get("/").status_code == 401
+
+
+def test_json_names_the_address_and_the_link_once_the_server_listens(
+    served_folder: Path, tmp_path: Path
+) -> None:
+    folder, port = shutil.copytree(served_folder, tmp_path / "served"), str(free_port())
+    command = [sys.executable, "-m", "whichone", "serve", folder, "--port", port, "--json", "--log"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout and server.stderr
+        lines = iter(server.stdout.readline, "}\n")
+        said = json.loads("".join(lines) + "}")
+        assert said["folders"] == [str(folder)]
+        again = subprocess.run(command, capture_output=True, text=True, check=False)
+        with visitor(said["address"]) as client:
+            wait_for(lambda: client.get("/health"), httpx.TransportError)
+            assert client.get(said["link"]).status_code == 303
+            assert client.head("/").status_code == 200
+            assert client.head("/nothing").headers["content-length"] != "0"
+        server.terminate()
+        logged = [json.loads(line) for line in server.stderr]  # nothing but requests: no traceback
+    assert [line["method"] for line in logged][-2:] == ["HEAD", "HEAD"]
+    assert again.returncode == 3
+    assert again.stdout == ""
+    assert "choose another --port" in again.stderr
+    assert "enter?token" not in again.stderr
 
 
 def test_the_secret_is_in_a_file_of_its_owner_and_not_in_the_database(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,6 +96,15 @@ def test_kilt_predictions_are_scored_as_rankings_and_as_answers(
     assert refused["message"].startswith("line 7: ")
     twice = submitted(client, board, b"\n".join([*lines, lines[0]]), "kilt", missing_is_wrong=True)
     assert f"line {len(lines) + 1}: this query came before" in twice["message"]
+
+
+def test_a_file_that_is_not_utf_8_is_refused_with_its_line(
+    opened: Open, served_folder: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(served_folder, tmp_path / "served", dirs_exist_ok=True)
+    client, board = opened(tmp_path / "served/small")
+    refused = submitted(client, board, '{"question": "é", "passages": []}'.encode("latin-1"), "auto")
+    assert refused["message"].startswith("line 1: the format cannot be detected")
 
 
 def test_ambigdocs_predictions(opened: Open, shared: Path, tmp_path: Path) -> None:

@@ -300,7 +300,6 @@ def _telling(query: Query, gold: Sequence[str], corpus: Corpus) -> str | None:
 
 
 def _page_each(bearers: Sequence[Bearer], known: Container[str]) -> dict[str, None]:
-    """The first page of each bearer that is known."""
     pages = (next((p for p in bearer.pages if p in known), None) for bearer in bearers)
     return dict.fromkeys(page for page in pages if page is not None)
 

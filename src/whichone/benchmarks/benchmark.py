@@ -70,11 +70,6 @@ def card_text(file: Path, **values: Any) -> str:
     return plain.from_string(file.read_text("utf-8")).render(**values)
 
 
-def card_beside(out: Path) -> Path:
-    """Where an export's card goes: into its folder, or beside its file."""
-    return out / "CARD.md" if out.is_dir() else out.with_name(f"{out.name}.card.md")
-
-
 CORPUS = "corpus"  # The folder inside a benchmark's for a corpus that belongs to it alone
 
 

@@ -404,7 +404,6 @@ def find_files(name: str) -> list[PublishedFile]:
 
 
 def dataset_rows() -> list[dict[str, Any]]:
-    """What `whichone list datasets` prints."""
     return [
         {
             "name": file.name,

@@ -71,7 +71,6 @@ def _nickname(words: list[str], strength: int, draw: random.Random) -> list[str]
 
 
 def _accents(words: list[str], strength: int, draw: random.Random) -> list[str] | None:
-    """Without accents, in plain Latin letters."""
     plain = [w if w.isascii() else folded(w).capitalize() if w[0].isupper() else folded(w) for w in words]
     return plain if strength == 1 and plain != words else None
 

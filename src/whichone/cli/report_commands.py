@@ -161,7 +161,17 @@ def experiment_command(
             rows = [{"training": row["name"], "status": row["status"]} for row in trainings]
             emit_table(rows, title=f"{file}: what is trained first")
         if cells:
-            emit_table([_planned(row) for row in cells], title=f"{file}: what would run")
+            rows = [
+                {
+                    "benchmark": row["benchmark"], "cell": row["name"], "status": row["status"],
+                    "questions": row["questions"],
+                    "time": f"{_time(row['seconds'])} ({row['basis']})" if row["questions"] else "",
+                    "tokens": row["tokens"] if row["questions"] else None,
+                    "cost": row["cost"] if row["questions"] else None,
+                }
+                for row in cells
+            ]  # fmt: skip
+            emit_table(rows, title=f"{file}: what would run")
             click.echo(_total(cells))
         else:
             click.echo("which cells there are is known when the models are trained")
@@ -181,18 +191,6 @@ def experiment_command(
             f"{len(failed)} of {len(results)} cells failed",
             hint="fix it and start again: cells that are done are not done again",
         )
-
-
-def _planned(row: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "benchmark": row["benchmark"],
-        "cell": row["name"],
-        "status": row["status"],
-        "questions": row["questions"],
-        "time": f"{_time(row['seconds'])} ({row['basis']})" if row["questions"] else "",
-        "tokens": row["tokens"] if row["questions"] else None,
-        "cost": row["cost"] if row["questions"] else None,
-    }
 
 
 def _total(planned: list[dict[str, Any]]) -> str:
@@ -274,7 +272,13 @@ def serve_command(
     whichone serve --search INDEX --mcp
     """
     if settings.mcp:
-        _serve_tools(settings.search)
+        if settings.search is None:
+            raise UsageError("--mcp serves an index: give it with --search INDEX")
+        with needs(None, "mcp"):
+            from whichone.web.mcp_server import mcp_server
+        from whichone.namesake import Namesake
+
+        mcp_server(Namesake.open(settings.search)).run("stdio")  # until the client closes its input
         return
     with needs(None, "web"):
         import fastapi  # noqa: F401
@@ -290,14 +294,3 @@ def serve_command(
 
     folders = [Path(place).resolve() for place in folder]
     serve(msgspec.structs.replace(settings, folder=folders[0] if folders else None, more=tuple(folders[1:])))
-
-
-def _serve_tools(index: str | None) -> None:
-    """`resolve`, `ask` and `search` for the assistant that started this process."""
-    if index is None:
-        raise UsageError("--mcp serves an index: give it with --search INDEX")
-    with needs(None, "mcp"):
-        from whichone.web.mcp_server import serve_stdio
-    from whichone.namesake import Namesake
-
-    serve_stdio(Namesake.open(index))

@@ -35,9 +35,11 @@ def read_command(benchmark: AllAsked, answers: Place, *, plan: ReadOptions, as_j
     from whichone.runs.read import read_repeatedly
 
     if plan.reader != "llm":
-        if stray := [key for key in FLAGS if key != "model" and _typed(key)]:
+        source = click.get_current_context().get_parameter_source  # the environment's are for the reader llm
+        typed = {key for key in FLAGS if source(key) is click.core.ParameterSource.COMMANDLINE}
+        if stray := [key for key in FLAGS if key != "model" and key in typed]:
             raise UsageError(f"--{stray[0]} is for the reader llm, not for {plan.reader}")
-        plan = replace(plan, **{key: None for key in FLAGS if not _typed(key)})
+        plan = replace(plan, **{key: None for key in FLAGS if key not in typed})
     if plan.limit is not None and plan.limit < 1:
         raise UsageError("--limit must be at least 1")
     answer_run, differing = read_repeatedly(benchmark, answers, plan)
@@ -53,11 +55,6 @@ def read_command(benchmark: AllAsked, answers: Place, *, plan: ReadOptions, as_j
             f"asked {differing['times']} times: {differing['differing']:,} of {differing['questions']:,} questions"
             " were answered differently"
         )
-
-
-def _typed(key: str) -> bool:
-    """Whether an option appears on the command line; the environment's are for the reader llm."""
-    return click.get_current_context().get_parameter_source(key) is click.core.ParameterSource.COMMANDLINE
 
 
 # `whichone index`: an index of a corpus, complete in its folder.

@@ -10,7 +10,7 @@ import msgspec
 
 from whichone import registry
 from whichone.benchmarks.bearer_labels import BearerLabels
-from whichone.benchmarks.benchmark import Benchmark, card_beside, with_licence
+from whichone.benchmarks.benchmark import Benchmark, with_licence
 from whichone.benchmarks.exports import Unit, trec_card
 from whichone.errors import BadInput, UsageError, did_you_mean, how_many
 from whichone.files.folder import Folder
@@ -311,4 +311,5 @@ def export(
 def _add_card(out: Path, card: str) -> None:
     """How it was made, licence and attribution go with every export of texts."""
     if not (out / "README.md").exists():  # which has it
-        write_atomic(card_beside(out), card.encode())
+        beside = out / "CARD.md" if out.is_dir() else out.with_name(f"{out.name}.card.md")
+        write_atomic(beside, card.encode())

@@ -22,7 +22,7 @@ from whichone.web.boards import board_routes as boards
 from whichone.web.boards.board_worker import ScoringThread
 from whichone.web.explorer import explorer_routes as explorer
 from whichone.web.explorer.explorer_index import NotReady
-from whichone.web.limits import REFUSED, RequestGuard, refused
+from whichone.web.limits import REFUSED, RequestGuard, refused, run_server
 from whichone.web.pages import asset_response, show, template_environment
 from whichone.web.site_settings import SiteSettings
 from whichone.web.storage import StorageUnavailable
@@ -142,18 +142,15 @@ async def _refusal(request: Request, error: Exception) -> Response:
 
 
 def serve(settings: SiteSettings) -> None:
-    """Run until stopped; prints the address, with the admin's link where one is needed."""
-    from whichone.progress import talk
-    from whichone.web.limits import run_server
-
     app: ASGIApp = make_app(settings)
     site: Site = app.state.site  # type: ignore[attr-defined]
-    place = settings.address
-    shown_folders = ", ".join(map(str, [settings.folder or "builtin/amber", *settings.more]))
-    talk(f"serving {shown_folders} at {place}")
-    if settings.no_login:
-        talk(f"without login: this address opens a single time: {place}enter?token={site.once}")
-    else:
-        talk(f"open it with the admin's link: {place}enter?token={site.links.at_start()}")
+    place, folders = settings.address, [*map(str, [settings.folder or "builtin/amber", *settings.more])]
+    how = (
+        "without login: this address opens a single time"
+        if settings.no_login
+        else "open it with the admin's link"
+    )
+    link = f"{place}enter?token={site.once if settings.no_login else site.links.at_start()}"
     sys.setswitchinterval(0.001)  # threads hand over quickly: clicks wait for the writer's
-    run_server(app, host=settings.host, port=settings.port, body_seconds=settings.body_seconds)
+    places = {"address": place, "link": link, "folders": folders}
+    run_server(app, settings, places, [f"serving {', '.join(folders)} at {place}", f"{how}: {link}"])

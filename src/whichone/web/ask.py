@@ -220,9 +220,10 @@ class Askers:
         ]
 
     def _open(self, site: Site, served: ServedBenchmark, indexes: Mapping[str, Path]) -> Asker:
-        if not (ours := [p for p in indexes.values() if _made_by(p) == "namesake"]):
+        made_by = {n: decode_manifest(p / MANIFEST).parameters.get("retriever") for n, p in indexes.items()}
+        if not (ours := [place for n, place in indexes.items() if made_by[n] == "namesake"]):
             ours = [NamesakeRetriever.over(served.corpus, self._cache, encoder="none").folder]
-        others = [n for n, place in indexes.items() if _made_by(place) not in ("namesake", "bm25")]
+        others = [n for n in indexes if made_by[n] not in ("namesake", "bm25")]
         corpus = served.corpus
         searches = {
             name: functools.partial(_search, open_index_folder(indexes[name]), corpus)
@@ -256,10 +257,6 @@ def _indexes(site: Site, corpus: str) -> Iterator[tuple[str, Path]]:
         own = kind == INDEX and not (place.parent / MANIFEST).exists()  # not inside of another index
         if own and decode_manifest(place / MANIFEST).parents.get("corpus") == corpus:
             yield place.name, place
-
-
-def _made_by(index: Path) -> str:
-    return str(decode_manifest(index / MANIFEST).parameters.get("retriever", ""))
 
 
 def asked_before(site: Site, served: ServedBenchmark, text: str) -> dict[str, Any] | None:

@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import json
 import os
+import re
 import socket
 import threading
 import time
@@ -19,6 +21,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from whichone.errors import BadInput, WhichoneError
+from whichone.progress import talk
+from whichone.web.site_settings import SiteSettings
 
 FORM_BYTES = 256 * 1024
 # How many times as long as one pause the whole body of a form, and of an upload, may take.
@@ -87,22 +91,23 @@ class RequestGuard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        wants_body = scope["method"] != "HEAD"
-        if not wants_body:  # answered like a GET, without the body
+        method = scope["method"]
+        if method == "HEAD":  # answered like a GET, without the body
             scope["method"] = "GET"
 
         async def safe_send(message: Message) -> None:
             if message["type"] == "http.response.start":
+                scope["method"] = method  # the server counts the bytes of any other
                 sent = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     sent[name] = value
                 if not str(scope["path"]).startswith("/assets/"):
                     sent["cache-control"] = "no-store"
-            if message["type"] == "http.response.body" and not wants_body:
+            if message["type"] == "http.response.body" and method == "HEAD":
                 message = {**message, "body": b""}
             await send(message)
 
-        if self._hosts and _host(headers.get("host", "")) not in self._hosts:
+        if self._hosts and re.sub(r":\d*$", "", headers.get("host", "")).lower() not in self._hosts:
             refusal = PlainTextResponse("this server does not go by that name", 421)
             await refusal(scope, receive, safe_send)
             return
@@ -137,10 +142,6 @@ class RequestGuard:
         error = TooLarge(f"more than the {refused:,} bytes that this page takes")
         response = await self._refusal(Request(scope), error)
         await response(scope, receive, safe_send)
-
-
-def _host(header: str) -> str:
-    return header.partition("]")[0] + "]" if header.startswith("[") else header.partition(":")[0].lower()
 
 
 # Errors that are about what was sent.
@@ -209,19 +210,25 @@ def impatient_protocol(patience: float = PATIENCE) -> type[Any]:
     return ImpatientProtocol
 
 
-def run_server(app: Any, *, host: str, port: int, body_seconds: float) -> None:
+def run_server(app: Any, settings: SiteSettings, places: Mapping[str, Any], lines: Iterable[str]) -> None:
+    """Listen until stopped; says where and with which links once it listens: `lines`, or `places` as JSON."""
     import uvicorn
 
     try:  # uvicorn itself would end the process, with a code of its own
         listening = socket.create_server(
-            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET
+            (settings.host, settings.port), family=socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         )
     except OSError as error:
+        reason = "no such host" if isinstance(error, socket.gaierror) else os.strerror(error.errno or 0)
         raise BadInput(
-            f"{host}:{port}: {os.strerror(error.errno or 0)}", hint="choose another --port or --host"
+            f"{settings.host}:{settings.port}: {reason}", hint="choose another --port or --host"
         ) from None
+    if settings.as_json:
+        print(json.dumps(places, indent=2, ensure_ascii=False), flush=True)
+    else:
+        talk("\n".join(lines))
     config = uvicorn.Config(
-        app, http=impatient_protocol(body_seconds), log_level="warning", server_header=False,
+        app, http=impatient_protocol(settings.body_seconds), log_level="warning", server_header=False,
         timeout_keep_alive=75, timeout_graceful_shutdown=10, proxy_headers=False,
     )  # fmt: skip
     with listening, contextlib.suppress(KeyboardInterrupt):

@@ -137,8 +137,3 @@ class HttpEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._check(Request(scope))
         await self._sessions.handle_request(scope, receive, send)
-
-
-def serve_stdio(namesake: Namesake) -> None:
-    """Until the client that started the process closes its input."""
-    mcp_server(namesake).run("stdio")

@@ -7,6 +7,7 @@ import json
 import shutil
 import tempfile
 import time
+import unicodedata
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -136,6 +137,7 @@ def template_environment() -> Environment:
     )
     environment.filters |= {
         "when": when, "bdi": isolated, "sentence": sentence, "label": lambda text: without_id(text)[0],
+        "direction": direction,
     }  # fmt: skip
     return environment
 
@@ -143,6 +145,12 @@ def template_environment() -> Environment:
 def isolated(name: object) -> Markup:
     """A name whose direction of writing ends with it."""
     return Markup("<bdi>{}</bdi>").format(visible(name))
+
+
+def direction(text: object) -> str:
+    """Which way most letters of a text run: it may begin with a name in another script."""
+    kinds = [unicodedata.bidirectional(letter) for letter in str(text or "")]
+    return "rtl" if kinds.count("R") + kinds.count("AL") > kinds.count("L") else "ltr"
 
 
 def sentence(text: str) -> str:

@@ -24,7 +24,7 @@ from whichone.errors import UsageError
 from whichone.namesake import Hit, Namesake
 from whichone.versions import versions
 from whichone.web.ask import LONGEST, Asker, Turns
-from whichone.web.limits import REFUSED, RequestGuard, refused
+from whichone.web.limits import REFUSED, RequestGuard, refused, run_server
 from whichone.web.pages import asset_response, template_environment
 from whichone.web.site_settings import SiteSettings
 from whichone.web.web_site import SignedTokens, secret_in
@@ -357,14 +357,13 @@ def _shown(hit: Hit) -> dict[str, Any]:
 
 
 def serve_search(index: str | Path, settings: SiteSettings) -> None:
-    from whichone.progress import talk
-    from whichone.web.limits import run_server
-
-    app = make_search_app(index, settings)
-    talk(f"searching {index}: a page at {settings.address}, its API at {settings.address}docs")
+    app, place = make_search_app(index, settings), settings.address
+    tokens = {right: app.state.doors.token(right) for right in ("search", "change")}
+    places = {"address": place, "api": f"{place}docs", "index": str(index), "tokens": tokens}
+    lines = [f"searching {index}: a page at {place}, its API at {place}docs"]
     if importlib.util.find_spec("mcp") is not None:
-        talk(f"tools for assistants (Model Context Protocol, streamable HTTP) at {settings.address}mcp")
-    talk(f"token to search:  {app.state.doors.token('search')}")
-    talk(f"token to change:  {app.state.doors.token('change')}")
-    talk('send it as a header: "Authorization: Bearer TOKEN", or give it to the page')
-    run_server(app, host=settings.host, port=settings.port, body_seconds=settings.body_seconds)
+        places["mcp"] = f"{place}mcp"
+        lines.append(f"tools for assistants (Model Context Protocol, streamable HTTP) at {place}mcp")
+    lines += [f"token to {right}:  {token}" for right, token in tokens.items()]
+    lines.append('send it as a header: "Authorization: Bearer TOKEN", or give it to the page')
+    run_server(app, settings, places, lines)

@@ -125,7 +125,6 @@ class ServedFolder:
         return self.benchmarks().get(key)
 
     def named(self, identity: str) -> ServedBenchmark | None:
-        """The benchmark with this id."""
         return next((served for served in self.benchmarks().values() if served.id == identity), None)
 
     def benchmark_index(self, served: ServedBenchmark) -> Path:

@@ -60,6 +60,12 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = False
     log: Annotated[bool, Option("Log every request as a line of JSON on standard error.")] = False
+    as_json: Annotated[
+        bool,
+        Option(
+            "Print the address and the link or tokens as JSON, once the server listens.", flags=("--json",)
+        ),
+    ] = False
     cache: Path | None = None
     scoring_bytes: int = 4 * 2**30
     scoring_seconds: float = 1800.0

@@ -82,7 +82,6 @@ def one_campaign(database: Readable, campaign: str) -> tuple[Row, QueuePlan] | N
 
 
 def state_of(t: Readable, campaign: str) -> str:
-    """`open`, `paused` or `closed`."""
     return str(t.read("select state from campaigns where campaign = ?", (campaign,))[0]["state"])
 
 

@@ -21,7 +21,7 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput
 from whichone.files.compressed import is_tar
-from whichone.files.lines import open_binary, read_json_lines
+from whichone.files.lines import NOT_JSON, open_binary, read_json_lines
 from whichone.runs.predictions import Predicted, UploadFormat, kilt_answers, own_answers
 from whichone.runs.run import Answers, Run
 from whichone.runs.run_files import import_run, write_answers
@@ -304,7 +304,7 @@ def detected_format(file: Path) -> str:
     elif start.startswith(b"{"):
         try:
             record = msgspec.json.decode(first)
-        except msgspec.DecodeError:
+        except NOT_JSON:
             record = {}
         formats = {"gen_answer": "ambigdocs", "ctxs": "dpr", "passages": "whichone", "text": "whichone"}
         if format := next((format for field, format in formats.items() if field in record), ""):
@@ -427,7 +427,7 @@ def _ids_in(file: Path) -> set[str]:
     """The ids of a file's first records, in any of the formats that have some."""
     start = _start(file)
     quoted = re.findall(rb'"(?:id|qid|question)"\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+)', start)
-    ids = {str(msgspec.json.decode(value)) for value in quoted}
+    ids = {str(msgspec.json.decode(value.decode("utf-8", "replace"))) for value in quoted}
     if start[:1] not in (b"{", b"["):
         ids |= {line.split()[0].decode("utf-8", "replace") for line in start.splitlines() if line.split()}
     return ids

@@ -91,7 +91,6 @@ def _text(database: sqlite3.Connection, searched: Searched, wanted: WantedRows) 
 
 
 def _count(database: sqlite3.Connection, table: str, kind: str, value: str) -> int:
-    """How many have a value of a facet."""
     sql = (
         f"select {'sets' if table == 'facet_counts' else 'queries'} from {table} where kind = ? and value = ?"
     )
