@@ -158,11 +158,11 @@ class Loop:
     def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
         """Of joined modules the weights that change; they may share some, which safetensors refuses."""
         own: Any = self
-        if not isinstance(own.model, Joined) or output_dir is None:
+        if isinstance(own.model, Joined) and output_dir is not None:
+            Path(output_dir).mkdir(parents=True, exist_ok=True)
+            torch.save(own.model.learned(), Path(output_dir) / WEIGHTS_NAME)
+        else:
             super()._save(output_dir, state_dict)  # type: ignore[misc]
-            return
-        Path(output_dir).mkdir(parents=True, exist_ok=True)
-        torch.save(own.model.learned(), Path(output_dir) / WEIGHTS_NAME)
 
     def _save_rng_state(self, output_dir: str) -> None:
         """Of all processes, written by the first."""
@@ -197,7 +197,8 @@ class Loop:
         return dataset
 
     def add_model_card_callback(self, default_args_dict: Any) -> None:
-        """A model card would name a dataset that was never published."""
+        """A model card would name a dataset that was never published; to render one took longer than to save a small checkpoint."""
+        self.model._create_model_card = lambda *_, **__: None  # type: ignore[attr-defined]
 
 
 def library_trainer(training: Training[Any], account: TrainingAccount) -> Any:
