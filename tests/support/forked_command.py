@@ -13,6 +13,8 @@ import importlib
 import json
 import os
 import pkgutil
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -37,15 +39,18 @@ with socket.socket(socket.AF_UNIX) as server:
 
 
 @contextlib.contextmanager
-def quick_commands(folder: Path) -> Iterator[Path]:
-    """A folder to put first on the path; what is called `whichone` or `forked-python` in it is forked."""
+def quick_commands(folder: Path, *modules: str) -> Iterator[Path]:
+    """A folder to put first on the path; what is called `whichone` or `forked-python` in it is forked.
+
+    `modules` are imported before; without any, the rooms and libraries that most commands need.
+    """
     place = folder / "socket"
     (folder / "bin").mkdir()
     for name in COMMANDS:
         program = folder / "bin" / name
         program.write_text(CLIENT.format(python=sys.executable, place=str(place)))
         program.chmod(0o755)
-    command = [sys.executable, __file__, str(place)]
+    command = [sys.executable, __file__, str(place), *modules]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         assert server.stdout.readline() == b"ready\n"
@@ -55,8 +60,9 @@ def quick_commands(folder: Path) -> Iterator[Path]:
             server.kill()
 
 
-def _serve(place: str) -> None:
-    _import_everything()
+def _serve(place: str, *modules: str) -> None:
+    for module in modules or _all_modules():
+        importlib.import_module(module)
     gc.freeze()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(place)
@@ -74,6 +80,9 @@ def _serve(place: str) -> None:
     arguments, folder, environment = json.loads(_read(connection, int.from_bytes(size, "big")))
     command = os.fork()
     if command:
+        ended = os.pidfd_open(command)
+        if ended not in select.select([connection, ended], [], [])[0]:  # the caller was killed
+            os.kill(command, signal.SIGKILL)
         _, status = os.waitpid(command, 0)
         code = os.waitstatus_to_exitcode(status)
         connection.sendall(str(code if code >= 0 else 128 - code).encode())
@@ -136,14 +145,12 @@ def _read(connection: socket.socket, size: int) -> bytes:
     return data
 
 
-def _import_everything() -> None:
+def _all_modules() -> Iterator[str]:
     for room in ROOMS:
         package = importlib.import_module(f"whichone.{room}")
-        for module in pkgutil.iter_modules(package.__path__, f"whichone.{room}."):
-            importlib.import_module(module.name)
-    for library in LIBRARIES:
-        importlib.import_module(library)
+        yield from (module.name for module in pkgutil.iter_modules(package.__path__, f"whichone.{room}."))
+    yield from LIBRARIES
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1])
+    _serve(*sys.argv[1:])

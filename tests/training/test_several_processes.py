@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked_command import quick_commands
 
 from whichone.files.lines import write_json_lines
 from whichone.training.examples import Example
@@ -20,9 +20,26 @@ pytest.importorskip("sentence_transformers")
 pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).with_name("one_of_several.py")
+IMPORTED = (
+    "sentence_transformers",
+    "datasets",
+    "accelerate",
+    "whichone.cli",
+    "whichone.training.train_encoders",
+    "whichone.training.encoder_trainings",
+)
 
 
-def started(count: int, out: Path, dies_at: int, words: list[str]) -> list[subprocess.CompletedProcess[str]]:
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Forked from a process that has imported torch, which takes longer than a training here."""
+    with quick_commands(tmp_path_factory.mktemp("commands"), *IMPORTED) as folder:
+        yield folder / "forked-python"
+
+
+def started(
+    python: Path, count: int, out: Path, dies_at: int, words: list[str]
+) -> list[subprocess.CompletedProcess[str]]:
     """As many processes as torchrun would start on one machine, to their ends."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -30,7 +47,7 @@ def started(count: int, out: Path, dies_at: int, words: list[str]) -> list[subpr
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": str(count)}
     running = [
         subprocess.Popen(
-            [sys.executable, str(PROGRAM), str(out), str(dies_at), *words],
+            [str(python), str(PROGRAM), str(out), str(dies_at), *words],
             env={**os.environ, **place, "RANK": str(n), "LOCAL_RANK": str(n), "OMP_NUM_THREADS": "1"}
             if count > 1
             else {**os.environ, "OMP_NUM_THREADS": "1"},
@@ -91,12 +108,14 @@ def same(a: Path, b: Path, tolerance: float) -> bool:
 
 
 @pytest.mark.parametrize("mode", ["both", "only-questions"])
-def test_two_processes(tmp_path: Path, made_examples: Any, still: Path, mode: str) -> None:
+def test_two_processes(tmp_path: Path, made_examples: Any, still: Path, python: Path, mode: str) -> None:
     words = learn(tmp_path, made_examples, still, mode)
 
     def run(count: int, name: str, dies_at: int = 0, *more: str) -> list[subprocess.CompletedProcess[str]]:
         out = tmp_path / name
-        return started(count, out, dies_at, [str(out) if w == "OUT" else w for w in words] + list(more))
+        return started(
+            python, count, out, dies_at, [str(out) if w == "OUT" else w for w in words] + list(more)
+        )
 
     first, second = run(2, "two")
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
