@@ -167,7 +167,7 @@ def test_a_fork_while_another_thread_works_does_not_hang(work: Callable[[Any], A
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
-            for _ in range(20):
+            for _ in range(10):
                 child = os.fork()
                 if child == 0:
                     signal.alarm(20)  # kills a child that waits for a lock

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whichone.errors import BadInput
@@ -30,6 +30,7 @@ def batches(parts: list[list[tuple[str | None, int]]]) -> Iterator[pa.RecordBatc
 
 
 @pytest.mark.parametrize("in_memory", [0, 3, 1_000])
+@settings(max_examples=30)
 @given(parts=st.lists(st.lists(st.tuples(st.sampled_from(KEYS), st.integers(0, 9)), unique=True)))
 def test_many_rows_are_in_the_order_of_one_sort_in_memory(
     tmp_path_factory: pytest.TempPathFactory, in_memory: int, parts: list[list[tuple[str | None, int]]]

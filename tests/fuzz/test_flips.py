@@ -11,7 +11,7 @@ from flips import Target, make, problems
 from whichone.files import manifest
 
 pytest.importorskip("onnxruntime")
-COUNT = 240
+COUNT = 120
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from seeds import Seed, prepare, seeds
 
 from whichone.cli import whichone
 
-EACH = 20
+EACH = 10
 
 
 @pytest.fixture(scope="module")

