@@ -244,11 +244,11 @@ def test_all_places_of_geonames(tmp_path: Path) -> None:
     )
     folder = take_in(tmp_path / "places.toml", tmp_path / "kb", workers=2)
     labels = folder.table("entities", ["label"]).column("label").to_pylist()
-    assert len(labels) == 234_908
+    assert len(labels) == 69_472
     borne: dict[str, int] = {}
     for label in labels:
         borne[label] = borne.get(label, 0) + 1
-    assert sum(count for count in borne.values() if count > 1) == 52_829
+    assert sum(count for count in borne.values() if count > 1) == 9_028
 
 
 LETTERS = TOML.replace('text = "about"\n', "") + "[documents]\n"

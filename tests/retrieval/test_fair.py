@@ -61,7 +61,7 @@ def amber() -> Benchmark:
 def pair(amber: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> tuple[Benchmark, Benchmark]:
     """The same questions over the same corpus, once with all that is known of them, once with lies."""
     place = tmp_path_factory.mktemp("fair")
-    queries = amber.queries[:: max(1, len(amber.queries) // 120)]
+    queries = amber.queries[:: max(1, len(amber.queries) // 60)]
     pages = sorted(amber.pages)
     lies = [_lie(query, pages[n % len(pages)]) for n, query in enumerate(queries)]
     sets = [
