@@ -153,16 +153,18 @@ def page(data: Path = DATA) -> str:
     """The page, from the runs that are there, and its tables in `data`; the section of a benchmark that is not here stays as it is."""
     from whichone.measures.comparison import RULE
 
-    parts = [_HEAD.replace("RULE", RULE)]
-    before = ROOT / "docs" / "leaderboard.md"
+    parts, verdicts = [_HEAD.replace("RULE", RULE)], []
+    page_before = ROOT / "docs" / "leaderboard.md"
+    before = page_before.read_text() if page_before.exists() else ""
     for benchmark in BENCHMARKS:
         names = [n for n in systems_of(benchmark) if (folder(benchmark, n) / "manifest.json").exists()]
         if not at_hand(benchmark):
-            parts.append(_section(before.read_text() if before.exists() else "", benchmark))
+            parts.append(_section(before, benchmark))
+            verdicts += [line for line in before.splitlines() if line.startswith(f"- [{benchmark}]")]
         elif len(names) > 1:
-            parts.append(_part(benchmark, names, data))
-    first = [part.split("\n\n")[:2] for part in parts[1:] if "\n\nOf the systems" in part]
-    verdicts = [f"- [{name[3:]}](#{name[3:]}): {text.partition(' alone ')[2]}" for name, text in first]
+            verdict, part = _part(benchmark, names, data)
+            parts.append(part)
+            verdicts.append(f"- [{benchmark}](#{benchmark}): {verdict}")
     title, _, about = parts[0].partition("\n\n")
     parts[:1] = [title, "Of the systems that see the corpus alone:", "\n".join(verdicts), about]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -173,10 +175,11 @@ def _section(text: str, benchmark: str) -> str:
     return (heading + rest.partition("\n## ")[0]).strip()
 
 
-def _part(benchmark: str, names: list[str], data: Path) -> str:
-    """A benchmark's section: what is best and by how much, the figure, and the table as a file beside it."""
+def _part(benchmark: str, names: list[str], data: Path) -> tuple[str, str]:
+    """What is best and by how much; and a benchmark's section: the figure, and the table as a file beside it."""
     import numpy as np
 
+    from whichone.files.manifest import decode_manifest
     from whichone.measures.comparison import compare, tied_ranks
     from whichone.measures.intervals import cluster_note
     from whichone.measures.measure import parse_measures
@@ -194,15 +197,15 @@ def _part(benchmark: str, names: list[str], data: Path) -> str:
     rows.sort(key=lambda row: (row[0], -(row[2][0].value or 0.0), row[1].system))
     with (data / f"leaderboard-{benchmark}.csv").open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(["rank", "system", *named, "made by"])
+        table.writerow(["rank", "system", *named, "made by", "on"])
         for rank, scores, values in rows:
             retriever, options = systems_of(benchmark)[scores.system]
             made = " ".join([f"--retriever {retriever}", *(f"-o {o}" for o in options)])
-            table.writerow([rank, scores.marked, *map(_shown, values), f"`{made}`"])
-    return "\n\n".join(
+            day = str(decode_manifest(folder(benchmark, scores.system) / "manifest.json").made["at"])[:10]
+            table.writerow([rank, scores.marked, *map(_shown, values), f"`{made}`", day])
+    return _verdict([(s, v[0].value) for _, s, v in rows], tests, named[0]), "\n\n".join(
         [
             f"## {benchmark}",
-            _verdict([(s, v[0].value) for _, s, v in rows], tests, named[0]),
             f"![{named[0]} of each system with its interval](images/leaderboard-{benchmark}.svg)",
             f"[Ranks, {', '.join(named)}, and how each run was made](data/leaderboard-{benchmark}.csv)",
             f"{_ABOUT[benchmark]} {_covered(benchmark, names)}",
@@ -219,7 +222,7 @@ def _verdict(rows: list[tuple[Any, float | None]], tests: list[Any], measure: st
     apart = {name: pairs[frozenset((best, name))].better is not None for name, _ in fair if name != best}
     below = [(name, value) for name, value in fair if apart.get(name)]
     same = [f"`{name}` ({value:.3f})" for name, value in fair if name != best and not apart[name]]
-    text = f"Of the systems that see the corpus alone `{best}` is best, {measure} {figure:.3f}"
+    text = f"`{best}` is best, {measure} {figure:.3f}"
     text += (
         f"; not distinguished from it: {', '.join(same)}." if same else ", significantly above every other."
     )
@@ -282,7 +285,7 @@ whichone reproduce {PLACE}/{INVENTORS}/bm25
 _HEAD = f"""# Leaderboard
 
 Runs that are published with the benchmarks, as files in `{PLACE}` with their manifests. `whichone reproduce {PLACE}/amber/bm25` makes one
-again and compares it. This page is generated: `python bench/leaderboard.py`. Models come from packages: `./dev models`.
+again and compares it; on 2026-11-19 that gave the same order for all. This page: `python bench/leaderboard.py`. Models: `./dev models`.
 
 Systems are ranked on the first measure of a table: RULE. Systems that see a knowledge base are marked ‡; in the built-in worlds it is the one that the questions were
 made from, so that `bootleg`, which compares its facts with the question, has much of the answer in hand. The built-in worlds are small and clean: compare systems here, never with figures of papers.
