@@ -27,6 +27,7 @@ TWO = TableSchema("two", pa.schema([("n", pa.int64()), ("word", pa.string())]), 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifest, "BLOCK", 64)
+    monkeypatch.setattr(manifest, "FINE", 64)
 
 
 def make(path: Path) -> Folder:
@@ -52,6 +53,22 @@ def test_sums_are_those_of_each_block(small_blocks: None, tmp_path: Path) -> Non
     assert sums == "".join(f"{zlib.crc32(piece):08x}" for piece in pieces)
     (tmp_path / "empty").write_bytes(b"")
     assert manifest.sums_of(tmp_path / "empty")[1] == ""
+
+
+def test_a_large_file_has_finer_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest, "AT_ONCE", 100)
+    monkeypatch.setattr(manifest, "BLOCK", 64)
+    monkeypatch.setattr(manifest, "FINE", 16)
+    folder = make(tmp_path / "f")
+    sums = folder.manifest.files["plain.bin"].crc32
+    assert len(sums) == 8 * 256 // 16
+    flip(tmp_path / "f/plain.bin", 40)
+    compare = folder.path_by_block("plain.bin")[1]
+    assert compare is not None
+    compare([(0, 31), (48, 256)])
+    with pytest.raises(BrokenFolder, match=r"bytes 32 to 47"):
+        compare([(31, 33)])
+    assert manifest.Blocks(tmp_path / "f/plain.bin", sums).damage() == [2]
 
 
 def test_every_flipped_byte_of_every_file_is_seen(tmp_path: Path) -> None:
@@ -88,7 +105,9 @@ def test_a_block_is_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     folder = make(tmp_path / "f")
     read: list[int] = []
     compare = manifest._block_crc
-    monkeypatch.setattr(manifest, "_block_crc", lambda handle, n: (read.append(n), compare(handle, n))[1])
+    monkeypatch.setattr(
+        manifest, "_block_crc", lambda file, n, size: (read.append(n), compare(file, n, size))[1]
+    )
     folder.path("plain.bin")
     folder.path("plain.bin")
     assert read == [0]
@@ -141,7 +160,7 @@ def test_large_postings_are_compared_by_the_lists_that_are_read(
     small_blocks: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(manifest, "AT_ONCE", 100)
-    monkeypatch.setattr(manifest, "BLOCK", 16)
+    monkeypatch.setattr(manifest, "FINE", 16)
     texts = [f"common term{n % 7} rare{n}" for n in range(40)]
     save_corpus(
         tmp_path / "c",

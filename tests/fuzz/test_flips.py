@@ -33,7 +33,8 @@ def test_no_flipped_bit_is_silent(targets: list[Target]) -> None:
 def test_no_flipped_bit_of_a_large_file_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file is large: what readers know to compare by the block is compared by blocks of 64 bytes."""
     monkeypatch.setattr(manifest, "AT_ONCE", 0)
-    monkeypatch.setattr(manifest, "BLOCK", 64)
+    monkeypatch.setattr(manifest, "BLOCK", 128)
+    monkeypatch.setattr(manifest, "FINE", 64)
     monkeypatch.chdir(tmp_path)
     by_block = [t for t in make(tmp_path) if t.name in ("corpus", "bm25", "tfidf", "namesake")]
     listed = [f"{n}: {problem}" for n, problem in problems(by_block, range(COUNT // 3))]

@@ -24,7 +24,7 @@ from whichone.errors import Missing, UsageError, needs
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
 from whichone.files.lines import write_json_lines, write_lines
-from whichone.files.manifest import check_ranges
+from whichone.files.manifest import Blocks
 from whichone.files.tables import column_ranges, read_batches
 from whichone.knowledge.knowledge_tables import BULLET, KIND, SECTION, catalogues, page_language
 from whichone.options import Option
@@ -136,8 +136,7 @@ def token_blocks(
     text = " ".join(text_paragraphs(paragraphs, keep_lists=keep_lists))
     places = tokenizer(text)
     for first in range(0, len(places), size):
-        last = places[min(first + size, len(places)) - 1]
-        yield text[places[first][0] : last[1]]
+        yield text[places[first][0] : places[min(first + size, len(places)) - 1][1]]
 
 
 Way = Literal["kilt", "pages", "tokens", "words"]
@@ -318,7 +317,7 @@ class PageGroup(msgspec.Struct, frozen=True):
 def cut_group(cut: Cut, only: frozenset[str] | None, kind: str | None, task: PageGroup) -> int:
     """What a worker does with one row group; how many pages were read."""
     read, writer = 0, None
-    check_ranges(task.file, task.sums, column_ranges(task.file, READ, [task.group]))
+    Blocks(task.file, task.sums)(column_ranges(task.file, READ, [task.group]))
     with pq.ParquetFile(task.file) as file:
         for batch in file.iter_batches(BATCH, row_groups=[task.group], columns=READ):
             passages = cut_rows(batch, cut, only=only, kind=kind)

@@ -142,8 +142,7 @@ class GivenNames:
 
     @classmethod
     def open(cls, file: PathOf) -> Self:
-        table = MappedTable.open(file(FILES[0]))
-        names = CorpusNames(table, HashIndex.open(file, "given"))
+        names = CorpusNames(MappedTable.open(file(FILES[0])), HashIndex.open(file, "given"))
         return cls(names, MappedTable.open(file(FILES[1])))
 
     def __len__(self) -> int:

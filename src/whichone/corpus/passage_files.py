@@ -254,8 +254,7 @@ def read_documents(folder: Path, *, entity: str | None = None, source: str = "co
     seen: dict[str, Path] = {}
     for path in document_files(folder):
         document = read_document(path)
-        place = path.relative_to(folder).as_posix()
-        own = document.fields.get("id") or place
+        own = document.fields.get("id") or path.relative_to(folder).as_posix()
         if own in seen:
             raise BadInput(f"two documents have the id {own!r}: {seen[own]}", file=path)
         seen[own] = path

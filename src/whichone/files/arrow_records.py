@@ -201,8 +201,7 @@ class Stored(OnDisk[T], Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         parts = range(len(self._starts) - 1)
-        every = self._part if len(parts) == self._kept else self._decode
-        return chain.from_iterable(map(every, parts))
+        return chain.from_iterable(map(self._part if len(parts) == self._kept else self._decode, parts))
 
     def chosen(self, places: npt.NDArray[Any]) -> Iterator[T]:
         if len(places) < 2 or bool((np.diff(places) < 0).any()):

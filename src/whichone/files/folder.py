@@ -6,7 +6,6 @@ progress is under `.partial/`, one process at a time has the lock.
 
 import contextlib
 import fcntl
-import functools
 import hashlib
 import os
 import shutil
@@ -114,16 +113,16 @@ class Folder:
 
     def path(self, name: str, *, whole: bool = True) -> Path:
         """Where a committed file is, its checksums compared: all of them, or those of its ends."""
-        files_manifest.check_file(self.root / name, self._entry(name).crc32, whole=whole)
+        size = self._entry(name).bytes
+        compare = files_manifest.Blocks(self.root / name, self._entry(name).crc32)
+        compare([(0, size)] if whole else [(0, 1), (max(size - 1, 0), size)])
         return self.root / name
 
     def path_by_block(self, name: str) -> tuple[Path, files_manifest.Compare | None]:
         """The same for a reader that compares each block before it uses it; None where all were compared here."""
-        entry = self._entry(name)
-        if entry.bytes <= files_manifest.AT_ONCE:
-            return self.path(name), None
-        path = self.path(name, whole=False)
-        return path, functools.partial(files_manifest.check_ranges, path, entry.crc32)
+        large = self._entry(name).bytes > files_manifest.AT_ONCE
+        compare = files_manifest.Blocks(self.root / name, self._entry(name).crc32) if large else None
+        return self.path(name, whole=not large), compare
 
     def _entry(self, name: str) -> files_manifest.FileEntry:
         if name not in self.manifest.files:
@@ -165,15 +164,15 @@ class Folder:
         path = self.path(file, whole=columns is None)
         if columns is not None:
             ranges = tables.column_ranges(path, columns)
-            files_manifest.check_ranges(path, self.manifest.files[file].crc32, ranges)
+            files_manifest.Blocks(path, self.manifest.files[file].crc32)(ranges)
         return path
 
     def damage(self) -> Iterator[BrokenFolder]:
         """Every file that differs from what was written, all bytes read anew."""
         for name, entry in self.manifest.files.items():
             path = self.root / name
-            if blocks := list(files_manifest.damaged_blocks(path, entry.crc32)):
-                yield files_manifest.damaged(path, blocks)
+            if blocks := files_manifest.Blocks(path, entry.crc32).damage():
+                yield files_manifest.damaged(path, entry.crc32, blocks)
             elif file_hash(path) != entry.sha256:
                 yield BrokenFolder(f"{name} is not the file its manifest names", file=self.root)
 

@@ -94,8 +94,7 @@ def read_bytes(path: str | Path, most: int = _LARGEST_TEXT) -> bytes:
                 blocks.append(block)
                 size += len(block)
         except (BadInput, OSError) as error:
-            why = getattr(error, "message", error)
-            raise BadInput(f"cannot be read: {why}", file=path) from error
+            raise BadInput(f"cannot be read: {getattr(error, 'message', error)}", file=path) from error
     if size > most:
         raise BadInput(f"it has more than {most:,} bytes", file=path)
     return b"".join(blocks).removeprefix(BOM_UTF8)

@@ -2,10 +2,10 @@
 
 import functools
 import hashlib
+import itertools
 import os
-import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,7 +26,7 @@ class FileEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     sha256: str
     bytes: int
     rows: int | None = None
-    crc32: str = ""  # Of each block of 16 MiB, one after another
+    crc32: str = ""  # Of each block, one after another
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -109,10 +109,12 @@ def _checksum(document: dict[str, Any]) -> str:
 # Checksums of a file's blocks: written with the manifest, compared when a block is first read.
 # A bit that flips on a disk or in a copy changes a checksum, and the reader gets an error instead of
 # another number. Each block is compared once a process. A file is compared whole when it is opened; of one
-# larger than `AT_ONCE` whose reader knows which bytes it will use, those, before it uses them.
+# larger than `AT_ONCE` whose reader knows which bytes it will use, those, before it uses them. Such a file has
+# finer blocks, so that a few bytes here and there cost little.
 
 
 BLOCK = 16 << 20
+FINE = 64 << 10
 AT_ONCE = 1 << 30
 _PIECE = 1 << 20
 _DIGITS = 8  # of a CRC-32 in hexadecimal
@@ -122,30 +124,24 @@ ByteRanges: TypeAlias = Iterable[tuple[int, int]]
 # Compares the blocks of one file that these byte ranges touch.
 Compare: TypeAlias = Callable[[ByteRanges], None]
 
-_lock = threading.Lock()
-_compared: dict[_File, set[int]] = {}
+_compared: dict[_File, bytearray] = {}  # 1 for each block that was compared
 
 
 def sums_of(path: Path) -> tuple[str, str]:
     """SHA-256 of a file, and the CRC-32 of each block one after another, in one pass."""
     digest, sums = hashlib.sha256(), []
+    block = FINE if path.stat().st_size > AT_ONCE else BLOCK
     with path.open("rb") as file:
         while True:
             crc, size = 0, 0
-            while size < BLOCK and (piece := file.read(min(_PIECE, BLOCK - size))):
+            while size < block and (piece := file.read(min(_PIECE, block - size))):
                 digest.update(piece)
                 crc = zlib.crc32(piece, crc)
                 size += len(piece)
             if size:
                 sums.append(f"{crc:08x}")
-            if size < BLOCK:
+            if size < block:
                 return digest.hexdigest(), "".join(sums)
-
-
-def check_file(path: Path, sums: str, *, whole: bool = True) -> None:
-    """Compare a file that is about to be read: all of it, or its ends."""
-    size = path.stat().st_size
-    check_ranges(path, sums, [(0, size)] if whole else [(0, 1), (max(size - 1, 0), size)])
 
 
 def write_sums(path: Path) -> None:
@@ -163,9 +159,10 @@ def is_whole(path: Path) -> bool:
         return True
     try:
         sums = _sums_file(path).read_text("ascii")
-        if len(sums) // _DIGITS != -(-path.stat().st_size // BLOCK):
+        size = path.stat().st_size
+        if len(sums) // _DIGITS != -(-size // _block_size(size, sums)):
             return False
-        check_file(path, sums)
+        Blocks(path, sums)([(0, size)])
     except (BrokenFolder, UnicodeDecodeError):
         return False
     return True
@@ -175,35 +172,49 @@ def _sums_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.sums")
 
 
-def check_ranges(path: Path, sums: str, ranges: ByteRanges) -> None:
-    """Compare the blocks that these byte ranges touch, those that were not compared before."""
-    wanted = {n for start, end in ranges for n in range(start // BLOCK, -(-end // BLOCK))}
-    identity = _identity(path, sums)
-    with _lock:
-        done = _compared.setdefault(identity, set())
-        left = sorted(n for n in wanted - done if (n + 1) * _DIGITS <= len(sums))
-    if not left:
-        return
-    with path.open("rb") as file, ThreadPoolExecutor(available_cores()) as threads:
-        crcs = threads.map(functools.partial(_block_crc, file.fileno()), left)
-        for number, crc in zip(left, crcs, strict=True):
-            if f"{crc:08x}" != _of_block(sums, number):
-                threads.shutdown(wait=False, cancel_futures=True)
-                raise damaged(path, [number])
-            with _lock:
-                done.add(number)
+class Blocks:
+    """The blocks of a file that has these checksums; called with byte ranges, it compares those they touch."""
+
+    def __init__(self, path: Path, sums: str) -> None:
+        state = path.stat()
+        self._path, self._sums, self.size = path, sums, _block_size(state.st_size, sums)
+        # a file that was written anew is another file; one with two names, as a corpus in an index has, is one
+        identity = state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, sums
+        self._done = _compared.setdefault(identity, bytearray(len(sums) // _DIGITS))
+
+    def __call__(self, ranges: ByteRanges) -> None:
+        left: dict[int, None] = {}
+        for start, end in ranges:
+            first, last = start // self.size, min(-(-end // self.size), len(self._done))
+            if self._done.find(0, first, last) >= 0:
+                left |= dict.fromkeys(n for n in range(first, last) if not self._done[n])
+        if left:
+            threads = available_cores() if len(left) * self.size > BLOCK else 1
+            parts = [list(left)[n::threads] for n in range(threads)]
+            with self._path.open("rb") as file, ThreadPoolExecutor(threads) as pool:
+                each = pool.map if threads > 1 else map
+                list(each(functools.partial(self._compare, file.fileno()), parts))
+
+    def _compare(self, handle: int, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            if self._differs(handle, number):
+                raise damaged(self._path, self._sums, [number])
+            self._done[number] = 1
+
+    def damage(self) -> list[int]:
+        """The numbers of all blocks that differ, read anew."""
+        with self._path.open("rb") as file:
+            return [n for n in range(len(self._done)) if self._differs(file.fileno(), n)]
+
+    def _differs(self, handle: int, number: int) -> bool:
+        return _block_crc(handle, number, self.size) != self._sums[(at := number * _DIGITS) : at + _DIGITS]
 
 
-def damaged_blocks(path: Path, sums: str) -> Iterator[int]:
-    with path.open("rb") as file:
-        for number in range(len(sums) // _DIGITS):
-            if f"{_block_crc(file.fileno(), number):08x}" != _of_block(sums, number):
-                yield number
-
-
-def damaged(path: Path, blocks: Iterable[int]) -> BrokenFolder:
-    last = path.stat().st_size - 1
-    places = ", ".join(f"{n * BLOCK:,} to {min((n + 1) * BLOCK - 1, last):,}" for n in blocks)
+def damaged(path: Path, sums: str, blocks: Iterable[int]) -> BrokenFolder:
+    length = path.stat().st_size
+    size = _block_size(length, sums)
+    first = itertools.islice(blocks, 16)
+    places = ", ".join(f"{n * size:,} to {min((n + 1) * size, length) - 1:,}" for n in first)
     return BrokenFolder(
         f"{path.name} is damaged: its checksum differs from what was written (bytes {places})",
         file=path.parent,
@@ -211,23 +222,18 @@ def damaged(path: Path, blocks: Iterable[int]) -> BrokenFolder:
     )
 
 
-def _identity(path: Path, sums: str) -> _File:
-    """A file that was written anew is another file; one with two names, as a corpus in an index has, is one."""
-    state = path.stat()
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, sums
+def _block_size(length: int, sums: str) -> int:
+    """Of a file of this length: how many checksums it has tells which blocks they are of."""
+    return BLOCK if len(sums) // _DIGITS == -(-length // BLOCK) else FINE
 
 
-def _block_crc(handle: int, number: int) -> int:
-    crc, at = 0, number * BLOCK
-    end = at + BLOCK
+def _block_crc(handle: int, number: int, size: int) -> str:
+    crc, at = 0, number * size
+    end = at + size
     while at < end and (piece := os.pread(handle, min(_PIECE, end - at), at)):
         crc = zlib.crc32(piece, crc)
         at += len(piece)
-    return crc
-
-
-def _of_block(sums: str, number: int) -> str:
-    return sums[number * _DIGITS : (number + 1) * _DIGITS]
+    return f"{crc:08x}"
 
 
 # What names the bytes of a file, however large: hashed in blocks, which cores or machines read at once.

@@ -92,12 +92,22 @@ def kept_mapped(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         return np.memmap(file, array.dtype, "r+", shape=array.shape).view(np.ndarray)
 
 
+CompareSome: TypeAlias = Callable[[int, int], None] | None
+Column: TypeAlias = tuple[
+    pa.Array, CompareSome
+]  # With what compares bytes of its last buffer before they are used
+# Where each string of a column begins, the bytes of all, what compares some of them, and a bit for each that is not
+# missing, where some are; a memoryview is read quicker than an array.
+_Strings: TypeAlias = tuple[memoryview, memoryview, CompareSome, bytes | None]
+
+
 class _Batches:
     def __init__(self, mapped: mmap.mmap, path: Path, compare: Compare | None = None) -> None:
         self._compare = compare
         self._places = _batch_places(mapped, compare) if compare is not None else []
-        self._compared: set[int] = set()
-        self._reader = pa.ipc.open_file(pa.py_buffer(mapped))
+        whole = pa.py_buffer(mapped)
+        self._start = whole.address
+        self._reader = pa.ipc.open_file(whole)
         self._path = path
         self._lock = threading.Lock()
         self.schema: pa.Schema = self._reader.schema
@@ -109,9 +119,21 @@ class _Batches:
         return map(self.__getitem__, range(len(self)))
 
     def __getitem__(self, place: int) -> pa.RecordBatch:
-        if self._compare is not None and place not in self._compared:
-            self._compare([self._places[place]])
-            self._compared.add(place)
+        if self._compare is not None:
+            self._compare([self._places[place][::2]])
+        return self._read(place)
+
+    def column(self, place: int, name: str) -> Column:
+        """A column of a batch, of which all but the last buffer is compared here."""
+        if (compare := self._compare) is None:
+            return self._read(place).column(name), None
+        compare([self._places[place][:2]])
+        array = self._read(place).column(name)
+        *others, last = [(b.address - self._start, b.size) if b else (0, 0) for b in array.buffers()]
+        compare([(start, start + size) for start, size in others])
+        return array, lambda start, end: compare(((last[0] + start, last[0] + end),))
+
+    def _read(self, place: int) -> pa.RecordBatch:
         try:
             with self._lock:
                 return self._reader.get_batch(place)
@@ -119,8 +141,8 @@ class _Batches:
             raise unreadable(self._path, error, "Arrow") from error
 
 
-def _batch_places(mapped: mmap.mmap, compare: Compare) -> list[tuple[int, int]]:
-    """Where in an Arrow file each batch begins and ends, by its footer, which is compared first.
+def _batch_places(mapped: mmap.mmap, compare: Compare) -> list[tuple[int, int, int]]:
+    """Where in an Arrow file each batch, its body and what follows begin, by the footer, which is compared first.
 
     The footer is a FlatBuffers table whose fourth field is the vector of the batches' `Block`s:
     offset, length of the metadata, length of the body.
@@ -139,7 +161,7 @@ def _batch_places(mapped: mmap.mmap, compare: Compare) -> list[tuple[int, int]]:
     vector = table + number(field, "<H")
     vector += number(vector)
     blocks = struct.iter_unpack("<qi4xq", footer[vector + 4 : vector + 4 + 24 * number(vector)])
-    return [(offset, offset + metadata + body) for offset, metadata, body in blocks]
+    return [(at, at + metadata, at + metadata + body) for at, metadata, body in blocks]
 
 
 class MappedTable:
@@ -154,7 +176,9 @@ class MappedTable:
         self.schema = schema
         before = len(batches) - 1
         self._count: int = before * BATCH + batches[before].num_rows if batches else 0
-        self._views: dict[str, dict[int, tuple[memoryview, memoryview]]] = {}
+        self._views: dict[str, dict[int, _Strings]] = {
+            f.name: {} for f in schema if pa.types.is_string(f.type)
+        }
         self._numbers: dict[tuple[str, int], npt.NDArray[np.integer[Any]]] = {}
 
     @classmethod
@@ -194,37 +218,50 @@ class MappedTable:
             yield batch if columns is None else batch.select(list(columns))
 
     def value(self, row: int, column: str) -> Any:
-        batch, place = divmod(row, BATCH)
-        return self._batches[batch].column(column)[place].as_py()
+        number, place = divmod(row, BATCH)
+        if (views := self._views.get(column)) is None:
+            return self._batches[number].column(column)[place].as_py()
+        valid = (views.get(number) or self._view(number, column))[3]
+        return self.string(row, column) if valid is None or valid[place >> 3] >> (place & 7) & 1 else None
 
     def number(self, row: int, column: str) -> int:
         """One integer of a column without missing values, faster than by `value`."""
         batch, place = divmod(row, BATCH)
         if (view := self._numbers.get((column, batch))) is None:
-            view = self._numbers[column, batch] = self._lookups[batch].column(column).to_numpy()
+            array, compare = self._column(batch, column)
+            _ = compare and compare(0, array.nbytes)
+            view = self._numbers[column, batch] = array.to_numpy()
         return int(view[place])
 
     def strings(self, rows: Sequence[int], column: str) -> list[str]:
         """The strings of some rows, a missing one as empty; the shortest way to a few of many."""
-        views = self._views.setdefault(column, {})
+        views = self._views[column]
         texts = []
         for row in rows:
             number, place = divmod(row, BATCH)
-            view = views.get(number)
-            starts, data = self._view(number, column) if view is None else view
-            texts.append(str(data[starts[place] : starts[place + 1]], "utf-8"))
+            starts, data, compare, _ = views.get(number) or self._view(number, column)
+            start, end = starts[place], starts[place + 1]
+            if compare is not None:
+                compare(start, end)
+            texts.append(str(data[start:end], "utf-8"))
         return texts
 
     def string(self, row: int, column: str) -> str:
         return self.strings((row,), column)[0]
 
-    def _view(self, number: int, column: str) -> tuple[memoryview, memoryview]:
-        """Where the strings of a batch begin, and their bytes; a memoryview is read quicker than an array."""
-        array = self._lookups[number].column(column)
+    def _view(self, number: int, column: str) -> _Strings:
+        array, compare = self._column(number, column)
         _, offsets, data = array.buffers()
-        starts = memoryview(offsets).cast("i")[array.offset :]
-        view = self._views[column][number] = (starts, memoryview(data or b""))
+        starts, valid = memoryview(offsets).cast("i")[array.offset :], None
+        if array.null_count:
+            there = array.is_valid() if array.null_count < len(array) else np.zeros(len(array), np.bool_)
+            valid = np.packbits(np.asarray(there), bitorder="little").tobytes()
+        view = self._views[column][number] = (starts, memoryview(data or b""), compare, valid)
         return view
+
+    def _column(self, number: int, name: str) -> Column:
+        held = self._lookups
+        return held.column(number, name) if isinstance(held, _Batches) else (held[number].column(name), None)
 
     def slice(self, start: int, count: int, columns: Sequence[str]) -> pa.Table:
         first, last = start // BATCH, max(start, start + count - 1) // BATCH
@@ -359,15 +396,13 @@ class HashIndex:
 
     def rows(self, text: str) -> Rows:
         """The rows whose strings may be this one."""
-        value = hashes([text])
-        first = int(np.searchsorted(self._hashes, value, "left")[0])
-        last = int(np.searchsorted(self._hashes, value, "right")[0])
+        (first,), (last,) = self.bounds([text])
         return np.asarray(self._rows[first:last], np.int64)
 
     def bounds(self, texts: Sequence[str]) -> tuple[Rows, Rows]:
         """For each string where its rows begin and end, to be read by `row`."""
         values = hashes(texts)
-        return (np.searchsorted(self._hashes, values, "left"), np.searchsorted(self._hashes, values, "right"))
+        return np.searchsorted(self._hashes, values, "left"), np.searchsorted(self._hashes, values, "right")
 
     def row(self, place: int) -> int:
         return int(self._rows[place])

@@ -216,8 +216,7 @@ _SUFFIXES = (".bz2", ".gz")
 def repacked_name(source: Path) -> Path:
     if compression_of(source) == "zst":
         raise UsageError("this is zstd already", where=str(source), hint="leave out --repack")
-    name = source.stem if source.suffix in _SUFFIXES else source.name
-    target = source.with_name(f"{name}.zst")
+    target = source.with_name(f"{source.stem if source.suffix in _SUFFIXES else source.name}.zst")
     if target.exists():
         raise UsageError("this file is there already", where=str(target), hint="leave out --repack")
     return target

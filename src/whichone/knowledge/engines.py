@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from whichone.errors import UsageError
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder, file_entry
-from whichone.files.manifest import FileEntry, check_file
+from whichone.files.manifest import Blocks, FileEntry
 from whichone.files.tables import TableSchema, query_batches, sql_text, write_parts
 from whichone.options import EngineOptions
 
@@ -162,7 +162,7 @@ def knowledge_tables(engine: Engine, kb: Folder) -> Tables:
 
 
 def _compare(file: tuple[Path, str]) -> None:
-    check_file(*file)
+    Blocks(*file)([(0, file[0].stat().st_size)])
 
 
 @contextmanager

@@ -282,8 +282,7 @@ def _beginnings(rows: list[tuple[int, str]]) -> Iterator[tuple[np.ndarray[Any, A
     hashes = begin(np.array([steps[0] for _, steps in named], dtype=np.uint64))
     length = 1
     while named:
-        ends = np.array([n if len(s) == length else 0 for n, s in named], dtype=np.int64)
-        yield hashes, ends
+        yield hashes, np.array([n if len(s) == length else 0 for n, s in named], dtype=np.int64)
         longer = [i for i, (_, steps) in enumerate(named) if len(steps) > length]
         named = [named[i] for i in longer]
         following = np.array([steps[length] for _, steps in named], dtype=np.uint64)

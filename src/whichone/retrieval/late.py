@@ -26,8 +26,7 @@ from whichone.retrieval.token_vectors import KIND as TOKENS
 def maxsim(question: Vectors, passages: Sequence[Vectors]) -> Vectors:
     if not passages:
         return np.zeros(0, np.float32)
-    lengths = [len(passage) for passage in passages]
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    starts = np.concatenate([[0], np.cumsum(list(map(len, passages)))[:-1]])
     return np.maximum.reduceat(question @ np.concatenate(passages).T, starts, axis=1).sum(0)
 
 

@@ -265,8 +265,7 @@ class Merger:
 
 def _cuts(sizes: npt.NDArray[np.int64], most: int) -> list[int]:
     """Where to cut so that each piece has about so many; the first is 0 where there is anything."""
-    group = np.maximum(np.cumsum(sizes) - 1, 0) // most
-    return np.flatnonzero(np.diff(group, prepend=-1)).tolist()
+    return np.flatnonzero(np.diff(np.maximum(np.cumsum(sizes) - 1, 0) // most, prepend=-1)).tolist()
 
 
 def part(folder: Path, number: int, name: str) -> Path:

@@ -61,8 +61,7 @@ def layout(words: Words, place: int, frequency: int) -> Layout:
     entries = int(words[start])
     gaps = start + 2 + 2 * _up(entries, BLOCK)
     codes = gaps + _up(entries, 4 if shape == BYTES else 2)
-    frequent = codes + _up(entries, 16)
-    return Layout(shape, entries, start + 2, 4 * gaps, 4 * codes, 4 * frequent)
+    return Layout(shape, entries, start + 2, 4 * gaps, 4 * codes, 4 * (codes + _up(entries, 16)))
 
 
 def decode(words: Words, place: int, frequency: int) -> tuple[Ints, npt.NDArray[np.float32]]:
@@ -208,8 +207,7 @@ def _put_narrow(
     _put(out, where + 2, 2 * blocks, directory.reshape(-1))
     each = 4 // kind().itemsize
     place = where + 2 + 2 * blocks
-    words = _padded(all_gaps.astype(kind), entries, each).view(np.uint32)
-    _put(out, place, _up(entries, each), words)
+    _put(out, place, _up(entries, each), _padded(all_gaps.astype(kind), entries, each).view(np.uint32))
     return place + _up(entries, each), all_codes
 
 
@@ -310,8 +308,7 @@ def lucene_idf(frequency: npt.NDArray[np.int64], passages: int) -> npt.NDArray[n
 
 def drqa_idf(frequency: npt.NDArray[np.int64], pages: int) -> npt.NDArray[np.float64]:
     """max(0, ln((N - n + 0.5) / (n + 0.5)))."""
-    idf = np.log((pages - frequency + 0.5) / (frequency + 0.5))
-    return np.asarray(np.maximum(idf, 0), np.float64)
+    return np.asarray(np.maximum(np.log((pages - frequency + 0.5) / (frequency + 0.5)), 0), np.float64)
 
 
 def length_norms(lengths: npt.NDArray[np.int32], mean: float, k1: float, b: float) -> npt.NDArray[np.float32]:

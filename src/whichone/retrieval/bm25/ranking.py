@@ -35,7 +35,6 @@ _SMALL = 20_000  # Below so many passages, numpy has answered a thousand questio
 _KEPT = 8_192  # Of a small index, so many lists stay decoded
 # Lists of so many entries together are added up whole by numba sooner than their bounds are compared.
 _ADDED = 200_000
-Impacts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 
 class Scorer:
@@ -141,7 +140,11 @@ class Scorer:
         scores = np.zeros(len(passages), np.float32)
         for term, weight in counted:
             documents, impacts = self._impacts_near(term, passages)
-            _add(scores, passages, documents, impacts, weight)
+            if len(documents):
+                at = np.searchsorted(documents, passages)
+                at[at == len(documents)] = 0
+                here = np.flatnonzero(documents.take(at) == passages)
+                scores[here] += weight * impacts.take(at.take(here))
         return scores
 
     def _add_all(self, counted: _Weighted, k: int) -> Best:
@@ -169,22 +172,6 @@ class Scorer:
 def rounding(terms: int) -> float:
     """More than sums of so many numbers of single precision in another order can differ by, of their size."""
     return 1e-5 + 3e-7 * terms
-
-
-def _add(
-    scores: npt.NDArray[np.float32],
-    passages: npt.NDArray[np.int64],
-    documents: npt.NDArray[np.int64],
-    impacts: npt.NDArray[np.float32],
-    weight: np.float32,
-) -> None:
-    """Add a list's weights to the scores of passages, both in ascending order."""
-    if not len(documents):
-        return
-    at = np.searchsorted(documents, passages)
-    at[at == len(documents)] = 0
-    here = np.flatnonzero(documents.take(at) == passages)
-    scores[here] += weight * impacts.take(at.take(here))
 
 
 def top(ordinals: npt.NDArray[np.int64], scores: npt.NDArray[np.float32], k: int) -> Best:

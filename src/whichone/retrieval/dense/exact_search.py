@@ -154,14 +154,12 @@ def _best_inside(
     place = torch.arange(group, device=groups.device)
     flat = inside.flatten(1)
     if count % group:
-        ordinals = (groups[:, :, None] * group + place).flatten(1)
-        flat = flat.masked_fill(ordinals >= count, float("-inf"))
+        flat = flat.masked_fill((groups[:, :, None] * group + place).flatten(1) >= count, float("-inf"))
     scores, at = flat.topk(k, sorted=False)
     at, order = at.sort(dim=1)  # groups ascend, so places ascend with ordinals
     scores, order = scores.gather(1, order).sort(dim=1, descending=True, stable=True)
     at = at.gather(1, order)
-    ordinals = groups.gather(1, at // group) * group + at % group
-    return scores, ordinals
+    return scores, groups.gather(1, at // group) * group + at % group
 
 
 # Exact search: every question against every vector, block by block; ties by passage ordinal.

@@ -293,8 +293,7 @@ def corpus_shards(corpus: Corpus, tokeniser: Tokeniser, work: Path | None = None
     Whoever encodes them works while the others are made.
     """
     described = {**tokeniser.describe(), "corpus": corpus.hash, "shard": SHARD}
-    own = work or cache_folder() / "indexes" / corpus.hash[:16]
-    place = index_folder(own, "tokens", described)
+    place = index_folder(work or cache_folder() / "indexes" / corpus.hash[:16], "tokens", described)
     if (folder := open_index(place, KIND, described)) is None:
         return _made(corpus, tokeniser, place, described)
     return (read_tokens(folder.path(n)) for n in sorted(folder.manifest.files) if n.startswith("tokens-"))

@@ -305,8 +305,7 @@ def blanked(text: str, denials: Sequence[Denial], kept: Sequence[NameInText]) ->
     """The text with blanks where it denies, so that places in it stay; what is kept is not denied."""
     left = text
     for denial in denials:
-        gap = " " * (denial.end - denial.start)
-        left = left[: denial.start] + gap + left[denial.end :]
+        left = left[: denial.start] + " " * (denial.end - denial.start) + left[denial.end :]
     for name in kept:
         left = left[: name.start] + text[name.start : name.end] + left[name.end :]
     return left

@@ -368,8 +368,9 @@ class Searcher:
         rivals = [e.score for e in others if "unread" not in e.values]
         for group, evidence in zip(pool.groups, named, strict=True):
             scores = [e.score for e in evidence]
+            among = among_all(len(named), max(scores), rivals) if scores else {}
             for bearer in evidence:
-                bearer.values |= among_all(len(named), max(scores), rivals)
+                bearer.values |= among
             shares = calibrated(scores, [e.values for e in evidence], self.fit)
             for bearer, share in zip(evidence, shares, strict=True):
                 bearer.probability = share
@@ -431,7 +432,7 @@ class Searcher:
 
     def _passage_to_read(self, page: int, question: str) -> tuple[str, str]:
         """A page's title, and the passage that has most of the question's words, after what the page opens with."""
-        rows = self._pages.passages(page)
+        rows = self._pages.rows([page])
         best = int(self.index.lexical.of(question, rows).argmax())
         text = self._pages.passage(int(rows[best]))[0].text
         if best:

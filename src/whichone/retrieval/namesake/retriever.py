@@ -15,7 +15,7 @@ from whichone.corpus.given import Thing, things
 from whichone.files.folder import Folder, file_hash
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import Bm25Parameters
-from whichone.retrieval.dense.encoder import Encoder, encoder_name, find_encoder
+from whichone.retrieval.dense.encoder import encoder_name, find_encoder
 from whichone.retrieval.indexes import KIND, found_or_built, opened
 from whichone.retrieval.namesake.asking import Resolution
 from whichone.retrieval.namesake.lexical import Filter
@@ -44,14 +44,8 @@ class NamesakeRetriever:
         self.updates = Updates(folder, msgspec.convert(bm25, Bm25Parameters), kept)
         self._bm25 = {"retriever": "bm25", **bm25}
         self._made = dict(place.manifest.made)
+        self._encoder = functools.cache(lambda: find_encoder(parameters.encoder, device=parameters.device))
         self._searcher = Searcher(self.updates.index, parameters, self._encoder)
-
-    @functools.cached_property
-    def _encoder_found(self) -> Encoder | None:
-        return find_encoder(self.parameters.encoder, device=self.parameters.device)
-
-    def _encoder(self) -> Encoder | None:
-        return self._encoder_found
 
     @classmethod
     def over(cls, corpus: Corpus, work: Path, **options: Any) -> NamesakeRetriever:
@@ -78,8 +72,7 @@ class NamesakeRetriever:
                 kept[name] = str(Path(kept[name]).resolve())
         encoder = find_encoder(parameters.encoder, device=parameters.device)
         kept["encoder"] = encoder_name(parameters.encoder, encoder)
-        listed = [*things(parameters.names), *given]
-        build_part(corpus, Path(folder), kept, listed, encoder)
+        build_part(corpus, Path(folder), kept, [*things(parameters.names), *given], encoder)
         return cls.open(folder)
 
     @classmethod
@@ -150,12 +143,11 @@ class NamesakeRetriever:
     def search(self, questions: Sequence[Question], k: int) -> Iterator[Ranking]:
         """Passages for each question."""
         for question, reading in zip(questions, self.readings(questions, k), strict=True):
-            rows, scores = reading.rows, reading.scores
             nobody = self._searcher.nobody(question.text, reading)
             yield Ranking(
                 question=question.id,
-                passages=tuple(self.index.pages.passage_ids(rows)),
-                scores=tuple(scores),
+                passages=tuple(self.index.pages.passage_ids(reading.rows)),
+                scores=tuple(reading.scores),
                 notes={
                     **reading.notes(self.index),
                     **({} if nobody is None else self._searcher.declining(nobody)),

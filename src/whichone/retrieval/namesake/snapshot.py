@@ -62,43 +62,37 @@ class Pages:
         self.language = corpus.language if language is None else language
         self.table = RelationTable.load(self.language)
         self._corpora = (corpus, *further)
-        self._page_starts = _starts([c.page_count for c in self._corpora])
-        self._row_starts = _starts([len(c) for c in self._corpora])
-        firsts = [c.page_firsts + start for c, start in zip(self._corpora, self._row_starts, strict=False)]
-        self._firsts = np.append(np.concatenate(firsts), self._row_starts[-1])
+        # the number of each corpus' first page and first row
+        *self.page_starts, self._count = itertools.accumulate(
+            (c.page_count for c in self._corpora), initial=0
+        )
+        *self.row_starts, rows = itertools.accumulate((len(c) for c in self._corpora), initial=0)
+        firsts = [c.page_firsts + start for c, start in zip(self._corpora, self.row_starts, strict=True)]
+        self._firsts = np.append(np.concatenate(firsts), rows)
         self.kinds = functools.lru_cache(100_000)(self._kinds)
         self.lists_bearers = functools.lru_cache(100_000)(self._lists_bearers)
         self.stems = functools.lru_cache(20_000)(self._stems)
+        self.title, self.opening = map(functools.lru_cache(2_000), (self._title, self._opening))
 
     def __len__(self) -> int:
-        return self._page_starts[-1]
+        return self._count
 
-    @property
-    def corpora(self) -> tuple[Corpus, ...]:
-        return self._corpora
-
-    @property
-    def page_starts(self) -> list[int]:
-        """The number of each corpus' first page."""
-        return self._page_starts[:-1]
-
-    @property
-    def row_starts(self) -> list[int]:
-        return self._row_starts[:-1]
-
-    def _page(self, page: int) -> tuple[Corpus, int]:
-        number = bisect.bisect_right(self._page_starts, page) - 1
-        return self._corpora[number], page - self._page_starts[number]
+    def place(self, page: int) -> tuple[int, int]:
+        """The number of a page's corpus, and the page's own in it."""
+        number = bisect.bisect_right(self.page_starts, page) - 1
+        return number, page - self.page_starts[number]
 
     def _row(self, row: int) -> tuple[Corpus, int]:
-        number = bisect.bisect_right(self._row_starts, row) - 1
-        return self._corpora[number], row - self._row_starts[number]
+        number = bisect.bisect_right(self.row_starts, row) - 1
+        return self._corpora[number], row - self.row_starts[number]
 
     def id(self, page: int) -> str:
-        corpus, own = self._page(page)
-        return corpus.page_ids([own])[0]
+        number, own = self.place(page)
+        return self._corpora[number].page_ids([own])[0]
 
     def passage_ids(self, rows: Sequence[int]) -> list[str]:
+        if len(self._corpora) == 1:
+            return self._corpora[0].ids(rows)
         return [corpus.ids([own])[0] for corpus, own in map(self._row, rows)]
 
     def passage(self, row: int) -> tuple[Passage, str | None]:
@@ -111,11 +105,8 @@ class Pages:
         """The page of each passage, by row."""
         return np.searchsorted(self._firsts, np.asarray(rows, np.int64), "right") - 1
 
-    def passages(self, page: int) -> Ints:
-        return np.arange(self._firsts[page], self._firsts[page + 1])
-
     def rows(self, pages: Sequence[int]) -> Ints:
-        """The passages of several pages, in order of the corpus."""
+        """The passages of pages, in order of the corpus."""
         if not len(pages):
             return np.zeros(0, np.int64)
         wanted = np.sort(np.asarray(pages, np.int64))
@@ -124,15 +115,15 @@ class Pages:
         ends = np.cumsum(count)
         return np.arange(ends[-1]) + np.repeat(first - ends + count, count)
 
-    def title(self, page: int) -> str:
-        corpus, own = self._page(page)
-        return corpus.page_table.strings([own], "title")[0]
+    def _title(self, page: int) -> str:
+        number, own = self.place(page)
+        return self._corpora[number].page_table.string(own, "title")
 
     def texts(self, page: int) -> list[str]:
-        corpus, own = self._page(page)
-        return corpus.texts(corpus.rows_of(own))
+        number, own = self.place(page)
+        return self._corpora[number].texts(self._corpora[number].rows_of(own))
 
-    def opening(self, page: int) -> str:
+    def _opening(self, page: int) -> str:
         """The text of a page's first passage."""
         corpus, own = self._row(int(self._firsts[page]))
         return corpus.texts([own])[0]
@@ -168,10 +159,6 @@ class Pages:
 
     def _stems(self, page: int) -> Stems:
         return self.table.language.stems(" ".join([self.title(page), *self.texts(page)]))
-
-
-def _starts(sizes: Sequence[int]) -> list[int]:
-    return [*itertools.accumulate(sizes, initial=0)]
 
 
 # One part of an index: a corpus with its postings, given names and fields, on disk or in memory.
@@ -283,11 +270,13 @@ class Index:
         language: str | None = None,
     ) -> None:
         self.parts = tuple(parts)
+        self._variants = [v for part in self.parts for v in part.variants]
         self.pages = Pages(*(part.corpus for part in parts), language=language)
         self.lexical = Lexical([part.lexical for part in parts], parameters)
         gone = removed or [np.zeros(0, np.int64) for _ in parts]
         self.removed = np.concatenate([r + s for r, s in zip(gone, self.pages.row_starts, strict=True)])
         self.whole = RowSelection(self.removed)
+        self.attributes = functools.lru_cache(2_000)(self._attributes)
 
     def __len__(self) -> int:
         return len(self.lexical) - len(self.removed)
@@ -324,17 +313,15 @@ class Index:
 
     def by_short_key(self, key: str, most: int) -> list[str]:
         """The keys of names that a short form may stand for, over all parts."""
-        results = [name for part in self.parts for v in part.variants for name in v.by_short_key(key, most)]
-        return list(dict.fromkeys(results))[:most]
+        return list(dict.fromkeys(name for v in self._variants for name in v.by_short_key(key, most)))[:most]
 
     def words_like(self, word: str, most: int = 8) -> list[str]:
         """Words of names that may have been meant by a word, over all parts."""
-        results = [like for part in self.parts for v in part.variants for like in v.words_like(word, most)]
-        return list(dict.fromkeys(results))[:most]
+        return list(dict.fromkeys(like for v in self._variants for like in v.words_like(word, most)))[:most]
 
-    def attributes(self, page: int) -> dict[str, str]:
+    def _attributes(self, page: int) -> Mapping[str, str]:
         """What is known of the thing a page is about: what was given, and its passage's fields."""
-        number, own = self._place(page)
+        number, own = self.pages.place(page)
         part = self.parts[number]
         known = dict(part.given.attributes(own)) if part.given is not None else {}
         raw = self.pages.first_value(page, "fields")
@@ -344,14 +331,9 @@ class Index:
         return known
 
     def sentence_vectors(self, page: int) -> Vectors | None:
-        number, own = self._place(page)
+        number, own = self.pages.place(page)
         table = self.parts[number].sentences
         return None if table is None else table.vectors(own)
-
-    def _place(self, page: int) -> tuple[int, int]:
-        starts = self.pages.page_starts
-        number = bisect.bisect_right(starts, page) - 1
-        return number, page - starts[number]
 
     def rows_of(self, identity: str) -> Iterator[int]:
         """The rows of a passage by its own id or its id here, or of all passages of a page."""

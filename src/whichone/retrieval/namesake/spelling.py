@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gettext
+import itertools
 import locale
 import re
 import tomllib
@@ -273,8 +274,8 @@ class NameVariants:
     def by_short_key(self, key: str, most: int) -> list[str]:
         """The keys of names that a short form such as "d walker" or "walker" may stand for."""
         rows = self._short.rows(key)[: 4 * most].tolist()
-        results = dict.fromkeys(str(self._names.table.value(row, "key")) for row in rows)
-        return [name for name in results if key in set(short_keys(name.split()))][:most]
+        results = dict.fromkeys(self._names.table.strings(rows, "key"))
+        return list(itertools.islice((name for name in results if key in short_keys(name.split())), most))
 
     def words_like(self, word: str, most: int = 8) -> list[str]:
         """Words of names that may have been meant: the same in plain letters first, then one edit away."""
