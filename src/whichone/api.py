@@ -162,6 +162,8 @@ class AnswerResult:
 
 def answer_by_agent(agent: Any, benchmark: Benchmark, place: Path, *, user: Any, **options: Any) -> Answers:
     """Let an agent work on every question; "simulated" is the user who knows whom it means."""
+    if not (user is None or user == "simulated" or callable(user)):
+        raise UsageError(f"user is 'simulated', a function (question, text) -> reply, or None, not {user!r}")
     asked = SimulatedUser(benchmark) if user == "simulated" else user
     act = RecordTable(benchmark) if any(q.task == ACT for q in benchmark.queries) else None
     return run_agent(agent, benchmark, place, user=asked, act=act, **options)

@@ -281,3 +281,21 @@ def test_the_command_puts_an_agent_behind_a_guard(tmp_path: Path, monkeypatch: p
         shown = CliRunner().invoke(command, ["score", name, "--json", "--measures", "wrong_action"])
         wrong.append(json.loads(shown.output)[0]["wrong_action"]["value"])
     assert wrong == [0.25, 0]
+
+
+def test_who_answers_the_agent_is_typed_as_in_python(toy, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("asking.py").write_text(
+        "def work(text, tools):\n    tools.search(text)\n    return tools.ask_user('Which one?')\n"
+    )
+    benchmark = str(toy.folder.root)
+    for user, knows in (("simulated", True), ("none", False)):
+        words = ["work", benchmark, user, "--agent", "asking:work", "--user", user, "--limit", "3"]
+        done = CliRunner().invoke(command, words, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        assert "3 answered" in done.output
+        assert "nothing" not in done.output  # an agent that searches is shown nothing by anybody
+        assert all(a.text.startswith("I mean") is knows for a in Answers.open(user).answers.values())
+    for wrong in ("simulatd", True):
+        with pytest.raises(UsageError, match="user is 'simulated', a function"):
+            whichone.evaluate(namesake_first, toy, agent=careful, user=wrong)

@@ -218,7 +218,7 @@ def work_command(benchmark: AllAsked, answers: Place, *, plan: WorkOptions, as_j
         Path(answers),
         search=plan.search,
         search_options=plan.options,
-        user="simulated" if plan.user else None,
+        user=None if plan.user == "none" else plan.user,
         budget=plan.budget,
         turns=plan.turns,
         name=plan.name or f"{plan.agent} + {plan.search}{' behind a guard' if plan.guard else ''}",

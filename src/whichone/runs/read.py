@@ -106,7 +106,9 @@ class ReadingRunner:
             kept = showing.begin(folder, {**identity, **({"inputs": maker.inputs} if maker.inputs else {})})
             shown = self._shown()
             entries = self._entries(folder, {**earlier, **kept}, shown)
-            counts = showing.write_tables(folder, self.queries, entries, shown)
+            counts = showing.write_tables(
+                folder, self.queries, entries, shown, shows=self.setting.passages != "none"
+            )
             account = getattr(self.reader, "usage", None)
             asked = [e.usage.seconds for e in entries.values() if not e.usage.cached]
             folder.commit(
@@ -363,7 +365,6 @@ def as_reader(answer: Any, *, name: str | None = None) -> Reader:
 
 
 def system_name(reader: object, setting: showing.Setting, run: Run | None = None) -> str:
-    """A system's name in tables, from its parts."""
     own = str(getattr(reader, "name", type(reader).__name__))
     if getattr(reader, "retrieves", False):
         return own

@@ -122,7 +122,6 @@ class Results:
 
     @property
     def description(self) -> dict[str, Any]:
-        """The system's full description, with every parameter."""
         return self.folder.manifest.parameters
 
     @property

@@ -163,7 +163,7 @@ class WorkOptions(Struct, frozen=True, kw_only=True):
     ] = None
     budget: Annotated[int, Option("Calls of tools for a question.")] = 10
     turns: Annotated[int, Option("Questions back that end a turn.")] = 0
-    user: Annotated[bool, Option("A simulated user answers questions.", flags=("--user/--no-user",))] = True
+    user: Annotated[Literal["simulated", "none"], Option("Who answers what the agent asks.")] = "simulated"
     name: Name = None
     limit: Annotated[int | None, Option("Ask only the first questions.")] = None
 

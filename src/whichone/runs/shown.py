@@ -257,9 +257,13 @@ def finished_entries(answers: Answers) -> dict[str, Entry]:
 
 
 def write_tables(
-    folder: Folder, queries: Sequence[Query], entries: Mapping[str, Entry], shown: Mapping[str, Shown]
-) -> dict[str, Any]:
-    """The tables, from the journal's entries in the benchmark's order; what to count."""
+    folder: Folder, queries: Sequence[Query], entries: Mapping[str, Entry], shown: Mapping[str, Shown],
+    *, shows: bool = True,
+) -> dict[str, Any]:  # fmt: skip
+    """The tables, from the journal's entries in the benchmark's order; what to count.
+
+    Not `shows` is a setting that shows nobody anything: a closed book, or an agent that searches itself.
+    """
     read = [entries[q.id] for q in queries if q.id in entries]
     good = [e for e in read if e.answer.error is None]
     answers = [
@@ -289,7 +293,7 @@ def write_tables(
         "empty": sum(e.answer.text is not None and not e.answer.text.strip() for e in good),
         "failures": len(failures),
         "left_out": len(left_out),
-        "shown_nothing": sum(not e.shown for e in read),
+        "shown_nothing": sum(not e.shown for e in read) if shows else 0,
         "passages_beyond_depth": sum(s.cut for q, s in shown.items() if q in entries),
     }
 
