@@ -35,6 +35,7 @@ properties = ["maker"]
 @pytest.mark.parametrize(
     ("amount", "code", "said"),
     [
+        ("512M", 3, "give the collection a qualifier"),
         ("lots", 2, "'lots' is no amount of memory such as 4GB"),
         ("4", 2, "'4' is no amount of memory such as 4GB"),
         ("1KB", 3, "the bound on memory is too small"),

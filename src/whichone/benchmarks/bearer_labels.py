@@ -305,7 +305,6 @@ def _page_each(bearers: Sequence[Bearer], known: Container[str]) -> dict[str, No
 
 
 def _pages_by_collection(benchmark: Benchmark) -> dict[str, list[str]]:
-    """One page of each bearer in the corpus, by collection."""
     all_pages: dict[str, dict[str, None]] = {}
     for name_set in benchmark.sets:
         all_pages.setdefault(name_set.collection, {}).update(_page_each(name_set.bearers, benchmark.pages))

@@ -77,9 +77,9 @@ class Memory(click.ParamType):  # type: ignore[type-arg]
     name = "SIZE"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not re.fullmatch(r"\d+(\.\d+)? *[KMGT]i?B", str(value), re.IGNORECASE):
+        if not re.fullmatch(r"\d+(\.\d+)? *[KMGT](i?B)?", str(value), re.IGNORECASE):
             self.fail(f"{value!r} is no amount of memory such as 4GB", param, ctx)
-        return str(value)
+        return re.sub("(?<=[KMGT])$", "B", str(value), flags=re.IGNORECASE)  # 512M is 512MB
 
 
 def _beginning(kind: str, typed: str) -> list[str]:

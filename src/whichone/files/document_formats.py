@@ -119,7 +119,7 @@ def read_docx(path: Path) -> Document:
 
 
 def read_pdf(path: Path) -> Document:
-    with needs("pypdf", "documents"):
+    with needs(f"pypdf, which reads {path},", "documents"):
         import pypdf
     try:
         reader = pypdf.PdfReader(path)

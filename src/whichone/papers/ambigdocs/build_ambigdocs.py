@@ -257,6 +257,7 @@ def build_ambigdocs(
 
 
 def build_builtin(kb: Path, out: Path) -> Benchmark:
+    """AmbigDocs of the built-in world: 75 questions about a shared name, with an answer for each of its bearers."""
     return build_ambigdocs(kb, out)[0]
 
 

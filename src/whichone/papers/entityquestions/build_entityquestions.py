@@ -296,7 +296,7 @@ def build_entityquestions(
             raise BadInput("no relation passes (--least-facts, --least-answers)", file=kb, hint=why)
         queries = [maker.query(item) for item in drawn]
         tables.engine.release()
-        if not train:
+        if not train and any(s["step"] == NO_SHARED_TOKEN and s["removed"] for s in account.counts()):
             talk(training_in_words(options, account.counts(), 0))
         benchmark = save_benchmark(
             out,
