@@ -88,16 +88,16 @@ _Weight = Annotated[float, msgspec.Meta(ge=0)]
 class BootlegWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What each piece of evidence adds to a candidate's logit."""
 
+    # The logarithm of the prior.
     prior: _Weight = 0.1
-    """The logarithm of the prior."""
+    # The share of a property's label that appears in the question.
     relation: _Weight = 3.0
-    """The share of a property's label that appears in the question."""
+    # A value of that property appears in the question.
     value: _Weight = 3.0
-    """A value of that property appears in the question."""
+    # A value of that property is of a kind that appears in the question: "which battle".
     value_type: _Weight = 1.0
-    """A value of that property is of a kind that appears in the question: "which battle"."""
+    # The candidate is of a kind that appears in the question: "the film".
     type: _Weight = 1.0
-    """The candidate is of a kind that appears in the question: "the film"."""
 
 
 class BootlegStyle(Linker):

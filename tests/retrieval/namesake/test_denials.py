@@ -183,6 +183,19 @@ def test_a_name_inside_of_a_denial_is_not_what_is_denied(text: str) -> None:
         "Dejemos fuera a la Ada Park de Leeds: ¿qué número?",
         "Ada Park de Leeds no me sirve. ¿Qué número?",
         "Tacha a la Ada Park de Leeds: ¿qué número queda?",
+        "You sent me Ada Park of Leeds last week, which was an error. Which badge is it?",
+        "Ada Park of Leeds has already been handled; whose badge comes next?",
+        "I was given Ada Park (Leeds) by mistake, what is the right badge?",
+        "The Ada Park in Leeds turned out to be the wrong one. Which badge do I need?",
+        "Ada Park in Leeds? That isn't who I am after. Which badge?",
+        "Ada Park of Leeds has been struck off the list; badge of the one who stays?",
+        "Die Ada Park aus Leeds war eine Verwechslung. Welche Nummer hat sie?",
+        "Ada Park aus Leeds? Die suche ich gar nicht. Welche Nummer?",
+        "Ada Park aus Leeds wurde mir untergeschoben. Welche Nummer stimmt?",
+        "Ada Park de Leeds, c'était la mauvaise. Quel badge ?",
+        "Ada Park de Leeds ? Ce n'est pas elle. Quel badge ?",
+        "Ada Park de Leeds ya está atendida, ¿qué número sigue?",
+        "¿Ada Park de Leeds? Esa no es. ¿Qué número?",
     ],
 )
 def test_a_word_that_may_deny_leads_to_a_question_back(text: str) -> None:
@@ -204,6 +217,8 @@ def test_a_word_that_may_deny_leads_to_a_question_back(text: str) -> None:
         "What is the badge of Ada Park, not the one in Leeds but the one in Turin?",
         "Find Ada Park of Turin: which badge?",
         "Welche Nummer hat Ada Park? Die aus Turin.",
+        "Ada Park from Turin wrote again. Which badge?",
+        "Ada Park aus Turin hat gestern geschrieben. Welche Nummer?",
     ],
 )
 def test_what_affirms_is_no_denial(text: str) -> None:

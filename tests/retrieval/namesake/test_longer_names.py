@@ -6,6 +6,7 @@ import pytest
 
 import whichone
 from whichone.retrieval.namesake.question_names import is_longer_form, name_words
+from whichone.retrieval.namesake.spelling import carries
 
 
 @pytest.mark.parametrize(
@@ -115,3 +116,78 @@ def test_kinds_of_names_that_are_written_in_several_ways(name: str, title: str) 
     ]
     believed = whichone.Namesake.over(records, encoder="none").resolve(f"Where was {name} made?")
     assert "gold" in [bearer.id for bearer in believed.bearers]
+
+
+PAIRS = [
+    ("Corvane", "Corvane is a river.", "The Lay of Corvane", "is a 1921 novel by Ole Brandt.", "Who is the author of"),
+    ("Hektor Brandt", "It is a village.", "Hector Brandt", "is a footballer of Kesh.", "Which team has"),
+    ("Saint Osla", "It is a film.", "Cathedral of St. Osla, Kesh", "is a church in Kesh.", "In what city is"),
+    ("Dorrit Two", "It is a comet.", "Dorrit II: The Return", "is a film by Pia Lund.", "Who directed"),
+    ("Lady Mirel", "A horse.", "Mirel of Kesh", "(1501-1560), a lady of the court, was a poet.", "Where was"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text", "title", "about", "asks"), PAIRS)
+def test_a_page_that_only_carries_the_name_is_a_bearer_where_it_fits(
+    name: str, text: str, title: str, about: str, asks: str
+) -> None:
+    records = [
+        {"id": "1", "title": name, "text": text},
+        {"id": "2", "title": title, "text": f"{title} {about}"},
+    ]
+    records += [{"id": f"f{n}", "title": f"Filler {n}", "text": f"Filler {n} is a town."} for n in range(9)]
+    namesake = whichone.Namesake.over(records, encoder="none")
+    assert {b.id for b in namesake.resolve(f"{asks} {name}?").bearers} == {"1", "2"}
+    assert [b.id for b in namesake.resolve(f"{asks} Filler 3?").bearers] == ["f3"]
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "opening", "how"),
+    [
+        ("IBM", "International Business Machines", "It is a company", 1.0),
+        ("Bobby Lee Kern", "Robert L. Kern", "Robert L. Kern is", 1.0),
+        ("Kesh Bank", "Kesh (Orland)", "Kesh is a town with a bank", 0.5),
+        ("Ada Moss", "Violet", "Violet is a song by Ada Moss", 0.25),
+        ("Ada Moss", "Ada Berg", "Ada Berg is a nurse", 0.0),
+    ],
+)
+def test_how_closely_a_page_carries_a_name(name: str, title: str, opening: str, how: float) -> None:
+    assert carries(name, title, opening) == how
+
+
+ELGINS = [
+    {"id": "1", "title": "Elgin", "text": "Elgin has 114,797 inhabitants. It was founded in 1835."},
+    {"id": "2", "title": "Elgin", "text": "Elgin, of a population of 24,760, was established in 1136."},
+    {"id": "3", "title": "Elgin", "text": "Elgin is a place."},
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("Where is the largest Elgin?", "1"),
+        ("Where is Elgin, the one with the lowest population?", "2"),
+        ("Where is the oldest Elgin?", "2"),
+        ("Wo liegt das größte Elgin?", "1"),
+        ("Où est le plus petit Elgin ?", "2"),
+        ("¿Dónde está el Elgin más antiguo?", "2"),
+    ],
+)
+def test_superlatives_compare_the_bearers(text: str, meant: str) -> None:
+    believed = whichone.Namesake.over(ELGINS, encoder="none").resolve(text)
+    assert believed.best is not None and believed.best.id == meant
+
+
+def test_a_superlative_of_a_date_or_an_attribute() -> None:
+    people = [
+        {"id": "1", "title": "Ada Park", "text": "Badge 1", "birth date": "1950-05-03", "salary": "20"},
+        {"id": "2", "title": "Ada Park", "text": "Badge 2", "birth date": "1950-05-19", "salary": "40"},
+    ]
+    namesake = whichone.Namesake.over(people, encoder="none")
+    for asked, meant in (
+        ("oldest Ada Park", "1"),
+        ("youngest Ada Park", "2"),
+        ("Ada Park with the highest salary", "2"),
+    ):
+        best = namesake.resolve(f"Which badge has the {asked}?").best
+        assert best is not None and best.id == meant, asked

@@ -326,10 +326,10 @@ class Postings:
     lengths: npt.NDArray[np.int32]
     norms: Floats | None
     weighting: Weighting
+    # Compares bytes of `words` before they are used; None where the whole file was compared.
     compare_words: Compare | None = None
-    """Compares bytes of `words` before they are used; None where the whole file was compared."""
+    # By how much an impact can be above what is stored as a list's largest, because norms were changed.
     rise: float = 1.0
-    """By how much an impact can be above what is stored as a list's largest, because norms were changed."""
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -200,8 +200,8 @@ class Tokeniser(msgspec.Struct, frozen=True):
 
     rules: str
     longest: int
+    # Title and text as a pair, as DPR has them (a text without a title alone); else one text after the other.
     pairs: bool = False
-    """Title and text as a pair, as DPR has them (a text without a title alone); else one text after the other."""
 
     def describe(self) -> dict[str, Any]:
         rules = hashlib.sha256(self.rules.encode()).hexdigest()[:16]

@@ -72,8 +72,14 @@ class Denials:
         )
         rejects = _any_of([*raw["exceptions"], *raw["excludes"], *raw["aside"]])
         self._rejects = re.compile(rf"(?<!\w)(?i:{rejects})(?:\W+\w+){{0,3}}\W*$")
-        self._aside, self._wrong = frozenset(raw["aside"]), frozenset(raw["wrong"])
-        self._only = re.compile(rf"\W*(?:{negator}\W*)+$")
+        self._aside, self._wrong, self._passive = (
+            frozenset(raw[name]) for name in ("aside", "wrong", "passive")
+        )
+        corrects = rf"(?<!\w)(?i:{'|'.join(raw['corrects'])})(?!\w)"
+        self._corrects = re.compile(corrects.replace(" ", r"\W+"))
+        # "No.", "That is not her."
+        refers = rf"{words('refers')}(?=[^?]*{negator})(?:\W+[\w'’]+){{0,{_MOST_WORDS}}}[^?\w]*"
+        self._only = re.compile(rf"\W*(?:(?:{negator}\W*)+|{refers})$")
         self._begins = re.compile(
             rf"\W*(?:{words('please')}\W+)?(?:{words('speakers') if raw['speakers'] else '(?!)'}\W+)?([\w'’]+)"
         )
@@ -194,9 +200,11 @@ class Denials:
         What such a word covers may be denied by it: "who left Oslo", "hardly the one in Oslo". `clue` says of a word whether some
         bearers have it (True), all have it or it asks (False), or none (None).
         """
+        if (corrects := self._corrects.search(text)) and any(map(clue, _WORD.findall(text))):
+            return corrects.group()  # "Ada Park of Leeds was the wrong one"
         for sentence in _SENTENCE.finditer(text):
             if sentence.start() > name[1] and self._only.match(sentence.group()):
-                return sentence.group().strip()  # "Leeds? No."
+                return sentence.group().strip()  # "Leeds? No.", "Leeds? That is not her."
             own = sentence.start() <= name[0] < sentence.end()
             starts = [
                 sentence.start(),
@@ -209,11 +217,14 @@ class Denials:
                 if start <= name[0] < end:
                     found = self._strange_before(text, sentence.start(), start, name[0], clue)
                     begins = self._begins.match(text, start, name[0])
-                    if begins is not None and "?" not in text[start:end] and "?" in text[end:]:
+                    beside = "?" not in text[start:end] and "?" in text[end:]
+                    if begins is not None and beside:
                         verb = begins[1]  # "Drop Ada Park of Leeds: which badge is left?"
                         found = found or verb * (self._kind(verb.lower(), clue) in ("strange", "denies"))
                     joint = self._conjunction.search(text, name[1], end)
-                    found = found or self._strange_in(text, name[1], joint.start() if joint else end, clue)
+                    found = found or self._strange_in(
+                        text, name[1], joint.start() if joint else end, clue, beside=beside
+                    )
                     if joint is not None and not found:  # "Ada Park when Leeds is excluded"
                         found = self._strange_in(text, joint.end(), end, clue, free=True)
                 elif own or self._is_of_whom(text, start, end, clue):
@@ -247,8 +258,10 @@ class Denials:
             said = True
         return words[-1] if said and words and self._kind(words[-1], clue) in ("strange", "denies") else ""
 
-    def _strange_in(self, text: str, start: int, end: int, clue: Clue, *, free: bool = False) -> str:
-        """`free` is a clause of its own, all of which is said of the one who is meant.
+    def _strange_in(
+        self, text: str, start: int, end: int, clue: Clue, *, free: bool = False, beside: bool = False
+    ) -> str:
+        """`free` is a clause of its own, all of which is said of the one who is meant; `beside` is one after which a question comes.
 
         A noun between a preposition and what tells whom is its label, and so is one after a word that the pages have, or after
         "whose": "with the badge 17", "whose home town is Oslo".
@@ -274,7 +287,8 @@ class Denials:
                 if said:  # "leave Ada Park of Leeds out"
                     last = words[-1].casefold() in self._aside
                     wrong = self._wrong.intersection(map(str.casefold, words[n : n + _FRAGMENT]))
-                    return word if free or last or wrong else ""
+                    passive = beside and self._passive.intersection(map(str.casefold, words[:n]))
+                    return word if free or last or wrong or passive else ""
                 if attached and before == "article" and n == 1:
                     return word  # "the elder"
                 known = before == "known" and words[n - 1].islower()  # "My Ada hates Leeds"

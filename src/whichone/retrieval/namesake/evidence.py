@@ -7,7 +7,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,23 @@ from whichone.names import token_key, without_parentheses
 from whichone.records import grouped
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.namesake.denials import Denials
-from whichone.retrieval.namesake.knowledge_evidence import Knowledge, Language, RelationWords, Stems, contains
+from whichone.retrieval.namesake.knowledge_evidence import Knowledge, RelationWords, Stems, contains, extremes
 from whichone.retrieval.namesake.lexical import RowSelection
 from whichone.retrieval.namesake.question_names import SEPARATOR, Mention, remainder
 from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge, split_sentences
 from whichone.retrieval.namesake.snapshot import Index
-from whichone.retrieval.namesake.spelling import ARTICLES, ELDER, YOUNGER, PlaceForms, has_form, places_in
+from whichone.retrieval.namesake.spelling import (
+    ARTICLES,
+    ELDER,
+    YOUNGER,
+    PlaceForms,
+    Said,
+    carries,
+    generation,
+    has_form,
+    places_in,
+    words_beside,
+)  # fmt: skip
 from whichone.retrieval.namesake.weights import Fit, NamesakeParameters, said_by_reader
 
 if TYPE_CHECKING:
@@ -30,6 +41,9 @@ if TYPE_CHECKING:
 
 MOST_ENCODED = 64
 MOST_READ = 24  # So many candidates of a question, the likeliest by their words and names, are read
+MOST_CARRYING = 2  # So many pages that only carry the words of a name are weighed as its bearers
+_BETTER = 0.4  # So much more must speak for one that has the words further apart
+_NO_BEARER = frozenset(["unread", "disambiguation"])
 _PAGES_READ = 2
 _SHOWN = 160
 _OPENING = 600
@@ -38,7 +52,6 @@ _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _NEAR = 0.03
-_EXTREME = re.compile(r"\b(?:(highest|largest|biggest|greatest|most)|lowest|smallest|fewest|least) (\w+)")
 _OTHER_SAYS = 0.3  # So much counts what a page of another kind says of the relation
 _BY = frozenset(["by", "von", "vom", "par", "por"])
 _A = frozenset(["a", "an", "ein", "eine", "un", "une", "una"])
@@ -51,7 +64,10 @@ _PLACE = re.compile(
     r"[^).;]{0,50}?(?:\b(?:in|at|near|im|bei|à|en)\s+(?![A-Z]\w+ \d)|\d{4},\s+)[^\W\d_a-zà-ÿ]"
 )
 _LIFE = re.compile(r"[^(]{0,80}\(\s*[^)–—-]{0,30}\d{4},?\s+(?:in\s+)?[A-Z]")
-_LONGEST_CODE = 3
+_OF_NAME = frozenset([
+    "bm25", "level", "rank", "named", "share", "alone", "loosely", "titled", "bare", "respelt", "longer", "company", "nickname", "near",
+    "contains", "unnamed", "extra", "numbered", "qualified", "best_kind", "only_says", "length",
+])  # fmt: skip
 _SCALE = 10.0  # BM25 scores are divided by it, so that all evidence is of one order
 
 
@@ -67,6 +83,11 @@ class Evidence:
     speaks_against: list[str] = field(default_factory=list)
     probability: float = 0.0
     before: float | None = None  # Its score without what a reader says
+
+    def add(self, name: str, value: float, why: str, *, speaks: bool = True) -> None:
+        """What it has of a kind of evidence, and what that says for or against it."""
+        self.values[name] = value
+        (self.speaks_for if speaks else self.speaks_against).append(why)
 
     @property
     def unread_score(self) -> float:
@@ -118,31 +139,6 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Said:
-    """Words of a question, in which the values of attributes are looked for."""
-
-    written: frozenset[str]  # The words as they are written, without ordinary ones
-    stems: Stems
-    places: Sequence[PlaceForms]  # The forms of each country and state that it names
-
-    @classmethod
-    def of(cls, texts: Sequence[str], language: Language) -> Said:
-        words = [word for text in texts for word in _WORD.findall(text)]
-        return cls(
-            frozenset(w for w in words if not w.islower() or (len(w) > 2 and w not in language.openers)),
-            tuple(stem for text in texts for stem in language.stems(text)),
-            [own for text in texts for own in places_in(text)],
-        )
-
-    def has(self, value: str, stems: Stems) -> bool:
-        """Whether a value is said; a short one, such as a code, as it is written, a place in any form."""
-        code = value.isalpha() and len(value) <= _LONGEST_CODE
-        if value in self.written if code else contains(self.stems, stems):
-            return True
-        return bool(self.places) and any(own & p for own in places_in(value) for p in self.places)
-
-
-@dataclass(frozen=True)
 class Around:
     """What a question says around one of its names, other names too."""
 
@@ -180,7 +176,9 @@ class Weigher:
         self._popularity = popularity
         self._sentence_stems = functools.lru_cache(4_000)(self._stems_by_sentence)
         self._title_keys = functools.lru_cache(20_000)(self._read_title_keys)
-        self._rarity = functools.lru_cache(20_000)(self._rarity_of)
+        self._rarity = functools.lru_cache(20_000)(
+            lambda word: sum(index.lexical.idf(index.lexical.keys(word)))
+        )
 
     def learn(self, groups: Sequence[Sequence[int]]) -> None:
         """Encode sentences that were not encoded when indexing, of many questions together."""
@@ -228,6 +226,8 @@ class Weigher:
             self._add_extreme(own, asked)
             self._add_strange([e for e in own if "unread" not in e.values], asked, around)
         self._weigh(every)
+        self._list_carrying(pool, weighed)
+        self._weigh(every)
         named = [e for own in weighed[:-1] for e in own if "unread" not in e.values]
         if self._closeness is not None and asked.vector is not None and len(named) > 1:
             near = named[:MOST_ENCODED]
@@ -242,6 +242,25 @@ class Weigher:
             for own in weighed:
                 own.sort(key=lambda e: ("unread" in e.values, -e.score, e.page))
         return weighed
+
+    def _list_carrying(self, pool: Pool, weighed: list[list[Evidence]]) -> None:
+        """Pages without a name that carry its words, and fit no worse than its best bearer, become its bearers; the closest first."""
+        best = [max((_fit(e) for e in own if "unread" not in e.values), default=0.0) for own in weighed]
+        whole = [n for n, group in enumerate(pool.groups) if group.mention.whole and group.mention.proper]
+        closest: list[tuple[float, float, int, int]] = []
+        for place, evidence in enumerate(weighed[-1]):
+            fit, page = _fit(evidence), evidence.page
+            if evidence.values.keys() & _NO_BEARER or self._owner(page) is not None:
+                continue  # whose names are known
+            for n in (n for n in whole if fit >= best[n]):
+                how = carries(pool.groups[n].mention.name, self._pages.title(page), self._pages.opening(page))
+                if how and fit >= best[n] + _BETTER * (1 - how):
+                    closest.append((-how, -fit, place, n))
+        for how, _, place, n in sorted(closest)[:MOST_CARRYING]:
+            if "near" not in (values := weighed[-1][place].values):
+                values |= {"near": 1.0, "scattered": 1.0 + how}
+                weighed[n].append(weighed[-1][place])
+        weighed[-1] = [evidence for evidence in weighed[-1] if "near" not in evidence.values]
 
     def _around(self, asked: Asked, group: Group | None, first: bool, role: str) -> Around:
         pieces = remainder(asked.text, group.mentions if group is not None else asked.mentions)
@@ -287,10 +306,6 @@ class Weigher:
         if not of and not has and ARTICLES.intersection(before[-3:-1]):
             return "claim_owner" if genitive else ""  # "for the team": the team is what it has
         return "claim_owner" if genitive or stem in asked.cue else ""
-
-    def _rarity_of(self, word: str) -> float:
-        lexical = self._index.lexical
-        return sum(lexical.idf(lexical.keys(word)))
 
     def _candidates(
         self,
@@ -358,8 +373,7 @@ class Weigher:
         )
         values["bare"] = float(key == name)
         if how := min((group.pages[page] for page in evidence.pages), key=len):
-            values[how] = 1.0
-            evidence.speaks_against.append("has only another form of the name")
+            evidence.add(how, 1.0, "has only another form of the name", speaks=False)
         if asked.claim:
             values["claim"] = 1.0
             if several:
@@ -373,7 +387,8 @@ class Weigher:
             values["called"] = 1.0
         if elsewhere and (not opens or opens[0] not in words or name.split()[-1] not in opens):
             values["elsewhere"] = 1.0  # nor is it about it
-        generations = _generation(_beside(asked.text, mention)), _generation({*key.split()} - words)
+        beside = words_beside(asked.text, mention.start, mention.end)
+        generations = generation(beside), generation({*key.split()} - words)
         if all(generations):  # "Ada Park the younger" is Ada Park Jr.
             values["attribute" if len({*generations}) == 1 else "denied"] = 1.0
         if how or not words <= set(key.split()):
@@ -418,8 +433,7 @@ class Weigher:
         """Adds what the pages themselves say."""
         values = evidence.values
         if all(self._pages.lists_bearers(page) for page in evidence.pages[:4]):
-            values["disambiguation"] = 1.0
-            evidence.speaks_against.append("only lists who has the name")
+            evidence.add("disambiguation", 1.0, "only lists who has the name", speaks=False)
         if asked.relations and "elsewhere" not in values:
             self._add_kind(evidence, asked, several and around.mention is not None)
             self._add_says(evidence, asked)
@@ -462,13 +476,11 @@ class Weigher:
         described = " or ".join(sorted(self.kinds(evidence.pages)))
         asks = " or ".join(r.name.replace("_", " ") for r in relations)
         if fit > 0:
-            evidence.values["kind"] = fit
-            evidence.speaks_for.append(f"is a {described}; the question asks for {asks}")
+            evidence.add("kind", fit, f"is a {described}; the question asks for {asks}")
         elif not fit:
             evidence.values["no_kind"] = 1.0
         else:
-            evidence.values["other_kind"] = 1.0
-            evidence.speaks_against.append(f"is a {described}, not what one asks for {asks}")
+            evidence.add("other_kind", 1.0, f"is a {described}, not what one asks for {asks}", speaks=False)
 
     def _add_says(self, evidence: Evidence, asked: Asked) -> None:
         phrases = dict.fromkeys(phrase for relation in asked.relations for phrase in relation.says)
@@ -477,8 +489,7 @@ class Weigher:
         sentences = self._read_sentences(evidence)
         said = [" ".join(p) for p in phrases if any(s.issuperset(p) for s in sentences)]
         if asked.where and self._says_where(evidence, phrases):
-            evidence.values["where"] = 1.0
-            evidence.speaks_for.append("says where")
+            evidence.add("where", 1.0, "says where")
         fits = 1.0 if "no_kind" in evidence.values else evidence.values.get("kind", _OTHER_SAYS)
         evidence.values["states"] = fits * bool(said)
         evidence.values["says"] = fits * len(said) / math.sqrt(len(phrases))
@@ -512,8 +523,7 @@ class Weigher:
             if around.said.has(value, stems)
         ]
         if named:
-            evidence.values["attribute"] = math.sqrt(len(named))
-            evidence.speaks_for.append(f"has the {', the '.join(named[:3])}")
+            evidence.add("attribute", math.sqrt(len(named)), f"has the {', the '.join(named[:3])}")
 
     def _attributes(self, evidence: Evidence) -> Iterator[tuple[str, str, Stems]]:
         """What is known of it: name, value, and the value's stems, of those short enough to be named."""
@@ -534,8 +544,7 @@ class Weigher:
             has = any(words.has(value, stems) for _, value, stems in self._attributes(evidence))
             has = has or any(has_form(opening, forms) for forms in words.places)
             if has or any(contains(text, ruled_out) for text in texts):
-                evidence.values["denied"] = 1.0
-                evidence.speaks_against.append(f"has what the question rules out: {said}")
+                evidence.add("denied", 1.0, f"has what the question rules out: {said}", speaks=False)
                 return
             found = [s for s in ruled_out if any(s in text for text in texts)]
             share = len(found) / max(len(ruled_out), 1)
@@ -598,7 +607,9 @@ class Weigher:
             ]
             vocabulary.update(frozenset(stems).union(*self._read_sentences(evidence)))
         placed = {w for forms in around.said.places for form in forms for w in _WORD.findall(form)}
-        evident = any(evidence.values.get(name) for evidence in own for name in ("about", "period"))
+        evident = any(
+            evidence.values.get(name) for evidence in own for name in ("about", "period", "extreme")
+        )
 
         def clue(word: str) -> bool | None:
             if (
@@ -618,14 +629,14 @@ class Weigher:
         mention = around.mention
         word = asked.denials.strange(asked.told, (mention.start, mention.end), clue)
         for evidence in own if word else ():
-            evidence.values["strange"] = 1.0
-            evidence.speaks_against.append(f"the question says {word!r}, which nothing here explains")
+            evidence.add(
+                "strange", 1.0, f"the question says {word!r}, which nothing here explains", speaks=False
+            )
 
     def _add_places(self, evidence: Evidence, places: Sequence[PlaceForms]) -> None:
         texts = " ".join(self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ])
         if had := [min(forms) for forms in places if has_form(texts, forms)]:
-            evidence.values["place"] = len(had) / len(places)
-            evidence.speaks_for.append(f"has {', '.join(had)}")
+            evidence.add("place", len(had) / len(places), f"has {', '.join(had)}")
 
     def _add_about(self, evidence: Evidence, about: Sequence[float]) -> None:
         """A number of the page, or of what is known of it, is near one that the question says roughly."""
@@ -634,37 +645,25 @@ class Weigher:
         numbers = [float(n.replace(",", "")) for n in _NUMBER.findall(texts)]
         near = [n for n in numbers if any(abs(n - wanted) <= _NEAR * wanted for wanted in about)]
         if near:
-            evidence.values["about"] = 1.0
-            evidence.speaks_for.append(f"has about that number ({near[0]:g})")
+            evidence.add("about", 1.0, f"has about that number ({near[0]:g})")
 
     def _add_extreme(self, own: Sequence[Evidence], asked: Asked) -> None:
-        """ "The one with the highest population": of those who have that number, one has most or least."""
-        for most, label in _EXTREME.findall(asked.told.casefold()):
-            every = [(*pair, e) for e in own for pair in self._index.attributes(e.page).items()]
-            known = [(value, e) for name, value, e in every if name.casefold() == label]
-            numbers = [float(v.replace(",", "")) for v, _ in known if _NUMBER.fullmatch(v)]
-            extreme = max(numbers, default=0.0) if most else min(numbers, default=0.0)
-            if len(numbers) == len(known) > 1 and numbers.count(extreme) == 1:
-                first = known[numbers.index(extreme)][1]
-                first.values["about"] = 1.0
-                first.speaks_for.append(
-                    f"has the {'highest' if most else 'lowest'} {label} ({extreme:,.10g})"
-                )
+        read = ((self._index.attributes(e.page), self._pages.opening(e.page)[:_OPENING]) for e in own)
+        for n, what in extremes(asked.told.casefold(), read):
+            own[n].add("extreme", 1.0, f"has the {what}")
 
     def _add_period(self, evidence: Evidence, periods: Sequence[tuple[int, int]]) -> None:
         """A year of the page's opening is of a decade or century that the question names."""
         years = [int(year) for year in _YEAR.findall(self._pages.opening(evidence.page)[:_OPENING])]
         if inside := [year for year in years if any(low <= year <= high for low, high in periods)]:
-            evidence.values["period"] = 1.0
-            evidence.speaks_for.append(f"is of that time ({inside[0]})")
+            evidence.add("period", 1.0, f"is of that time ({inside[0]})")
 
     def _add_facts(self, evidence: Evidence, knowledge: Knowledge, around: Around) -> None:
         properties = [
             p for page in evidence.pages[:4] for p in knowledge.asked_properties(page, around.said.stems)
         ]
         if properties:
-            evidence.values["fact"] = 1.0
-            evidence.speaks_for.append(f"has the fact {', '.join(properties[:3])}")
+            evidence.add("fact", 1.0, f"has the fact {', '.join(properties[:3])}")
 
     def _add_sentence(self, evidence: Evidence, vector: Vectors) -> None:
         assert self._closeness is not None
@@ -674,18 +673,11 @@ class Weigher:
             evidence.speaks_for.append(f"closest sentence ({close:.2f}): {sentence[:_SHOWN]}")
 
 
-def _beside(text: str, mention: Mention) -> set[str]:
-    """The words right before and after a name, articles aside."""
-    before = _WORD.findall(text[: mention.start].casefold())[-1:]
-    after = [
-        w for w in _WORD.findall(text[mention.end : mention.end + 24].casefold())[:2] if w not in ARTICLES
-    ]
-    return {*before, *after[:1]}
-
-
-def _generation(words: Set[str]) -> int:
-    """Whether words say that somebody is the younger (-1) or the elder (1) of two of one name."""
-    return bool(words & ELDER) - bool(words & YOUNGER)
+def _fit(evidence: Evidence) -> float:
+    """What speaks for it, its name and its place among results aside."""
+    return sum(
+        value for name, value in evidence.parts.items() if name not in _OF_NAME and "claim" not in name
+    )
 
 
 def _worth(clues: Mapping[str, float], stems: frozenset[str]) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -196,6 +196,54 @@ def contains(words: Stems, phrase: Stems) -> bool:
     if (size := len(phrase)) and phrase[0] not in words:
         return False
     return size == 1 or any(words[at : at + size] == phrase for at in range(len(words) - size + 1))
+
+
+# What superlatives compare: "the largest", "the one with the lowest population", "the oldest".
+
+
+_THOUSANDS, _NUMBER = (
+    r"[., \u00a0\u202f](?=\d{3}(?!\d))",
+    r"(?<![\d.,])(?:\d{1,3}(?:[., \u00a0\u202f]\d{3})+|\d+(?:\.\d+)?)(?:-\d\d){0,2}(?!\d)",
+)
+
+
+@functools.cache
+def _compared() -> list[tuple[Stems, Mapping[str, bool]]]:
+    """Labels of numbers, and for each superlative whether it asks for most."""
+    raw = tomllib.loads(files(__package__).joinpath("quantities.toml").read_text("utf-8")).values()
+    return [
+        (tuple(t["labels"]), {w.casefold(): side == "most" for side in ("least", "most") for w in t[side]})
+        for t in raw
+    ]
+
+
+def extremes(text: str, things: Iterable[tuple[Mapping[str, str], str]]) -> Iterator[tuple[int, str]]:
+    """For each superlative of a text in small letters which of several things, of attributes and an opening, alone has most or least."""
+    words = "|".join(
+        sorted({re.escape(word) for _, own in _compared() for word in own}, key=len, reverse=True)
+    )
+    for word, noun in re.findall(rf"\b({words})\b(?:\W+(\w+))?", text):
+        things = [*things]
+        most = next(own[word] for _, own in _compared() if word in own)
+        named = [(most, labels) for labels, _ in _compared() if labels and noun.startswith(labels)]
+        ordinary = [(own[word], labels) for labels, own in _compared() if labels and word in own]
+        exact = any(noun == name.casefold() for own, _ in things for name in own)
+        for more, labels in [(most, (noun,)), *named] if exact else named or ordinary:
+            texts = ([*(f"{n} {v}" for n, v in own.items()), opening] for own, opening in things)
+            given = ([n for t in own if (n := number_of(t, labels)) is not None] for own in texts)
+            known = sorted((-own[0] if more else own[0], at) for at, own in enumerate(given) if own)
+            if len(known) > 1 and known[0][0] < known[1][0]:
+                yield known[0][1], f"{'highest' if more else 'lowest'} {labels[0]} ({abs(known[0][0]):,.10g})"
+                break
+
+
+def number_of(text: str, labels: Stems) -> float | None:
+    """The first number beside one of these labels; of a date its year, month and day."""
+    label = rf"\b(?:{'|'.join(map(re.escape, labels))})\w{{0,3}}\b"
+    between = r"\W+(?:[^\W\d]+\W+){0,3}?(?:\d{1,2}\.?\s+[^\W\d]+\s+|[^\W\d]+\s+\d{1,2},\s+)?"
+    match = re.search(rf"(?i:{label}{between}({_NUMBER})|({_NUMBER})\W+(?:[^\W\d]+\W+)?{label})", text)
+    parts = re.sub(_THOUSANDS, "", match[1] or match[2]).split("-") if match is not None else ()
+    return sum(float(part) / 100**n for n, part in enumerate(parts)) if parts else None
 
 
 # What a knowledge base adds: further names of the pages, their popularity, and their facts.

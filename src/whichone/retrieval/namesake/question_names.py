@@ -42,8 +42,8 @@ class Mention:
     pages: tuple[int, ...]
     proper: bool  # It is written like a name there: with a capital, a digit, or between quotation marks
     whole: bool = True  # No further name-like word appears beside it: "Paul" in "Paul Walker" is not whole
+    # How it differs from the name it was found by: "typo", "initials"; empty where it does not.
     written: str = ""
-    """How it differs from the name it was found by: "typo", "initials"; empty where it does not."""
 
 
 SEPARATOR = " [SEP] "  # Between subject and relation of a slot-filling question

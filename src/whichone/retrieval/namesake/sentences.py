@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -40,12 +41,8 @@ def split_sentences(text: str, language: str = "en") -> list[str]:
 
 def page_sentences(texts: Iterable[str], language: str = "en") -> list[str]:
     """The sentences of a page that are encoded: the first of each passage."""
-    sentences: list[str] = []
-    for text in texts:
-        sentences += split_sentences(text, language)[:MOST_OF_A_PASSAGE]
-        if len(sentences) >= MOST_SENTENCES:
-            break
-    return sentences[:MOST_SENTENCES]
+    sentences = (s for text in texts for s in split_sentences(text, language)[:MOST_OF_A_PASSAGE])
+    return [*itertools.islice(sentences, MOST_SENTENCES)]
 
 
 class SentenceCloseness:
@@ -86,14 +83,10 @@ class SentenceCloseness:
             self._fresh.clear()
         sentences = [page_sentences(self._texts(page), self._language) for page in fresh]
         every = [sentence for some in sentences for sentence in some]
-        size = self._encoder.size
-        vectors = (
-            self._encoder.passages([""] * len(every), every) if every else np.zeros((0, size), np.float32)
-        )
-        at = 0
-        for page, some in zip(fresh, sentences, strict=True):
-            self._fresh[page] = vectors[at : at + len(some)]
-            at += len(some)
+        encoder, ends = self._encoder, np.cumsum([len(some) for some in sentences])
+        none = np.zeros((0, encoder.size), np.float32)
+        vectors = encoder.passages([""] * len(every), every) if every else none
+        self._fresh |= zip(fresh, np.split(vectors, ends[:-1]), strict=True)
 
     def closest(self, question: Vectors, page: int) -> tuple[float, str]:
         """The closeness of the closest sentence, and that sentence; 0 for a page without text."""
@@ -109,8 +102,8 @@ class SentenceCloseness:
 # Reads a question together with each bearer's passage: a cross-encoder, or late interaction; ONNX, no torch.
 
 
+# The package of `whichone[reader]`: a cross-encoder that was trained to tell bearers apart.
 READER = "whichone_reader"
-"""The package of `whichone[reader]`: a cross-encoder that was trained to tell bearers apart."""
 
 
 def judge_folder(given: str | None) -> str | None:

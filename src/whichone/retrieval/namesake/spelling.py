@@ -9,7 +9,7 @@ import locale
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +23,8 @@ from whichone.corpus.page_names import CorpusNames
 from whichone.files.arrow_records import Seen
 from whichone.files.mapped import HashIndex, MappedTable, PathOf, hashes, write_mapped
 from whichone.files.pools import cores_for, run_in_order
-from whichone.retrieval.namesake.knowledge_evidence import LANGUAGES, RelationTable
+from whichone.names import plain_signs, without_parentheses
+from whichone.retrieval.namesake.knowledge_evidence import LANGUAGES, Language, RelationTable, Stems, contains
 
 _LETTERS = str.maketrans(
     {
@@ -119,6 +120,56 @@ def short_forms() -> Mapping[str, tuple[str, ...]]:
     return {full: tuple(listed) for full, listed in known.items()}
 
 
+_HEAD_ENDS = re.compile(r"\s(?:is|was|are|were|refers?|ist|war|sind|waren|est|était|fut|es|fue|era)\b")
+_HEAD, _FIRST = 120, 300
+
+
+def carries(name: str, title: str, opening: str) -> float:
+    """How closely a page carries all words of a name: 1 in its title or before "is", or by initials; less where it opens so; else 0."""
+    first = opening[:_FIRST]
+    texts = (
+        without_parentheses(name),
+        without_parentheses(title),
+        title,
+        _HEAD_ENDS.split(first)[0][:_HEAD],
+        first,
+    )
+    plain = ([folded(word) for word in _WORD.findall(plain_signs(text).casefold())] for text in texts)
+    own, bare, titled, head, sentence = (
+        [w for w in core_words(words) if w not in PARTICLES] for words in plain
+    )
+    had = [
+        sum(any(same_word(o, w) for w in words) for o in own)
+        for words in (titled, titled + head, titled + sentence)
+    ]
+    short = any(
+        len(a) > 1 and b == ["".join(word[0] for word in a)] for a, b in ((own, bare), (bare, own))
+    )  # IBM
+    if not own or (had[2] < len(own) and not short):
+        return 0.0
+    return 1.0 if short or had[1] == len(own) else 0.5 if had[0] else 0.25
+
+
+def same_word(one: str, other: str) -> bool:
+    """Whether two words in plain letters may be one of a name: alike, an initial, a nickname, the beginning, one edit away."""
+    short, long = sorted((one, other), key=len)
+    begins = long.startswith(short) and len(short) != 2 and short.isalpha()
+    known = short in nicknames().get(long, ()) or long in nicknames().get(short, ())
+    typo = len(short) > SHORTEST_TYPO and within_one_edit(one, other)
+    return begins or known or typo or alike([one]) == alike([other])
+
+
+def words_beside(text: str, start: int, end: int) -> set[str]:
+    """The words right before and after a name, articles aside."""
+    after = (w for w in _WORD.findall(text[end : end + 24].casefold())[:2] if w not in ARTICLES)
+    return {*_WORD.findall(text[:start].casefold())[-1:], *itertools.islice(after, 1)}
+
+
+def generation(words: Set[str]) -> int:
+    """Whether words say that somebody is the younger (-1) or the elder (1) of two of one name."""
+    return bool(words & ELDER) - bool(words & YOUNGER)
+
+
 # Countries and states by code and by name, in several languages: "CA" and "Kalifornien" are California, "España" is Spain.
 
 
@@ -132,6 +183,7 @@ _COMMON = {
     "KP": ("North Korea",), "KR": ("South Korea",), "SY": ("Syria",), "SZ": ("Swaziland",), "LA": ("Laos",), "PS": ("Palestine",),
 }  # fmt: skip
 _LONGEST_PLACE = 5
+_LONGEST_CODE = 3
 _CODES_ALONE = 20  # In a longer text without small letters capitals tell no codes
 _WORD = re.compile(r"[^\W_]+")
 _BEFORE_CODE = re.compile(r"(?:[,(/-]|\b(?:in|of|from|at|aus|von|de|en|du|del|dans))\s*$")
@@ -224,6 +276,30 @@ def _form_pattern(forms: PlaceForms) -> re.Pattern[str]:
     names = sorted((re.escape(f) for f in forms if f not in place_forms()), key=len, reverse=True)
     codes = [re.escape(f) for f in forms if f in place_forms()]
     return re.compile(rf"(?<!\w)(?:(?i:{'|'.join(names)})|{'|'.join(codes) or '(?!)'})(?!\w)")
+
+
+class Said(NamedTuple):
+    """Words of a question, in which the values of attributes are looked for."""
+
+    written: frozenset[str]  # The words as they are written, without ordinary ones
+    stems: Stems
+    places: Sequence[PlaceForms]  # The forms of each country and state that it names
+
+    @classmethod
+    def of(cls, texts: Sequence[str], language: Language) -> Said:
+        words = [word for text in texts for word in _WORD.findall(text)]
+        return cls(
+            frozenset(w for w in words if not w.islower() or (len(w) > 2 and w not in language.openers)),
+            tuple(stem for text in texts for stem in language.stems(text)),
+            [own for text in texts for own in places_in(text)],
+        )
+
+    def has(self, value: str, stems: Stems) -> bool:
+        """Whether a value is said; a short one, such as a code, as it is written, a place in any form."""
+        code = value.isalpha() and len(value) <= _LONGEST_CODE
+        if value in self.written if code else contains(self.stems, stems):
+            return True
+        return bool(self.places) and any(own & p for own in places_in(value) for p in self.places)
 
 
 # Names looked up as people write them, on disk: by initial and last word, and by words within one edit.

@@ -38,6 +38,8 @@ FEATURES = {
     "longer": "its name has further words: John F. Kennedy for John Kennedy",
     "company": "its name goes on with a word for a company: Vertigo Records for Vertigo",
     "nickname": "its name has the full first name, or a short one",
+    "near": "it has no such name, but its title or opening carries all words of the name",
+    "scattered": "... not together, but somewhere in its first sentence",
     "contains": "it bears no name of the question, but its title contains one",
     "unnamed": "it bears no name of the question",
     "extra": "words of its title's parentheses that the question does not say",
@@ -57,6 +59,7 @@ FEATURES = {
     "attribute": "attributes whose value the question says",
     "place": "it has a form of a country or state that the question names: CA for California",
     "about": "it has a number near one that the question says roughly",
+    "extreme": "of the bearers whose number is known it has most, or least, of what the question compares",
     "period": "a year of its opening is of a decade or century that the question names",
     "denied": "it has what the question rules out",
     # what it is
@@ -85,6 +88,7 @@ FLOORS = {
     "attribute": (3.0, None),
     "period": (2.0, None),
     "about": (2.0, None),
+    "extreme": (4.0, None),
     "place": (2.0, None),
     "denied": (None, -6.0),
     "fact": (2.0, None),
@@ -111,14 +115,14 @@ class Fit(msgspec.Struct, frozen=True):
     """Weights of the features, and of what tells how sure the first candidate is."""
 
     weights: Mapping[str, float]
+    # Weights of what tells a question that can be resolved from one that cannot; "" is the constant.
     resolvable: Mapping[str, float] = {}
-    """Weights of what tells a question that can be resolved from one that cannot; "" is the constant."""
+    # Weights of what tells whether the best bearer is the right one, by the same `lead_features`.
     sure: Mapping[str, float] = {}
-    """Weights of what tells whether the best bearer is the right one, by the same `lead_features`."""
+    # Weights of what tells that the one who is meant is none of the bearers, by `absence_features`.
     nobody: Mapping[str, float] = {}
-    """Weights of what tells that the one who is meant is none of the bearers, by `absence_features`."""
+    # From which probability on nobody is handed over: one in twenty of those who are there is refused.
     nobody_from: float = 0.5
-    """From which probability on nobody is handed over: one in twenty of those who are there is refused."""
 
 
 class EvidenceModel(msgspec.Struct, frozen=True):
@@ -159,15 +163,15 @@ def calibrated(scores: Sequence[float], values: Sequence[Mapping[str, float]], f
     second = max(share for n, share in enumerate(shares) if n != best)
     sure = logistic(fit.sure, lead_features(values, scores))
     rest = max(1 - shares[best], 1e-12)
-    if not _told_apart(values, scores):
+    if not _may_be_sure(values, scores):
         sure = min(sure, MOST_UNTOLD)
     # never so low that the second would be more likely than the first
     sure = max(sure, second / (rest + second))
     return [sure if n == best else share * (1 - sure) / rest for n, share in enumerate(shares)]
 
 
+# Of a reader's scores, which are a tenth of what it gives.
 SHARPNESS = 10 / 3
-"""Of a reader's scores, which are a tenth of what it gives."""
 
 
 def said_by_reader(scores: Sequence[float]) -> list[dict[str, float]]:
@@ -188,10 +192,20 @@ def logistic(weights: Mapping[str, float], features: Mapping[str, float]) -> flo
     return float(1 / (1 + np.exp(-np.clip(value, -50, 50))))
 
 
+# So sure at most, where nothing that the question says besides a name and what it asks tells the first from the second,
+# where the first lacks a word with a capital or a digit that the question says or has another form of the name, where
+# one only carries the words of the name, and in a claim with several names, of which one was chosen.
 MOST_UNTOLD = 0.95
-"""So sure at most, where nothing that the question says besides a name and what it asks tells the first from the second."""
-_TELLING = ("proper", "attribute", "place", "about", "period", "fact", "qualified")
+_OTHER_FORMS = ("respelt", "longer", "company", "nickname", "missing")
+_TELLING = ("proper", "attribute", "place", "about", "extreme", "period", "fact", "qualified")
 _WORDS_APART, _DENIED_APART = 0.3, 0.4
+
+
+def _may_be_sure(values: Sequence[Mapping[str, float]], scores: Sequence[float]) -> bool:
+    first = values[max(range(len(scores)), key=lambda n: scores[n])]
+    if ("claim" in first and first.get("names")) or any("near" in own for own in values):
+        return False
+    return _told_apart(values, scores) and not any(first.get(name) for name in _OTHER_FORMS)
 
 
 def _told_apart(values: Sequence[Mapping[str, float]], scores: Sequence[float]) -> bool:
@@ -235,6 +249,7 @@ def lead_features(values: Sequence[Mapping[str, float]], scores: Sequence[float]
         "unplaced": first.get("unplaced", 0.0),
         "claim": first.get("claim", 0.0),
         "loosely": first.get("loosely", 0.0),
+        "near": first.get("near", 0.0),
     }
 
 
@@ -294,24 +309,24 @@ class NamesakeParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     encoder: str = "auto"
     encode: Literal["bearers", "all"] = "bearers"
     judge: str | None = None
+    # The judge reads so many candidates of a question at most, the likeliest.
     judged: Annotated[int, msgspec.Meta(ge=2, le=64)] = 10
-    """The judge reads so many candidates of a question at most, the likeliest."""
+    # The judge reads so many words of each one's passage: what it costs.
     judge_words: Annotated[int, msgspec.Meta(ge=8, le=400)] = 120
-    """The judge reads so many words of each one's passage: what it costs."""
     knowledge: str | None = None
     names: str | None = None
     pool: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 50
     device: str | None = None
+    # Which words name kinds, relations and questions; "auto" takes what the corpus says it is in.
     language: str = "auto"
-    """Which words name kinds, relations and questions; "auto" takes what the corpus says it is in."""
 
+    # Attributes that a question back uses first, in this order.
     ask: tuple[str, ...] = ()
-    """Attributes that a question back uses first, in this order."""
+    # Attributes that no question back uses and no resolution shows.
     never: tuple[str, ...] = ()
-    """Attributes that no question back uses and no resolution shows."""
 
+    # The prior: logarithm of the bearer's popularity in the knowledge base.
     popularity: Weight = 0.0
-    """The prior: logarithm of the bearer's popularity in the knowledge base."""
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> NamesakeParameters:
