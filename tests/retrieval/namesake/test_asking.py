@@ -194,7 +194,7 @@ def test_the_shipped_model_has_a_fit_for_all_that_may_be_at_hand(judge: str | No
     model = EvidenceModel.load()
     fit = model.fit(sentences=judge is None, judge=judge)
     assert fit.weights["level"] > 0 > fit.weights["disambiguation"]
-    assert set(fit.weights) <= set(FEATURES) and len(FEATURES) <= 51
+    assert set(fit.weights) <= set(FEATURES) and len(FEATURES) <= 54
     assert fit.resolvable and fit.sure
     assert model.made["by"] == "bench/namesake.py"
 

@@ -75,11 +75,12 @@ class Denials:
         self._aside, self._wrong, self._passive = (
             frozenset(raw[name]) for name in ("aside", "wrong", "passive")
         )
-        corrects = rf"(?<!\w)(?i:{'|'.join(raw['corrects'])})(?!\w)"
-        self._corrects = re.compile(corrects.replace(" ", r"\W+"))
+        corrects = "|".join(raw["corrects"]).replace(" ", r"\W+")
+        self._corrects = re.compile(rf"(?<!\w)(?i:{corrects})(?!\w)")
         # "No.", "That is not her."
-        refers = rf"{words('refers')}(?=[^?]*{negator})(?:\W+[\w'’]+){{0,{_MOST_WORDS}}}[^?\w]*"
-        self._only = re.compile(rf"\W*(?:(?:{negator}\W*)+|{refers})$")
+        self._only = re.compile(
+            rf"\W*(?:(?:{negator}\W*)+|{words('refers')}(?=[^?]*{negator})(?:\W+[\w'’]+){{0,{_MOST_WORDS}}}[^?\w]*)$"
+        )
         self._begins = re.compile(
             rf"\W*(?:{words('please')}\W+)?(?:{words('speakers') if raw['speakers'] else '(?!)'}\W+)?([\w'’]+)"
         )

@@ -41,13 +41,12 @@ if TYPE_CHECKING:
 
 MOST_ENCODED = 64
 MOST_READ = 24  # So many candidates of a question, the likeliest by their words and names, are read
-MOST_CARRYING = 2  # So many pages that only carry the words of a name are weighed as its bearers
-_BETTER = 0.4  # So much more must speak for one that has the words further apart
+# So many pages that only carry the words of a name are weighed as its bearers; more must speak for one with the words further apart.
+MOST_CARRYING, _BETTER = 2, 0.4
 _NO_BEARER = frozenset(["unread", "disambiguation"])
-_PAGES_READ = 2
 _SHOWN = 160
 _OPENING = 600
-_SENTENCES = 40
+_PAGES_READ, _SENTENCES = 2, 40
 _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
@@ -223,7 +222,7 @@ class Weigher:
                 only = len(best) == 1 < len(own) and (asked.alone or asked.claim)
                 for evidence in best if only or feature == "best_kind" else ():
                     evidence.values[feature] = 1.0
-            self._add_extreme(own, asked)
+            self._add_extreme(own, asked, around)
             self._add_strange([e for e in own if "unread" not in e.values], asked, around)
         self._weigh(every)
         self._list_carrying(pool, weighed)
@@ -647,9 +646,10 @@ class Weigher:
         if near:
             evidence.add("about", 1.0, f"has about that number ({near[0]:g})")
 
-    def _add_extreme(self, own: Sequence[Evidence], asked: Asked) -> None:
+    def _add_extreme(self, own: Sequence[Evidence], asked: Asked, around: Around) -> None:
         read = ((self._index.attributes(e.page), self._pages.opening(e.page)[:_OPENING]) for e in own)
-        for n, what in extremes(asked.told.casefold(), read):
+        name = _WORD.findall(around.mention.name.casefold()) if around.mention is not None else ()
+        for n, what in extremes(asked.told.casefold(), read, {"", "one", *asked.openers, *name}):
             own[n].add("extreme", 1.0, f"has the {what}")
 
     def _add_period(self, evidence: Evidence, periods: Sequence[tuple[int, int]]) -> None:

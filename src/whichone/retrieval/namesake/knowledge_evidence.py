@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -203,7 +203,7 @@ def contains(words: Stems, phrase: Stems) -> bool:
 
 _THOUSANDS, _NUMBER = (
     r"[., \u00a0\u202f](?=\d{3}(?!\d))",
-    r"(?<![\d.,])(?:\d{1,3}(?:[., \u00a0\u202f]\d{3})+|\d+(?:\.\d+)?)(?:-\d\d){0,2}(?!\d)",
+    r"(?<![\d.,])((?:\d{1,3}(?:[., \u00a0\u202f]\d{3})+|\d+(?:\.\d+)?)(?:-\d\d){0,2})(?!\d)",
 )
 
 
@@ -217,8 +217,13 @@ def _compared() -> list[tuple[Stems, Mapping[str, bool]]]:
     ]
 
 
-def extremes(text: str, things: Iterable[tuple[Mapping[str, str], str]]) -> Iterator[tuple[int, str]]:
-    """For each superlative of a text in small letters which of several things, of attributes and an opening, alone has most or least."""
+def extremes(
+    text: str, things: Iterable[tuple[Mapping[str, str], str]], follows: Set[str]
+) -> Iterator[tuple[int, str]]:
+    """For each superlative of a text in small letters which of several things, of attributes and an opening, alone has most or least.
+
+    `follows` are words after a superlative that is on the things themselves: "the largest Elgin", not "the highest tower".
+    """
     words = "|".join(
         sorted({re.escape(word) for _, own in _compared() for word in own}, key=len, reverse=True)
     )
@@ -226,11 +231,14 @@ def extremes(text: str, things: Iterable[tuple[Mapping[str, str], str]]) -> Iter
         things = [*things]
         most = next(own[word] for _, own in _compared() if word in own)
         named = [(most, labels) for labels, _ in _compared() if labels and noun.startswith(labels)]
-        ordinary = [(own[word], labels) for labels, own in _compared() if labels and word in own]
-        exact = any(noun == name.casefold() for own, _ in things for name in own)
-        for more, labels in [(most, (noun,)), *named] if exact else named or ordinary:
-            texts = ([*(f"{n} {v}" for n, v in own.items()), opening] for own, opening in things)
-            given = ([n for t in own if (n := number_of(t, labels)) is not None] for own in texts)
+        if any(noun == name.casefold() for own, _ in things for name in own):
+            named.insert(0, (most, (noun,)))
+        ordinary = ((own[word], listed) for listed, own in _compared() if listed and word in own)
+        for more, labels in named or (ordinary if noun in follows else ()):
+            given = (
+                [n for t in (*map(" ".join, own.items()), opening) if (n := number_of(t, labels)) is not None]
+                for own, opening in things
+            )
             known = sorted((-own[0] if more else own[0], at) for at, own in enumerate(given) if own)
             if len(known) > 1 and known[0][0] < known[1][0]:
                 yield known[0][1], f"{'highest' if more else 'lowest'} {labels[0]} ({abs(known[0][0]):,.10g})"
@@ -238,11 +246,12 @@ def extremes(text: str, things: Iterable[tuple[Mapping[str, str], str]]) -> Iter
 
 
 def number_of(text: str, labels: Stems) -> float | None:
-    """The first number beside one of these labels; of a date its year, month and day."""
+    """The first number beside one of these labels, of "24,760 people", "born 1950" and "36 metres tall"; of a date its year, month and day."""
     label = rf"\b(?:{'|'.join(map(re.escape, labels))})\w{{0,3}}\b"
     between = r"\W+(?:[^\W\d]+\W+){0,3}?(?:\d{1,2}\.?\s+[^\W\d]+\s+|[^\W\d]+\s+\d{1,2},\s+)?"
-    match = re.search(rf"(?i:{label}{between}({_NUMBER})|({_NUMBER})\W+(?:[^\W\d]+\W+)?{label})", text)
-    parts = re.sub(_THOUSANDS, "", match[1] or match[2]).split("-") if match is not None else ()
+    ways = (rf"{_NUMBER}[\s-]+{label}", label + between + _NUMBER, rf"{_NUMBER}\s+[^\W\d]+\s+{label}")
+    match = next(filter(None, (re.search(f"(?i:{way})", text) for way in ways)), None)
+    parts = re.sub(_THOUSANDS, "", match[1]).split("-") if match is not None else ()
     return sum(float(part) / 100**n for n, part in enumerate(parts)) if parts else None
 
 

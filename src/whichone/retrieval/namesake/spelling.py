@@ -126,17 +126,16 @@ _HEAD, _FIRST = 120, 300
 
 def carries(name: str, title: str, opening: str) -> float:
     """How closely a page carries all words of a name: 1 in its title or before "is", or by initials; less where it opens so; else 0."""
-    first = opening[:_FIRST]
     texts = (
         without_parentheses(name),
         without_parentheses(title),
         title,
-        _HEAD_ENDS.split(first)[0][:_HEAD],
-        first,
+        _HEAD_ENDS.split(opening[:_HEAD])[0],
+        opening[:_FIRST],
     )
     plain = ([folded(word) for word in _WORD.findall(plain_signs(text).casefold())] for text in texts)
     own, bare, titled, head, sentence = (
-        [w for w in core_words(words) if w not in PARTICLES] for words in plain
+        [w for w in core_words(words) if len(w) == 1 or w not in PARTICLES] for words in plain
     )
     had = [
         sum(any(same_word(o, w) for w in words) for o in own)
@@ -145,18 +144,18 @@ def carries(name: str, title: str, opening: str) -> float:
     short = any(
         len(a) > 1 and b == ["".join(word[0] for word in a)] for a, b in ((own, bare), (bare, own))
     )  # IBM
-    if not own or (had[2] < len(own) and not short):
-        return 0.0
-    return 1.0 if short or had[1] == len(own) else 0.5 if had[0] else 0.25
+    all_there = bool(own) and (short or had[2] == len(own))
+    return all_there * (1.0 if short or had[1] == len(own) else 0.5 if had[0] else 0.25)
 
 
 def same_word(one: str, other: str) -> bool:
     """Whether two words in plain letters may be one of a name: alike, an initial, a nickname, the beginning, one edit away."""
     short, long = sorted((one, other), key=len)
     begins = long.startswith(short) and len(short) != 2 and short.isalpha()
-    known = short in nicknames().get(long, ()) or long in nicknames().get(short, ())
-    typo = len(short) > SHORTEST_TYPO and within_one_edit(one, other)
-    return begins or known or typo or alike([one]) == alike([other])
+    same = begins or short in nicknames().get(long, ()) or long in nicknames().get(short, ())
+    return (
+        same or alike([one]) == alike([other]) or (len(short) > SHORTEST_TYPO and within_one_edit(one, other))
+    )
 
 
 def words_beside(text: str, start: int, end: int) -> set[str]:
@@ -182,8 +181,7 @@ _COMMON = {
     "NL": ("Holland",), "MM": ("Burma",), "MK": ("Macedonia",), "CV": ("Cape Verde",), "TL": ("East Timor",),
     "KP": ("North Korea",), "KR": ("South Korea",), "SY": ("Syria",), "SZ": ("Swaziland",), "LA": ("Laos",), "PS": ("Palestine",),
 }  # fmt: skip
-_LONGEST_PLACE = 5
-_LONGEST_CODE = 3
+_LONGEST_PLACE, _LONGEST_CODE = 5, 3
 _CODES_ALONE = 20  # In a longer text without small letters capitals tell no codes
 _WORD = re.compile(r"[^\W_]+")
 _BEFORE_CODE = re.compile(r"(?:[,(/-]|\b(?:in|of|from|at|aus|von|de|en|du|del|dans))\s*$")
