@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from namesake_fit.model import Case, cross_validate, features_at_hand, was_read
+from namesake_fit.model import Case, cross_validate, features_at_hand, meant, was_read
 from namesake_fit.model import judge as judged
 from whichone.retrieval.namesake.weights import EvidenceModel
 
@@ -74,7 +74,8 @@ def table_of_labels(cases: Sequence[Case]) -> str:
             f"{rate([first_is_right(c) for c in some])} of {len(some)}" for some in (decided, *by.values())
         ]
         known = sum(labels[c.id] in (*DECIDED, "bare") for c in own)
-        chance = sum(1 / max(c.bearers, 1) for c in by.get("open", ()))
+        bearers = ([n for n in meant(c) if "near" not in c.values[n]] for c in by.get("open", ()))
+        chance = sum(1 / max(len(own), 1) for own in bearers)
         cells.append(f"{(known + chance) / max(len(own), 1):.3f}".removeprefix("0"))
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return "\n".join(lines) if names else ""
