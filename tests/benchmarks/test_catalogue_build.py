@@ -23,13 +23,14 @@ from whichone.benchmarks.catalogue_questions import (
     rounded,
 )
 from whichone.cli import whichone as command
-from whichone.corpus.make import make_corpus
+from whichone.corpus.save import make_corpus
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.formats.catalogue import CatalogueSource
 from whichone.knowledge.ingest import ingest
 from whichone.knowledge.knowledge_tables import KIND, language_asked
-from whichone.measures.gate import Budgets, gate_folder
+from whichone.measures.budgets import Budgets
+from whichone.measures.gate import gate_folder
 from whichone.measures.scores import score_folder
 from whichone.measures.summary import asking, risk_coverage
 from whichone.report.audit import audit

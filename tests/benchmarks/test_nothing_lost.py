@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.gold import NOT_RELEVANT, RELEVANCE, gold_outside_accepted
 from whichone.cli import whichone
-from whichone.corpus.make import make_corpus
+from whichone.corpus.save import make_corpus
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.report.show import export
 

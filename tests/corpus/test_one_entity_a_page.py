@@ -11,9 +11,8 @@ import pytest
 from whichone import Namesake
 from whichone.benchmarks.questions import QuestionFields, import_questions
 from whichone.corpus import passage_files
-from whichone.corpus.make import make_corpus
 from whichone.corpus.passage_files import PassageFields
-from whichone.corpus.save import save_corpus
+from whichone.corpus.save import make_corpus, save_corpus
 from whichone.errors import BadInput
 from whichone.measures.scores import score_folder
 from whichone.records import Passage, Ranking

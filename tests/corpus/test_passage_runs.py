@@ -10,8 +10,8 @@ import pytest
 
 from whichone.corpus import passage_files
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.make import make_corpus
 from whichone.corpus.passage_files import PassageFields, PassageLayout, read_records
+from whichone.corpus.save import make_corpus
 from whichone.errors import BadInput
 from whichone.records import Passage, passage_id
 

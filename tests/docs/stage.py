@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.by_name import builtin_benchmark
 from whichone.cli import whichone
-from whichone.corpus.make import make_corpus
+from whichone.corpus.save import make_corpus
 from whichone.records import Output, Passage, Provenance, Query
 from whichone.report.show import export
 from whichone.retrieval.bm25 import Bm25

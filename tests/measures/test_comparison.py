@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from whichone.errors import BadInput, UsageError
+from whichone.measures.budgets import Budgets
 from whichone.measures.comparison import compare, holm, permutation_p
-from whichone.measures.gate import Budgets, check_budgets
+from whichone.measures.gate import check_budgets
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores
 from whichone.records import Query

@@ -11,7 +11,8 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.cli.score_commands import gate_junit, gate_markdown
 from whichone.errors import BadInput, UsageError
-from whichone.measures.gate import Budgets, check_budgets, tail_gap
+from whichone.measures.budgets import Budgets
+from whichone.measures.gate import check_budgets, tail_gap
 from whichone.measures.intervals import cluster, cluster_rule, number_parts
 from whichone.measures.measure import parse_measures
 from whichone.measures.scores import Scores, score_run, slice_scores, subset

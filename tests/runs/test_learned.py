@@ -8,7 +8,8 @@ import pytest
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.files.lines import write_json_lines
-from whichone.measures.gate import Budgets, check_budgets
+from whichone.measures.budgets import Budgets
+from whichone.measures.gate import check_budgets
 from whichone.measures.scores import score_folder
 from whichone.retrieval.baselines import TitleLookup
 from whichone.runs.retrieve import learned_from

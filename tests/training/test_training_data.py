@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.questions import QuestionFields, import_questions
 from whichone.cli import whichone
-from whichone.corpus.make import make_corpus
+from whichone.corpus.save import make_corpus
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import folder_kinds
 from whichone.files.lines import write_json_lines

@@ -20,8 +20,9 @@ from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.web.boards.board import rounded, step_of, withhold
 from whichone.web.boards.board_scoring import ScoringJob, score
 from whichone.web.boards.submissions import mixed_scripts, skeletons
+from whichone.web.site_settings import SiteSettings
 from whichone.web.storage import Database, open_database
-from whichone.web.web_site import SignedTokens, SiteSettings
+from whichone.web.web_site import SignedTokens
 
 SEASON = SiteSettings().submissions_in_all
 BEARERS = 3

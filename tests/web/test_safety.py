@@ -27,7 +27,8 @@ from whichone.web.boards.submissions import unpack
 from whichone.web.explorer import explorer_views, listing
 from whichone.web.limits import POLICY, RequestGuard, TokenBuckets, TooSlow
 from whichone.web.pages import sentence
-from whichone.web.web_site import SignedTokens, SiteSettings, clean
+from whichone.web.site_settings import SiteSettings
+from whichone.web.web_site import SignedTokens, clean
 
 WRITES = (
     "/study", "/study/0123456789abcdef/pick", "/annotate", "/annotate/0123456789abcdef/task/0",

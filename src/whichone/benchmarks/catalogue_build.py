@@ -27,7 +27,7 @@ from whichone.benchmarks.catalogue_questions import (
 from whichone.benchmarks.gold import GOLD_IS, GOLD_WORDS, move_gold, states_any
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.cut import Cut
-from whichone.corpus.make import of_knowledge_base
+from whichone.corpus.save import of_knowledge_base
 from whichone.errors import BadInput, UsageError
 from whichone.files.arrow_records import folder_near
 from whichone.files.folder import Folder

@@ -24,7 +24,6 @@ from whichone.benchmarks.gold import (
     titles_asked,
 )
 from whichone.corpus.corpus import Corpus, from_trec
-from whichone.corpus.make import corpus_beside
 from whichone.corpus.passage_files import (
     OURS,
     PassageFields,
@@ -34,6 +33,7 @@ from whichone.corpus.passage_files import (
     read_records,
     sets_from_titles,
 )
+from whichone.corpus.save import corpus_beside
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.arrow_records import MappedRecords, blocks
 from whichone.files.folder import file_hash

@@ -26,8 +26,8 @@ from whichone.benchmarks.gold import (
 from whichone.benchmarks.hugging_face import import_hugging_face
 from whichone.benchmarks.question_files import SourceRecord, import_beir, is_own_beir, kind_of, read_questions
 from whichone.corpus.corpus import Corpus
-from whichone.corpus.make import corpus_beside
 from whichone.corpus.passage_files import PassageFields, field
+from whichone.corpus.save import corpus_beside
 from whichone.errors import BadInput, UsageError, did_you_mean, how_many
 from whichone.files.arrow_records import MappedRecords, Seen, blocks, folder_near
 from whichone.files.folder import file_hash

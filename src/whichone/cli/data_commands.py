@@ -72,7 +72,7 @@ def corpus_command(
     whichone corpus notes/ CORPUS --entity owner
     whichone index CORPUS INDEX --retriever namesake
     """
-    from whichone.corpus.make import make_corpus
+    from whichone.corpus.save import make_corpus
 
     if corpus.endswith(_FILES):
         written = {"passages": write_passages(source, corpus, cut)}

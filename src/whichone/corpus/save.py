@@ -1,4 +1,4 @@
-"""Writes a corpus: passages as they come, then its pages, its names, and where each is found."""
+"""Makes a corpus of whatever people have, and writes it: passages, then pages, names, and where each is found."""
 
 import contextlib
 import functools
@@ -27,9 +27,17 @@ from whichone.corpus.corpus import (
     remember,
     with_all_columns,
 )
-from whichone.corpus.page_names import Named, TitlesOfEntities, key_hashes, names_of_page
-from whichone.corpus.passage_files import FilePassages, remove_runs
-from whichone.errors import BadInput, WhichoneError
+from whichone.corpus.cut import ARTICLE, Cut, cut_corpus
+from whichone.corpus.page_names import (
+    Named,
+    TitlesOfEntities,
+    key_hashes,
+    names_in_catalogues,
+    names_of_page,
+    names_of_pages,
+)
+from whichone.corpus.passage_files import FilePassages, PassageFields, remove_runs
+from whichone.errors import BadInput, Missing, WhichoneError
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
@@ -47,9 +55,13 @@ from whichone.files.mapped import (
 from whichone.files.output import cache_folder, one_at_a_time
 from whichone.files.pools import available_cores, run_jobs
 from whichone.files.tables import in_key_order
+from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
+from whichone.knowledge.knowledge_tables import page_language
 from whichone.names import token_key
+from whichone.options import DEFAULT_MEMORY
 from whichone.progress import progress
 from whichone.records import Passage, page_of
+from whichone.text.language import base_code
 
 # The names of a corpus' pages: found by all cores in blocks of pages, sorted on disk.
 
@@ -350,3 +362,124 @@ def code_fingerprint() -> str:
                 digest.update(path.relative_to(root).as_posix().encode())
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+# A corpus from whatever people have: a knowledge base, a file of passages, BEIR, KILT, documents.
+
+
+def make_corpus(
+    source: str | Path,
+    out: str | Path,
+    *,
+    fields: PassageFields | None = None,
+    cut: Cut | None = None,
+    name: str | None = None,
+    language: str = "",
+    memory: str = DEFAULT_MEMORY,
+) -> Corpus:
+    """Make a corpus of a source, whose kind is seen from what it is.
+
+    The language is that of the dumps that a knowledge base was made from, unless it is given.
+    """
+    source = Path(source)
+    called = name or source.name.split(".")[0] or "corpus"
+    if not source.exists():
+        raise Missing("no such file or folder", where=str(source))
+    if (source / MANIFEST).exists():
+        return of_knowledge_base(source, out, cut=cut or Cut(), name=called, language=language, memory=memory)
+    if _is_kilt_source(source):
+        return _of_kilt_source(source, out, cut=cut or Cut(), name=called, language=language, memory=memory)
+    passages = FilePassages(source, fields)
+    origin = {**passages.origin(), **({"language": language} if language else {})}
+    about: list[dict[str, str]] = [{"file": source.name}]
+    return save_corpus(out, passages, name=called, language=language, sources=about, origin=origin)
+
+
+def of_knowledge_base(
+    kb_path: str | Path,
+    out: str | Path,
+    *,
+    cut: Cut,
+    name: str,
+    language: str = "",
+    memory: str = DEFAULT_MEMORY,
+    kind: str | None = ARTICLE,
+    remembered: bool = True,
+) -> Corpus:
+    """The articles of a knowledge base, cut, with its redirects, the texts of its links and the names of its catalogues."""
+    kb = Folder.open(kb_path, KNOWLEDGE_BASE)
+    language = language or page_language(kb)
+    if not cut.language:
+        cut = msgspec.structs.replace(cut, language=language)
+    return save_corpus(
+        out,
+        cut_corpus(kb, cut, kind=kind),
+        name=name,
+        names=names_of_pages(kb, memory),
+        known_as=names_in_catalogues(kb),
+        language=language,
+        parameters={"cut": {"way": cut.way, "size": cut.length, "keep_lists": cut.keep_lists}},
+        sources=kb.manifest.sources,
+        parents={"knowledge base": kb.content_hash},
+        origin={"knowledge base": kb.content_hash, "cut": msgspec.to_builtins(cut)},
+        remembered=remembered,
+    )
+
+
+def _of_kilt_source(
+    source: Path, out: str | Path, *, cut: Cut, name: str, language: str, memory: str
+) -> Corpus:
+    """Through a knowledge base of its own beside it, which is kept until the corpus is complete."""
+    from whichone.knowledge.formats.sources import pages_source
+    from whichone.knowledge.ingest import ingest
+
+    place = Path(out).resolve()  # on its disk the corpus must have room anyway
+    place.parent.mkdir(parents=True, exist_ok=True)
+    kb = place.with_name(f".{Path(out).name}.knowledge")
+    ingest(kb, [pages_source(source, language or None)])
+    corpus = of_knowledge_base(kb, out, cut=cut, name=name, memory=memory)
+    shutil.rmtree(kb)
+    return corpus
+
+
+def _is_kilt_source(source: Path) -> bool:
+    """A page of KILT's knowledge source has a list of paragraphs called `text`."""
+    from whichone.files.lines import open_binary
+
+    if source.is_dir() or ".json" not in source.suffixes:
+        return False
+    with open_binary(source) as file:
+        return b'"wikipedia_title"' in file.read(1 << 20)
+
+
+# Passages of a file as a corpus on disk beside a benchmark that is being imported, so that nothing is kept in memory.
+
+
+@contextlib.contextmanager
+def corpus_beside(
+    out: str | Path,
+    passages: str | Path,
+    fields: PassageFields,
+    source: str,
+    *,
+    name: str,
+    language: str = "en",
+) -> Iterator[Corpus]:
+    """A corpus in a hidden folder beside `out`: linked into the benchmark by `save_benchmark`, then removed.
+
+    What a kill leaves there is continued by the next import of the same file.
+    """
+    place = Path(out).resolve()
+    place = place.with_name(f".{place.name}.passages")
+    read = FilePassages(passages, fields, source)
+    said = "" if base_code(language) == "en" else language
+    origin = {**read.origin(), "name": name, "language": said}
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if (place / MANIFEST).exists():  # complete, of an import that was killed
+            shutil.rmtree(place)
+        yield save_corpus(place, read, name=name, language=said, origin=origin, remembered=False)
+    except Exception:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    shutil.rmtree(place, ignore_errors=True)

@@ -30,8 +30,7 @@ from whichone.knowledge.engines import DuckdbQueries, MergeQueries
 from whichone.knowledge.formats.catalogue import CatalogueSource
 from whichone.knowledge.formats.sources import PartJob, RefusedRecord, Source, key_of, pages_source
 from whichone.knowledge.formats.wiki_dumps import ViewsFile, redirects_source
-from whichone.knowledge.formats.wikidata import WikidataDump, WikidataSelection
-from whichone.knowledge.formats.wikidata_choice import SUBCLASS_OF
+from whichone.knowledge.formats.wikidata import SUBCLASS_OF, WikidataDump, WikidataSelection
 from whichone.knowledge.ingest_options import IngestOptions, SourceOptions
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.knowledge.merge import Finished, PartWork, Work, merge_tables

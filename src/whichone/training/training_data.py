@@ -17,7 +17,7 @@ from whichone.benchmarks.benchmark_tables import KIND as BENCHMARK
 from whichone.benchmarks.relations import question_in_words
 from whichone.corpus.corpus import Corpus as Passages
 from whichone.corpus.cut import Cut
-from whichone.corpus.make import make_corpus
+from whichone.corpus.save import make_corpus
 from whichone.errors import NAMED, BadInput, Missing, UsageError
 from whichone.files.arrow_records import MappedRecords, Selection
 from whichone.files.folder import file_hash, folder_kinds

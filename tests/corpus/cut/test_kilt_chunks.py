@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from whichone.corpus.kilt_chunks import kilt_chunks, spacy_sentences
+from whichone.corpus.cut import kilt_chunks, spacy_sentences
 from whichone.errors import Missing
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput, Missing, UsageError
-from whichone.papers.ambigdocs.ambigdocs_records import BearerDocument
+from whichone.papers.ambigdocs.ambigdocs_files import BearerDocument
 from whichone.papers.ambigdocs.model_builder import (
     Generated,
     Roles,

@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from whichone.measures.intervals import Estimate
-from whichone.papers.ambigdocs.ambigdocs_files import prediction_object, write_objects
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument, Prediction
+from whichone.papers.ambigdocs.ambigdocs_files import (
+    AmbigQuestion,
+    BearerDocument,
+    Prediction,
+    prediction_object,
+    write_objects,
+)
 from whichone.papers.ambigdocs.ambigdocs_report import (
     AmbigSystem,
     ambigdocs_page,

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whichone.files.lines import read_json
-from whichone.papers.ambigdocs.ambigdocs_records import BearerDocument
+from whichone.papers.ambigdocs.ambigdocs_files import BearerDocument
 from whichone.papers.ambigdocs.model_builder import (
     SEED_RULES,
     SeedRules,

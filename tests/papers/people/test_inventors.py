@@ -32,12 +32,10 @@ from whichone.papers.people.inventors import (
     label_error,
     read_mentions,
 )
-from whichone.papers.people.people import clues, people_by_name, questions, same, split_of
-from whichone.papers.people.recipe import read_recipe
+from whichone.papers.people.people import clues, people_by_name, questions, read_recipe, same, split_of
 from whichone.records import Question, page_of
 from whichone.retrieval.baselines import Popular
-from whichone.retrieval.bootleg import BootlegStyle
-from whichone.retrieval.linker import Linker
+from whichone.retrieval.linker import BootlegStyle, Linker
 from whichone.retrieval.namesake import NamesakeRetriever
 
 RECIPE = read_recipe(FOLDER / "recipe.toml")

@@ -8,7 +8,7 @@ from whichone.errors import BadInput
 from whichone.files.lines import write_json_lines
 from whichone.papers.people.build_people import opened
 from whichone.papers.people.inventors import FOLDER
-from whichone.papers.people.recipe import read_recipe, read_table
+from whichone.papers.people.people import read_recipe, read_table
 
 PLAIN = """
 name = "letters"

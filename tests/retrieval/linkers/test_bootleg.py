@@ -9,8 +9,7 @@ import pytest
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.records import Query
-from whichone.retrieval.bootleg import BootlegStyle
-from whichone.retrieval.linker import KnowledgeNames, Linker
+from whichone.retrieval.linker import BootlegStyle, KnowledgeNames, Linker
 from whichone.runs.predictions import BenchmarkNames
 
 

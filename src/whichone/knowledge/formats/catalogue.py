@@ -31,24 +31,183 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
 from whichone.files.arrow_records import blocks
-from whichone.files.document_formats import document_files
-from whichone.files.lines import read_text, read_toml
+from whichone.files.document_formats import Document, document_files, read_document
+from whichone.files.lines import (
+    open_binary,
+    read_json,
+    read_json_lines,
+    read_rows,
+    read_table_rows,
+    read_text,
+    read_toml,
+)
 from whichone.files.manifest import BlockHashes, content_hash
 from whichone.files.parts import ByteRange, RecordChunk
+from whichone.files.tables import group_batches
 from whichone.knowledge.engines import MergeQueries
-from whichone.knowledge.formats import catalogue_files
 from whichone.knowledge.formats.sources import Columns, PartFiles, PartJob, Read, RefusedRecord
 from whichone.knowledge.knowledge_tables import ENTITIES, FACTS, NAMES, PAGES, PROPERTIES, VIEWS
 from whichone.progress import talk
+
+# The rows of a catalogue's file, and its documents: a row may have many, and some belong to nobody.
+
+
+PATH = "path"  # As the owner: the first folder below that of the documents
+
+
+class DocumentColumns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    id: str = "id"
+    owner: str = "owner"
+    title: str = "title"
+    text: str = "text"
+
+
+class Documents(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    folder: str | None = None
+    owner: str | None = None
+    template: str | None = None
+    file: str | None = None
+    columns: DocumentColumns = DocumentColumns()
+
+
+def other_documents(folder: Path, documents: Documents) -> Iterator[Path]:
+    """Documents that are not a row's own `<id>.txt` or `<id>.md` beside each other in the folder."""
+    every = documents.owner is not None
+    return (p for p in document_files(folder) if every or p.parent != folder or not _is_own_text(p))
+
+
+def nobodys_documents(folder: Path, known: set[str]) -> Iterator[Path]:
+    return (p for p in sorted(folder.iterdir()) if _is_own_text(p) and p.is_file() and p.stem not in known)
+
+
+def _is_own_text(path: Path) -> bool:
+    return path.suffix.lower() in (".txt", ".md")
+
+
+@dataclass(frozen=True)
+class DocumentReader:
+    """Documents to pages; the entity of a page is the row's id that the document names, if any."""
+
+    name: str
+    folder: Path
+    documents: Documents
+
+    def read_files(
+        self, paths: Sequence[str], first: int
+    ) -> tuple[pa.Table, Counter[str], list[tuple[int, str]]]:
+        pages, refused = Columns(PAGES.schema), []
+        for number, given in enumerate(paths):
+            path = Path(given)
+            try:
+                document = read_document(path)
+            except BadInput as error:
+                refused.append((first + number, str(error)))
+                continue
+            place = path.relative_to(self.folder).as_posix()
+            own, title = (document.fields.get("id") or place, document.fields.get("title") or document.title)
+            pages.add(self._page(own, title, self._owner(document, place), document.text, number))
+        return pages.table(), Counter({"documents": len(paths), "positions": len(paths)}), refused
+
+    def read_rows(
+        self, rows: Sequence[Mapping[str, Any]], first: int
+    ) -> tuple[pa.Table, Counter[str], list[tuple[int, str]]]:
+        pages, refused = Columns(PAGES.schema), []
+        columns = self.documents.columns
+        for number, row in enumerate(rows):
+            own, text = text_of(row.get(columns.id)), text_of(row.get(columns.text))
+            if not own or not text:
+                empty = columns.text if own else columns.id
+                refused.append((first + number, f"document {first + number + 1}: {empty} is empty"))
+                continue
+            title, owner = text_of(row.get(columns.title)), text_of(row.get(columns.owner))
+            pages.add(self._page(own, title or "", owner, text, number))
+        return pages.table(), Counter({"documents": len(rows), "positions": len(rows)}), refused
+
+    def _owner(self, document: Document, place: str) -> str | None:
+        if (asked := self.documents.owner) is not None and asked != PATH:
+            return document.fields.get(asked) or None
+        first, slash, _ = place.partition("/")
+        return first if slash else Path(place).stem
+
+    def _page(self, own: str, title: str, owner: str | None, text: str, position: int) -> tuple[object, ...]:
+        entity = f"{self.name}:{owner}" if owner else None
+        paragraphs = [p.strip() for p in text.split("\n") if p.strip()]
+        return (f"{self.name}:{own}", title, entity, "article", paragraphs, [], None, None, position, None)
+
+
+def text_of(value: Any) -> str | None:
+    """A cell's text without blanks around it; None where it is empty."""
+    return None if value is None else str(value).strip() or None
+
+
+def with_owners(pages: str, entities: str) -> str:
+    """Pages of documents: owners that are no row are nobody, and a title is never empty.
+
+    Documents come without their title as first paragraph, which a page of the knowledge base has.
+    """
+    file = r"regexp_replace(regexp_extract(d.page, '[^/:]*$'), '\.\w+$', '')"
+    title = f"coalesce(nullif(d.title, ''), e.label, {file})"
+    return f"""
+        select d.page, {title} as title, e.entity, d.kind,
+            list_concat([{title}], d.paragraphs) as paragraphs,
+            d.categories, d.revision, d.timestamp, d.position, d.history
+        from ({pages}) d left join ({entities}) e on e.entity = d.entity"""
+
+
+def rows_of(data: Path, delimiter: str | None, batch_size: int) -> Iterator[Mapping[str, Any]]:
+    """Each row by its columns; `delimiter` is that of separated files, where it is not the usual one."""
+    if data.name.endswith(".parquet"):
+        return _parquet_rows(data, batch_size)
+    if ".csv" in data.name or ".tsv" in data.name:
+        return _csv_rows(data, delimiter or ("\t" if ".tsv" in data.name else ","))
+    return _json_rows(data)
+
+
+def _json_rows(path: Path) -> Iterator[Mapping[str, Any]]:
+    with open_binary(path) as file:
+        if file.read(64).lstrip().startswith(b"["):
+            yield from read_json(path, list[dict[str, Any]])
+            return
+    for line, row in read_json_lines(path):
+        if not isinstance(row, dict):
+            raise BadInput("the line is no JSON object", file=path, line=line)
+        yield row
+
+
+def _csv_rows(path: Path, delimiter: str) -> Iterator[Mapping[str, Any]]:
+    _, names = next(read_rows(path, delimiter), (0, []))
+    other = next((c for c in ";\t|," if c != delimiter and c in names[0]), None) if names else None
+    if other is not None and len(names) == 1:
+        raise BadInput(
+            f"its columns are not divided by {delimiter!r}: {names[0]}",
+            file=path,
+            hint=f"write delimiter = {msgspec.json.encode(other).decode()} above [columns]",
+        )
+    yield from (record for _, record in read_table_rows(path, delimiter))
+
+
+def _parquet_rows(path: Path, batch_size: int) -> Iterator[Mapping[str, Any]]:
+    try:
+        with pq.ParquetFile(path) as file:
+            for batch in group_batches(file, batch_size):
+                yield from batch.to_pylist()
+    except (pa.ArrowInvalid, OSError) as error:
+        raise BadInput(f"not a Parquet file: {error}", file=path) from error
+
+
+# The TOML file, and the rows to those of a knowledge base.
+
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -89,7 +248,7 @@ class Catalogue(_Strict, frozen=True):
     separator: str = "|"
     delimiter: Annotated[str, msgspec.Meta(min_length=1, max_length=1)] | None = None
     attributes: dict[str, Attribute] = {}
-    documents: catalogue_files.Documents = catalogue_files.Documents()
+    documents: Documents = Documents()
 
     def wanted(self) -> list[str]:
         named = [c for c in msgspec.structs.astuple(self.columns) if c is not None]
@@ -127,17 +286,14 @@ class CatalogueReader:
         self, row: Mapping[str, Any], position: int, value: dict[str, Columns], counts: Counter[str]
     ) -> None:
         columns, of = self.catalogue.columns, self.catalogue
-        own, label = (
-            catalogue_files.text_of(row.get(columns.id)),
-            catalogue_files.text_of(row.get(columns.name)),
-        )
+        own, label = (text_of(row.get(columns.id)), text_of(row.get(columns.name)))
         if not own or not label:
             raise ValueError(f"{columns.name if own else columns.id} is empty")
         entity = f"{of.name}:{own}"
         facts, text = self._facts(row, entity), self._document(own, row)
         popularity = _count(row.get(columns.popularity)) if columns.popularity else None
-        description = catalogue_files.text_of(row.get(columns.description)) if columns.description else None
-        kind = catalogue_files.text_of(row.get(columns.type)) if columns.type else of.type
+        description = text_of(row.get(columns.description)) if columns.description else None
+        kind = text_of(row.get(columns.type)) if columns.type else of.type
         types = [kind] if kind else []
         value["entities"].add((entity, label, description, types, None, entity, position, of.name))
         aliases = _several(row.get(columns.aliases), of.separator) if columns.aliases else []
@@ -173,8 +329,8 @@ class CatalogueReader:
 
     def _document(self, own: str, row: Mapping[str, Any]) -> str | None:
         documents, column = self.catalogue.documents, self.catalogue.columns.text
-        if column and catalogue_files.text_of(row.get(column)):
-            return catalogue_files.text_of(row.get(column))
+        if column and text_of(row.get(column)):
+            return text_of(row.get(column))
         if self.texts is not None:
             for suffix in (".txt", ".md"):
                 file = self.texts / f"{own}{suffix}"
@@ -205,11 +361,11 @@ def _several(value: Any, separator: str) -> list[str]:
     if value is None:
         return []
     values = value if isinstance(value, list | tuple) else str(value).split(separator)
-    return [text for v in values if (text := catalogue_files.text_of(v))]
+    return [text for v in values if (text := text_of(v))]
 
 
 def _count(value: Any) -> int | None:
-    if (text := catalogue_files.text_of(value)) is None:
+    if (text := text_of(value)) is None:
         return None
     try:
         count = int(float(text))
@@ -238,7 +394,7 @@ class CatalogueSource:
     @cached_property
     def catalogue(self) -> Catalogue:
         if re.search(r"\.(csv|tsv|jsonl?|parquet)(\.\w+)?$", self.path.name):
-            columns = list(next(iter(catalogue_files.rows_of(self.path, None, 1)), {}))
+            columns = list(next(iter(rows_of(self.path, None, 1)), {}))
             like = {
                 word: next((c for c in columns if word in c.lower()), "…") for word in ("id", "name", "text")
             }
@@ -335,8 +491,8 @@ class CatalogueSource:
                 yield "documents", batch
         if self._reader.folder is None or not self._all_documents():
             return
-        apart = catalogue_files.other_documents(self._reader.folder, self.catalogue.documents)
-        nobodys = catalogue_files.nobodys_documents(texts, ids) if texts is not None else iter(())
+        apart = other_documents(self._reader.folder, self.catalogue.documents)
+        nobodys = nobodys_documents(texts, ids) if texts is not None else iter(())
         for names in blocks(map(str, itertools.chain(apart, nobodys)), _FILES):
             yield "files", names
 
@@ -349,7 +505,7 @@ class CatalogueSource:
         if kind == "rows":
             tables, counts, refused = self._reader.read(batch, chunk.offset)
         else:
-            documents = catalogue_files.DocumentReader(
+            documents = DocumentReader(
                 self.catalogue.name, self._reader.folder or Path(), self.catalogue.documents
             )
             read = documents.read_rows if kind == "documents" else documents.read_files
@@ -375,7 +531,7 @@ class CatalogueSource:
         tables = ("entities", "names", "facts", "properties", "pages", "views")
         results = {table: parts.rows(table) for table in tables}
         if parts.counted("documents"):
-            documents = catalogue_files.with_owners(parts.rows("documents"), parts.rows("entities"))
+            documents = with_owners(parts.rows("documents"), parts.rows("entities"))
             results["pages"] = f"{results['pages']} union all by name {documents}"
             self._count_documents(parts, results["pages"], queries)
         return results
@@ -402,4 +558,4 @@ class CatalogueSource:
             talk(f"{self.path.name}: documents name owners that no row has, and are nobody's: {named}")
 
     def _rows(self, data: Path | None = None) -> Iterator[Mapping[str, Any]]:
-        return catalogue_files.rows_of(data or self.data, self.catalogue.delimiter, _BATCH)
+        return rows_of(data or self.data, self.catalogue.delimiter, _BATCH)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
@@ -18,11 +18,170 @@ from msgspec.structs import astuple
 from whichone.errors import BadInput
 from whichone.files.lines import NOT_JSON
 from whichone.files.parts import beginning
+from whichone.files.tables import tables_sql
 from whichone.knowledge.engines import MergeQueries
-from whichone.knowledge.formats import wikidata_choice
 from whichone.knowledge.formats.sources import Columns, DumpFile, PartFiles, PartJob, Read, RefusedRecord
 from whichone.knowledge.knowledge_tables import FACTS, NAMES, PROPERTIES
 from whichone.progress import talk
+
+# The parts of a Wikidata entity's JSON that are read, and which entities of a dump are kept.
+# Kept are those with a page, the values of their facts, and the classes above.
+
+
+SUBCLASS_OF = "P279"
+
+
+class WikidataChoice:
+    """Relations of one dump, kept as files: entities that are kept, and the classes above types."""
+
+    def __init__(self, parts: PartFiles, queries: MergeQueries, *, without_page: bool) -> None:
+        self._parts, self._queries = parts, queries
+        paged = "true" if without_page else "title is not null"
+        self._seen = self._keep(
+            "seen",
+            f"""select entity, min(position) as position, bool_or({paged}) as paged, count(*) as times
+            from ({all_entities(parts)}) group by entity""",
+        )
+        self.twice = int(queries.fetch(f"select sum(times - 1) from {self._seen}")[0][0] or 0)
+        first = f"semi join {self._seen} using (entity, position)" if self.twice else ""
+        facts = f"""select entity, property, value from ({parts.rows("facts")}) {first}
+            where kind = 'entity'"""
+        self._paged = f"select entity from {self._seen} where paged"
+        self._valued = self._keep(
+            "valued",
+            f"""select distinct value as entity from ({facts})
+            semi join ({self._paged}) using (entity)""",
+        )
+        self._subclasses = self._keep(
+            "subclasses", f"select entity, value from ({facts}) where property = '{SUBCLASS_OF}'"
+        )
+        self.absent = int(
+            queries.fetch(
+                f"""select count(*) from {self._valued} v anti join {self._seen} s
+                using (entity) where starts_with(v.entity, 'Q')"""
+            )[0][0]
+        )
+        # What has a page, what is a value of such, and all classes above.
+        either = f"{self._paged} union all select entity from {self._valued}"
+        above = self._parts.folder / "superclasses.parquet"
+        self._queries.keep_closure(
+            "superclasses",
+            f"select value as entity from {self._subclasses} semi join ({either}) using (entity)",
+            f"select b.value from superclasses a join {self._subclasses} b on b.entity = a.entity",
+            above,
+        )
+        self.kept = self._keep(
+            "kept",
+            f"""select entity, position from {self._seen}
+            semi join ({either} union all select entity from {tables_sql([above])}) using (entity)""",
+        )
+
+    def _keep(self, name: str, query: str) -> str:
+        file = self._parts.folder / f"{name}.parquet"
+        self._queries.keep(query, file)
+        return tables_sql([file])
+
+    def above(self) -> str:
+        """For each list of types that some item has, all classes above them, by their ids."""
+        held = self._keep(
+            "held",
+            f"""select types, unnest(types) as class from (select distinct types
+            from ({self._parts.rows("entities")}) where array_length(types) > 0)""",
+        )
+        classes = self._parts.folder / "classes.parquet"
+        self._queries.keep_closure(
+            "above",
+            f"select h.types, b.value as class from {held} h join {self._subclasses} b on b.entity = h.class",
+            f"select a.types, b.value from above a join {self._subclasses} b on b.entity = a.class",
+            classes,
+        )
+        return self._keep(
+            "above",
+            f"""select types, list_sort(list(distinct class)) as above
+            from {tables_sql([classes])} group by types""",
+        )
+
+
+def all_entities(parts: PartFiles) -> str:
+    return f"{parts.rows('entities')} union all by name {parts.rows('others')}"
+
+
+class WikidataText(msgspec.Struct, gc=False):
+    value: str
+
+
+class WikidataValue(
+    msgspec.Struct, gc=False, rename={"entity_type": "entity-type", "numeric_id": "numeric-id"}
+):
+    id: str | None = None
+    entity_type: str | None = None
+    numeric_id: int | None = None
+    amount: str | None = None
+    unit: str | None = None
+    time: str | None = None
+    precision: float | None = None
+    text: str | None = None
+    language: str | None = None
+    latitude: float | None = None
+    longitude: float | None = None
+
+
+class DataValue(msgspec.Struct, gc=False):
+    value: str | WikidataValue
+    type: str
+
+
+class Snak(msgspec.Struct, gc=False):
+    snaktype: str = "value"
+    datavalue: DataValue | None = None
+
+
+class WikidataStatement(msgspec.Struct, gc=False):
+    mainsnak: Snak
+    rank: str = "normal"
+
+
+class Sitelink(msgspec.Struct, gc=False):
+    title: str
+
+
+# Wikibase writes an empty map as an empty list in some dumps.
+NoEntries = Annotated[list[None], msgspec.Meta(max_length=0)]
+
+
+def by_language(name: str, languages: tuple[str, ...], value: Any) -> Any:
+    """A record with one optional field a language; all other languages are passed over unread."""
+    fields = [(f"in_{n}", value | None, None) for n in range(len(languages))]
+    rename = {f"in_{n}": language for n, language in enumerate(languages)}
+    return msgspec.defstruct(name, fields, rename=rename, gc=False) | NoEntries | None
+
+
+def fact_of(given: DataValue) -> tuple[str, str, str | None, int | None, str | None] | None:
+    """Kind, value, unit, precision and language; None for a kind of value that is not known."""
+    value, kind = given.value, given.type
+    if isinstance(value, str):
+        return ("string", value, None, None, None) if kind == "string" else None
+    if kind == "wikibase-entityid":
+        # before 2017 dumps gave the number of an entity only
+        letter = {"item": "Q", "property": "P", "lexeme": "L"}.get(value.entity_type or "")
+        numbered = f"{letter}{value.numeric_id}" if letter and value.numeric_id is not None else None
+        entity = value.id or numbered
+        return ("entity", entity, None, None, None) if entity else None
+    if kind == "quantity" and value.amount is not None:
+        unit = None if value.unit in (None, "1") else value.unit.rpartition("/entity/")[2]
+        return "quantity", value.amount, unit, None, None
+    if kind == "time" and value.time is not None:
+        given_precision = value.precision or 0  # Wikidata's are 0 to 14
+        return "time", value.time, None, int(given_precision) if 0 <= given_precision <= 127 else 0, None
+    if kind == "monolingualtext" and value.text is not None:
+        return "monolingual", value.text, None, None, value.language
+    if kind == "globecoordinate" and value.latitude is not None and value.longitude is not None:
+        return "coordinate", f"{value.latitude!r} {value.longitude!r}", None, None, None
+    return None
+
+
+# A line to its rows, and the files of a dump as a source.
+
 
 INSTANCE_OF = "P31"
 _SUBCLASS_KEY, _BRACE, _BRACE_CLOSED = b'"P279":', ord("{"), ord("}")
@@ -71,21 +230,21 @@ class WikidataReader:
     def __init__(self, selection: WikidataSelection) -> None:
         self.selection = selection
         self.languages = tuple(dict.fromkeys(selection.languages + selection.fallbacks))
-        texts = wikidata_choice.by_language("Texts", self.languages, wikidata_choice.WikidataText)
-        lists = wikidata_choice.by_language("Lists", self.languages, list[wikidata_choice.WikidataText])
-        raw = dict[str, msgspec.Raw] | wikidata_choice.NoEntries | None
+        texts = by_language("Texts", self.languages, WikidataText)
+        lists = by_language("Lists", self.languages, list[WikidataText])
+        raw = dict[str, msgspec.Raw] | NoEntries | None
         kinds: dict[str, Any] = dict.fromkeys(("id", "type", "datatype"), str | None)
         kinds |= {"labels": texts, "descriptions": texts, "aliases": lists, "redirect": Any, "missing": Any}
         self._head = _decoder("Head", kinds)
         self._whole = _decoder("Whole", {**kinds, "claims": raw, "sitelinks": raw})
-        self._sitelink = msgspec.json.Decoder(wikidata_choice.Sitelink).decode
-        self._statements = msgspec.json.Decoder(list[wikidata_choice.WikidataStatement]).decode
+        self._sitelink = msgspec.json.Decoder(Sitelink).decode
+        self._statements = msgspec.json.Decoder(list[WikidataStatement]).decode
         self._site = f'"{selection.wiki}"'.encode()
         wanted = selection.properties
         self._wanted = None if wanted is None else frozenset((*wanted, INSTANCE_OF))
         self._full_languages = len(selection.languages)
         self._none = (None,) * len(self.languages)
-        self._subclasses = wanted is None or wikidata_choice.SUBCLASS_OF in wanted
+        self._subclasses = wanted is None or SUBCLASS_OF in wanted
         self.start()
 
     def start(self) -> None:
@@ -182,7 +341,7 @@ class WikidataReader:
         page = self._sitelink(raw) if raw is not None else None
         every = page is not None or self.selection.without_page
         claims = record.claims or {}
-        if not every and not (self._subclasses and wikidata_choice.SUBCLASS_OF in claims):
+        if not every and not (self._subclasses and SUBCLASS_OF in claims):
             self._columns["others"].add(self._add_names(record))
             return
         types, facts = self._facts(record.id, claims, every)
@@ -234,7 +393,7 @@ class WikidataReader:
         for name, raw in claims.items():
             if self._wanted is not None and name not in self._wanted:
                 continue
-            keep = every or name == wikidata_choice.SUBCLASS_OF
+            keep = every or name == SUBCLASS_OF
             if not keep and name != INSTANCE_OF:
                 continue
             for statement in self._statements(raw):
@@ -242,7 +401,7 @@ class WikidataReader:
                 fact = None
                 if statement.mainsnak.snaktype != "value" or value is None:
                     self.counts["statements without a value"] += 1
-                elif (fact := wikidata_choice.fact_of(value)) is None:
+                elif (fact := fact_of(value)) is None:
                     self.counts[f"values of an unknown kind: {value.type}"] += 1
                 elif name == INSTANCE_OF and fact[0] == "entity":
                     types.append(fact[1])
@@ -252,7 +411,7 @@ class WikidataReader:
         return types, rows
 
 
-def _first(texts: tuple[wikidata_choice.WikidataText | None, ...]) -> str | None:
+def _first(texts: tuple[WikidataText | None, ...]) -> str | None:
     return next((text.value for text in texts if text is not None), None)
 
 
@@ -308,11 +467,11 @@ class WikidataDump(DumpFile):
                 f"{self.path.name}: none of its {without:,} items has a page in {self.selection.wiki}, "
                 "so that none is kept; --language or --wiki name another wiki, --without-page keeps all"
             )
-        choice = wikidata_choice.WikidataChoice(parts, queries, without_page=self.selection.without_page)
+        choice = WikidataChoice(parts, queries, without_page=self.selection.without_page)
         parts.notes["entities that appear twice"] = choice.twice
         parts.notes["values that are not in the dump"] = choice.absent
         chosen = f"join {choice.kept} using (entity, position)"
-        every = wikidata_choice.all_entities(parts)
+        every = all_entities(parts)
         types, classed = "types", ""
         if self.selection.superclasses:
             more = "list_filter(above, lambda c: not list_contains(types, c))"

@@ -13,7 +13,7 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import UsageError
 from whichone.measures.comparison import holm, permutation_p
 from whichone.measures.intervals import Estimate, cluster_sums, interval, interval_note
-from whichone.papers.ambigdocs.ambigdocs_records import TASK, Prediction
+from whichone.papers.ambigdocs.ambigdocs_files import TASK, Prediction
 from whichone.papers.ambigdocs.categories import (
     DEFAULT,
     AnswerMention,

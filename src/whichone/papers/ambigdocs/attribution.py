@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument
+from whichone.papers.ambigdocs.ambigdocs_files import AmbigQuestion, BearerDocument
 from whichone.papers.ambigdocs.categories import AnswerMention, ScoringRules, distinguishing_tokens, mention
 from whichone.text.language import base_code
 from whichone.text.normalisers import content_tokens, sentences, surface_name

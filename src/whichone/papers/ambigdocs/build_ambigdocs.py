@@ -22,7 +22,7 @@ from whichone.knowledge.engines import Engine, Tables, open_tables
 from whichone.knowledge.knowledge_tables import KIND, language_asked
 from whichone.options import EngineOptions, Option, Seed
 from whichone.papers.ambigdocs import shared_names
-from whichone.papers.ambigdocs.ambigdocs_records import TASK
+from whichone.papers.ambigdocs.ambigdocs_files import TASK
 from whichone.papers.ambigdocs.properties import (
     Draft,
     failed_rule,

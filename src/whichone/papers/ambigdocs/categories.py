@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec import structs
 
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument, Prediction
+from whichone.papers.ambigdocs.ambigdocs_files import AmbigQuestion, BearerDocument, Prediction
 from whichone.protocols import Reader
 from whichone.records import Passage, Question, ReadingTask
 from whichone.text.normalisers import ambigdocs_tokens, content_tokens, surface_name

@@ -13,7 +13,7 @@ import msgspec
 from whichone.errors import BadInput, did_you_mean
 from whichone.files.folder import Folder
 from whichone.measures.comparison import cohen_kappa, fleiss_kappa, mean_cohen_kappa
-from whichone.papers.ambigdocs.ambigdocs_records import TASK, Prediction
+from whichone.papers.ambigdocs.ambigdocs_files import TASK, Prediction
 from whichone.papers.ambigdocs.categories import DEFAULT, Category, scored_documents
 from whichone.papers.ambigdocs.score_answer import score_prediction
 from whichone.papers.ambigdocs.score_file import compare_labels, predictions_of

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.measures.measure import Answered, Direction, Maker, Retrieved, as_measure
-from whichone.papers.ambigdocs.ambigdocs_records import TASK, Prediction, question_of, shown_document
+from whichone.papers.ambigdocs.ambigdocs_files import TASK, Prediction, question_of_query, shown_document
 from whichone.papers.ambigdocs.categories import DEFAULT, AnswerMention, Category, ScoringRules
 from whichone.papers.ambigdocs.score_answer import PredictionScore, generated_text, score_prediction
 from whichone.records import Passage, page_of
@@ -103,7 +103,7 @@ def prediction_of(answered: Answered) -> Prediction:
         return None
 
     return Prediction(
-        question=question_of(query, passage, answered.shown),
+        question=question_of_query(query, passage, answered.shown),
         gen_answer=answered.text or "",
         docs=tuple(shown_document(find(identity)) for identity in answered.shown),
         wrong_answers=tuple(query.attributes.get("wrong_answers", ())),

@@ -26,7 +26,7 @@ from whichone.errors import BadInput, UsageError, did_you_mean
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_json_lines, read_rows, read_text_lines
 from whichone.names import without_parentheses
-from whichone.papers.ambigdocs import ambigdocs_records
+from whichone.papers.ambigdocs import ambigdocs_files
 from whichone.papers.ambigdocs.ambigdocs_files import read_questions
 from whichone.records import Output, Passage, Provenance, Query, page_id, passage_id
 from whichone.text.normalisers import is_sublist, stop_words
@@ -126,11 +126,11 @@ def ramdocs_query(question: RamQuestion, number: int) -> tuple[Query, list[Passa
     )
     query = Query(
         id=id,
-        task=ambigdocs_records.TASK,
+        task=ambigdocs_files.TASK,
         input=question.question,
         outputs=outputs,
         name=name,
-        name_set=ambigdocs_records.set_id(name),
+        name_set=ambigdocs_files.set_id(name),
         attributes={
             "qid": id,
             "bearers": len(question.disambig_entity),
@@ -166,7 +166,7 @@ def import_ramdocs(path: str | Path, out: str | Path | None) -> tuple[Benchmark 
         out,
         name=SOURCE,
         queries=queries,
-        sets=ambigdocs_records.name_sets(queries),
+        sets=ambigdocs_files.name_sets(queries),
         passages=passages,
         card=RAMDOCS_CARD.format(
             questions=len(queries),
@@ -190,7 +190,7 @@ def import_ramdocs(path: str | Path, out: str | Path | None) -> tuple[Benchmark 
 
 def read_passage_file(
     path: str | Path, rules: Literal["dpr", "entityquestions"] = "dpr"
-) -> Iterator[ambigdocs_records.BearerDocument]:
+) -> Iterator[ambigdocs_files.BearerDocument]:
     rows: Iterable[tuple[int, list[str]]] = read_rows(path, "\t")
     if rules == "entityquestions":
         rows = ((line, text.split("\t")) for line, text in read_text_lines(path))
@@ -206,21 +206,21 @@ def read_passage_file(
             )
         pid, text, title = row
         if rules == "dpr":
-            yield ambigdocs_records.BearerDocument(pid=pid, text=text.strip('"'), title=title)
+            yield ambigdocs_files.BearerDocument(pid=pid, text=text.strip('"'), title=title)
         else:
-            yield ambigdocs_records.BearerDocument(pid=pid.lower(), text=text[1:-1], title=title.strip())
+            yield ambigdocs_files.BearerDocument(pid=pid.lower(), text=text[1:-1], title=title.strip())
 
 
 def check_pids(
-    questions: Iterable[ambigdocs_records.AmbigQuestion], passages: Iterable[ambigdocs_records.BearerDocument]
-) -> tuple[list[ambigdocs_records.AmbigQuestion], dict[str, Any]]:
+    questions: Iterable[ambigdocs_files.AmbigQuestion], passages: Iterable[ambigdocs_files.BearerDocument]
+) -> tuple[list[ambigdocs_files.AmbigQuestion], dict[str, Any]]:
     """The questions with missing texts filled in, and how their documents fit the passage file, counted.
 
     Only the wanted rows are held: memory grows with the questions, not with the passage file.
     """
     questions = list(questions)
     wanted = {d.pid for q in questions for d in q.documents if d.pid is not None}
-    rows: dict[str | None, ambigdocs_records.BearerDocument] = {p.pid: p for p in passages if p.pid in wanted}
+    rows: dict[str | None, ambigdocs_files.BearerDocument] = {p.pid: p for p in passages if p.pid in wanted}
     pids: dict[str, dict[str, None]] = {n: {} for n in ("missing", "other_title", "other_text", "filled")}
     checked, agree = [], 0
     for question in questions:
@@ -290,7 +290,7 @@ def import_ambigdocs(
         checked, pids["pids"] = check_pids(together, read_passage_file(passage_file))
         rest = iter(checked)
         splits = {split: [next(rest) for _ in questions] for split, questions in splits.items()}
-    book = ambigdocs_records.PassageBook("ambigdocs")
+    book = ambigdocs_files.PassageBook("ambigdocs")
     queries = list(_queries(splits, book, paths))
     questions = [q for listed in splits.values() for q in listed]
     documents = [d for q in questions for d in q.documents]
@@ -318,7 +318,7 @@ def import_ambigdocs(
         out,
         name="ambigdocs",
         queries=queries,
-        sets=ambigdocs_records.name_sets(queries),
+        sets=ambigdocs_files.name_sets(queries),
         passages=book.passages(),
         card=AMBIGDOCS_CARD.format(
             splits="\n".join(f"| {split} | {len(qs)} |" for split, qs in splits.items()),
@@ -350,8 +350,8 @@ def _in_corpus(queries: Sequence[Query], corpus: Corpus) -> list[Query]:
 
 
 def _queries(
-    splits: Mapping[str, Sequence[ambigdocs_records.AmbigQuestion]],
-    book: ambigdocs_records.PassageBook,
+    splits: Mapping[str, Sequence[ambigdocs_files.AmbigQuestion]],
+    book: ambigdocs_files.PassageBook,
     paths: Sequence[str | Path],
 ) -> Iterator[Query]:
     """Ids are the files' qids; where two splits share one, every id begins with its split."""
@@ -363,4 +363,4 @@ def _queries(
     for split, questions in splits.items():
         for question in questions:
             id = f"{split}/{question.qid}" if shared else question.qid
-            yield ambigdocs_records.query_of(question, book, split=split, id=id)
+            yield ambigdocs_files.query_of(question, book, split=split, id=id)

@@ -27,7 +27,7 @@ from whichone.knowledge.engines import open_tables
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.options import EngineOptions
 from whichone.papers.ambigdocs import shared_names
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument
+from whichone.papers.ambigdocs.ambigdocs_files import AmbigQuestion, BearerDocument
 from whichone.papers.ambigdocs.build_ambigdocs import (
     AmbigDocsOptions,
     BuilderModels,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from whichone.papers.ambigdocs.ambigdocs_records import BearerDocument, Prediction
+from whichone.papers.ambigdocs.ambigdocs_files import BearerDocument, Prediction
 from whichone.papers.ambigdocs.attribution import given_answers
 from whichone.papers.ambigdocs.categories import (
     DEFAULT,

@@ -16,17 +16,15 @@ from whichone.measures.intervals import Estimate, interval, interval_note, jackk
 from whichone.measures.scores import used_passages
 from whichone.options import Option
 from whichone.papers.ambigdocs.ambigdocs_files import (
+    Prediction,
     check_named,
+    gold_passage_ids,
     passages_by_id,
     prediction_object,
+    question_of_query,
     read_predictions,
-    write_objects,
-)
-from whichone.papers.ambigdocs.ambigdocs_records import (
-    Prediction,
-    gold_passage_ids,
-    question_of,
     shown_document,
+    write_objects,
 )
 from whichone.papers.ambigdocs.categories import (
     DEFAULT,
@@ -230,7 +228,7 @@ def predictions_of(
     passages = passages_by_id(benchmark, ids | gold_passage_ids(asked))
     return [
         Prediction(
-            question=question_of(query, passages.get, shown.get(query.id, ())),
+            question=question_of_query(query, passages.get, shown.get(query.id, ())),
             gen_answer=texts.get(query.id) or "",
             docs=tuple(shown_document(passages[p]) for p in shown.get(query.id, ()) if p in passages),
             wrong_answers=tuple(query.attributes.get("wrong_answers", ())),

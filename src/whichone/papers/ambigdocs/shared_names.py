@@ -14,7 +14,7 @@ import pyarrow as pa
 from whichone.benchmarks.relations import frequent_values
 from whichone.knowledge.knowledge_tables import BULLET, SECTION
 from whichone.names import name_key
-from whichone.papers.ambigdocs.ambigdocs_records import TASK, set_id
+from whichone.papers.ambigdocs.ambigdocs_files import TASK, set_id
 from whichone.records import Bearer, NameSet, Output, Provenance, Query, grouped, page_of
 from whichone.text.normalisers import normalize
 

@@ -21,7 +21,7 @@ from functools import reduce
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import msgspec
 from msgspec import UNSET, Struct, structs, to_builtins
@@ -37,11 +37,13 @@ from whichone.papers.kilt.kilt_scoring import (
     Flaw,
     Headline,
     KiltSettings,
+    PredictionInspector,
     RecordScorer,
     RecordScores,
+    SubmissionCheck,
+    SubmissionFinding,
     headline,
 )
-from whichone.papers.kilt.submission import PredictionInspector, SubmissionCheck, SubmissionFinding
 
 _LEADING_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([^"\\]*)"\s*[,}]')
 
@@ -214,15 +216,11 @@ class BlockScorer:
             scores = self._scorer.score(gold, guess)
         if guess is not None:
             self._inspector.inspect(check, record, gold, guess, scores.pages)
-        if not scores.flaws:
-            return scores.row or self._left_out
         for side in ("gold", "guess"):
             if flaws := [flaw for flaw in scores.flaws if flaw.side == side]:
                 problems.append(self._problem(flaws, record, line, guess_line))
-        if scores.row and any(
-            flaw.side == "gold" for flaw in scores.flaws
-        ):  # no answer, but perhaps evidence
-            split = len(DOWNSTREAM + KILT)
+        if scores.row and any(flaw.side == "gold" for flaw in scores.flaws):
+            split = len(DOWNSTREAM + KILT)  # no answer, but perhaps evidence
             return [*self._left_out[:split], *scores.row[split:]]
         return scores.row or self._left_out
 
@@ -283,7 +281,6 @@ def _score_inherited(number: int) -> BlockResult:
     return scorer.score(stretches[number])
 
 
-Rules = Literal["default", "published"]
 LISTED = 1_000
 
 _HINTS = {

@@ -15,10 +15,9 @@ from whichone.benchmarks.benchmark_tables import UsedSets
 from whichone.benchmarks.gold import GoldCheck, gold_titles, move_gold, titles_asked
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.cut import ARTICLE, Cut, cut_corpus
-from whichone.corpus.make import corpus_beside
 from whichone.corpus.page_names import names_of_pages
 from whichone.corpus.passage_files import PassageFields, pages_by_title, plain_title, sets_from_titles
-from whichone.corpus.save import PageNames
+from whichone.corpus.save import PageNames, corpus_beside
 from whichone.errors import BadInput, UsageError, sample
 from whichone.files.arrow_records import KeyedTable, MappedRecords, Seen, blocks
 from whichone.files.folder import file_hash

@@ -23,8 +23,18 @@ from whichone.knowledge.ingest_options import IngestOptions
 from whichone.names import name_key
 from whichone.options import Option, Seed
 from whichone.papers.people import inventors
-from whichone.papers.people.people import counted, kept_mentions, name_set, people_by_name, questions
-from whichone.papers.people.recipe import Gathered, OwnedDocument, Recipe, read_recipe, read_table
+from whichone.papers.people.people import (
+    Gathered,
+    OwnedDocument,
+    Recipe,
+    counted,
+    kept_mentions,
+    name_set,
+    people_by_name,
+    questions,
+    read_recipe,
+    read_table,
+)
 from whichone.progress import talk
 from whichone.records import Passage, Query, grouped, passage_id
 

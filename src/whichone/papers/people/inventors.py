@@ -15,7 +15,7 @@ from whichone.errors import BadInput, Missing
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_toml
 from whichone.names import name_key
-from whichone.papers.people.recipe import DocumentMention, Gathered, OwnedDocument
+from whichone.papers.people.people import DocumentMention, Gathered, OwnedDocument
 from whichone.progress import talk
 from whichone.records import page_id
 

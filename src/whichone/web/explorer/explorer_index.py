@@ -29,8 +29,7 @@ from whichone.measures.ranking_measures import first_rank, is_confused
 from whichone.measures.summary import DEPTH
 from whichone.names import fold
 from whichone.progress import talk
-from whichone.web.explorer.listing import WHAT_BECAME
-from whichone.web.explorer.text_grams import QUERIES, SETS, build_grams
+from whichone.web.explorer.listing import QUERIES, SETS, WHAT_BECAME, build_grams
 
 
 def labelled(folder: Folder) -> Callable[[str], str]:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.cli import whichone
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument, Prediction
+from whichone.papers.ambigdocs.ambigdocs_files import AmbigQuestion, BearerDocument, Prediction
 from whichone.papers.ambigdocs.categories import DEFAULT, PUBLISHED
 from whichone.papers.ambigdocs.score_answer import score_prediction
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from whichone.measures.comparison import cohen_kappa
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument, Prediction
+from whichone.papers.ambigdocs.ambigdocs_files import AmbigQuestion, BearerDocument, Prediction
 from whichone.papers.ambigdocs.categories import DEFAULT, PUBLISHED, Category, ScoringRules
 from whichone.papers.ambigdocs.score_answer import score_prediction
 

@@ -4,8 +4,12 @@ import pytest
 from msgspec import structs
 from test_ambigdocs_score import prediction
 
-from whichone.papers.ambigdocs.ambigdocs_files import prediction_object, read_predictions, write_objects
-from whichone.papers.ambigdocs.ambigdocs_records import Prediction
+from whichone.papers.ambigdocs.ambigdocs_files import (
+    Prediction,
+    prediction_object,
+    read_predictions,
+    write_objects,
+)
 from whichone.papers.ambigdocs.categories import PUBLISHED, Category
 from whichone.papers.ambigdocs.score_answer import matched_sentences, score_prediction
 from whichone.text.normalisers import content_tokens, sentences

@@ -2,7 +2,7 @@
 
 import pytest
 
-from whichone.papers.ambigdocs.ambigdocs_records import AmbigQuestion, BearerDocument, Prediction
+from whichone.papers.ambigdocs.ambigdocs_files import AmbigQuestion, BearerDocument, Prediction
 from whichone.papers.ambigdocs.categories import (
     PUBLISHED,
     AnswerMention,

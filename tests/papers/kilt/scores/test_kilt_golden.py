@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from whichone.errors import BadInput
-from whichone.papers.kilt.evaluate import Evaluation, Rules, evaluate
-from whichone.papers.kilt.kilt_scoring import DOWNSTREAM, KILT, KiltSettings
+from whichone.papers.kilt.evaluate import Evaluation, evaluate
+from whichone.papers.kilt.kilt_scoring import DOWNSTREAM, KILT, KiltSettings, Rules
 
 RULES: tuple[Rules, ...] = ("default", "published")
 
