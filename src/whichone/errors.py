@@ -15,7 +15,7 @@ The number is the exit code of the command line; 70 is that of anything else, wi
 import difflib
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -210,6 +210,11 @@ def how_many(number: int, thing: str) -> str:
     if number != 1:
         thing = f"{thing[:-1]}ies" if re.search("[^aeiou]y$", thing) else f"{thing}s"
     return f"{number:,} {thing}"
+
+
+def must_be_one(word: str, choices: Collection[str], problem: str) -> None:
+    if word not in choices:
+        raise UsageError(problem, hint=did_you_mean(word, choices))
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str | None:

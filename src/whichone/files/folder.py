@@ -234,6 +234,16 @@ class Folder:
         promise_to_go_on()
         return Journal(self.partial / "journal.jsonl")
 
+    def resumes(self, identity: Mapping[str, Any]) -> bool:
+        """Whether a killed writer of this very thing began here; files that another left are removed."""
+        if self.journal.read()[:1] == [msgspec.to_builtins(identity)]:
+            return True
+        for file in self.partial.iterdir():
+            if file.is_file():
+                file.unlink()
+        self.journal.append(identity)
+        return False
+
     def write(self, schema: TableSchema, table: pa.Table | pa.RecordBatchReader) -> int:
         """Write one table, to be named by the next commit; what is read by batches is in key order."""
         write = tables.write_table if isinstance(table, pa.Table) else tables.write_batches

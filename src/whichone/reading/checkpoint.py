@@ -3,7 +3,6 @@
 import functools
 import hashlib
 import itertools
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +11,10 @@ from typing import Any, ClassVar, Self, TypeVar
 import msgspec
 
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BadInput, Missing
+from whichone.errors import BadInput
 from whichone.progress import talk
 from whichone.records import Question
-from whichone.retrieval.dense.encoder import device_of, torch_libraries
+from whichone.retrieval.dense.encoder import device_of, loading, torch_libraries
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -31,20 +30,17 @@ def open_checkpoint(place: str | Path, kind: str, device: str | None) -> tuple[A
     """Model, tokenizer and device; `kind` is one of transformers' Auto classes."""
     _, transformers = torch_libraries()
     device = device_of(device)
-    try:
+    with loading(
+        f"cannot load the checkpoint {place}",
+        "name a folder in HuggingFace's format, or a model that is on this machine",
+    ):
         config = transformers.AutoConfig.from_pretrained(str(place))
         heads = list(getattr(config, "architectures", None) or ())
         if heads and not any(head.endswith(HEADS[kind]) for head in heads):  # it would answer at random
             named = f"it is a {', '.join(heads)}, a model {HEADS[kind]} is needed"
             raise BadInput(f"a checkpoint of the wrong kind: {named}", file=place)
-        with warnings.catch_warnings(action="ignore"):
-            model = model_class(kind, config).from_pretrained(str(place), config=config)
+        model = model_class(kind, config).from_pretrained(str(place), config=config)
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(place))
-    except (OSError, ValueError) as error:
-        raise Missing(
-            f"cannot load the checkpoint {place}: {error}",
-            hint="name a folder in HuggingFace's format, or a model that is on this machine",
-        ) from error
     return model.to(device).eval(), tokenizer, device
 
 

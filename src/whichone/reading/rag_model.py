@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -12,10 +11,10 @@ import torch
 import transformers
 from transformers.modeling_outputs import BaseModelOutput
 
-from whichone.errors import BadInput, Missing, UsageError
+from whichone.errors import BadInput, UsageError
 from whichone.files.arrow_records import blocks
 from whichone.reading.seq2seq import fitted_question
-from whichone.retrieval.dense.encoder import device_of
+from whichone.retrieval.dense.encoder import device_of, loading
 
 # The two marginals of RAG (Lewis and others, 2020, section 2.1), in logarithms.
 # `documents` are log p(z | x), one row a question; `tokens` are log p(y_i | x, z, y_<i) of the target's
@@ -72,7 +71,10 @@ class RagModel:
     @classmethod
     def open(cls, place: str | Path, device: str | None = None) -> Self:
         """A RAG checkpoint in Hugging Face's format, Sequence or Token, as its config says."""
-        try:
+        with loading(
+            f"cannot load the RAG checkpoint {place}",
+            "a folder with config.json, weights, question_encoder_tokenizer/ and generator_tokenizer/",
+        ):
             config = transformers.AutoConfig.from_pretrained(str(place), local_files_only=True)
             if config.model_type != "rag":
                 raise BadInput(
@@ -81,16 +83,9 @@ class RagModel:
                 )  # fmt: skip
             heads = getattr(config, "architectures", None) or ()
             marginal: Marginal = "token" if CLASSES["token"] in heads else "sequence"
-            with warnings.catch_warnings(action="ignore"):
-                maker = getattr(transformers, CLASSES[marginal])
-                rag = maker.from_pretrained(str(place), local_files_only=True)
+            maker = getattr(transformers, CLASSES[marginal])
+            rag = maker.from_pretrained(str(place), local_files_only=True)
             tokenizers = transformers.RagTokenizer.from_pretrained(str(place), config=config)
-        except (OSError, ValueError) as error:
-            raise Missing(
-                f"cannot load the RAG checkpoint {place}: {str(error).splitlines()[0]}",
-                hint="a folder with config.json, weights, question_encoder_tokenizer/ and"
-                " generator_tokenizer/",
-            ) from error
         rag = rag.to(device_of(device)).eval()
         return cls(rag, tokenizers.question_encoder, tokenizers.generator, marginal)
 
@@ -99,16 +94,13 @@ class RagModel:
         cls, encoder: str | Path, generator: str | Path, marginal: Marginal, device: str | None = None
     ) -> Self:
         """DPR's question encoder and any sequence-to-sequence checkpoint, joined."""
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                asks = transformers.DPRQuestionEncoder.from_pretrained(str(encoder))
-                writes = transformers.AutoModelForSeq2SeqLM.from_pretrained(str(generator))
+        with loading(
+            "cannot load the parts of a RAG model",
+            "--question-encoder is DPR's, --generator a BART or T5 folder",
+        ):
+            asks = transformers.DPRQuestionEncoder.from_pretrained(str(encoder))
+            writes = transformers.AutoModelForSeq2SeqLM.from_pretrained(str(generator))
             tokenizers = [transformers.AutoTokenizer.from_pretrained(str(p)) for p in (encoder, generator)]
-        except (OSError, ValueError) as error:
-            raise Missing(
-                f"cannot load the parts of a RAG model: {str(error).splitlines()[0]}",
-                hint="--question-encoder is DPR's, --generator a BART or T5 folder",
-            ) from error
         rag = getattr(transformers, CLASSES[marginal])(question_encoder=asks, generator=writes)
         limit = getattr(writes.config, "max_position_embeddings", None)
         rag.config.max_combined_length = min(300, int(limit or 300))

@@ -145,8 +145,8 @@ class TfIdf:
         wanted = msgspec.convert(_by_language(parameters, corpus), TfIdfParameters, strict=False)
         options = msgspec.to_builtins(wanted)
         with created(Path(folder), cls.name, corpus, options, resume=True) as (place, held):
-            begun = {"corpus": held.hash, "layout": inverted.LAYOUT, "bytes": BLOCK_BYTES}
-            inverted.go_on_or_start(place, {**options, **begun})
+            shape = {"layout": inverted.LAYOUT, "block": inverted.BLOCK}
+            place.resumes({**options, **shape, "corpus": held.hash, "bytes": BLOCK_BYTES})
             with progress("indexing", held.page_count, "pages") as advance:
                 inverted.build(
                     whole_pages(held, wanted.title_weight),

@@ -15,8 +15,7 @@ from whichone.progress import progress, talk
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.blink_models import BlinkModel, MentionText, open_blink
 from whichone.retrieval.dense.encoder import plain_weights
-from whichone.retrieval.dense.exact_search import NumpySearch, TorchSearch
-from whichone.retrieval.dense.vectors import Shard
+from whichone.retrieval.dense.vectors import Shard, exact_searcher
 from whichone.retrieval.indexes import created, found_or_built, opened
 from whichone.retrieval.linker import Names, Span, make_finder, open_names
 
@@ -87,9 +86,7 @@ class Blink:
     ) -> None:
         self.model, self.corpus, self._options = model, corpus, options
         self._vectors = stored = cast("Any", vectors)
-        self._search = (
-            NumpySearch(stored) if options.search == "numpy" else TorchSearch(stored, options.search)
-        )
+        self._search = exact_searcher(stored, options.search)
         names: Names = open_names(corpus, None)
         self._find, self._described = make_finder(options.mentions, names, model=options.ner)
 

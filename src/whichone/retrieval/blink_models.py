@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy.typing as npt
 from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import file_hash
 from whichone.records import Record
-from whichone.retrieval.dense.encoder import Vectors, device_of, plain_weights, torch_libraries
+from whichone.retrieval.dense.encoder import Vectors, device_of, loading, plain_weights, torch_libraries
 
 if TYPE_CHECKING:
     import torch
@@ -237,15 +236,12 @@ def new_blink(checkpoint: str, device: str, context: int = CONTEXT, entity: int 
     _, transformers = torch_libraries()
     from whichone.retrieval.blink_layers import BiEncoder, CrossEncoder
 
-    try:
+    with loading(
+        f"cannot load the checkpoint {checkpoint}",
+        "name a folder of a BERT, or a model that is on this machine",
+    ):
         tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint, local_files_only=True)
-        with warnings.catch_warnings(action="ignore"):
-            bert = transformers.AutoModel.from_pretrained(checkpoint, local_files_only=True)
-    except (OSError, ValueError) as error:
-        raise Missing(
-            f"cannot load the checkpoint {checkpoint}: {str(error).splitlines()[0]}",
-            hint="name a folder of a BERT, or a model that is on this machine",
-        ) from error
+        bert = transformers.AutoModel.from_pretrained(checkpoint, local_files_only=True)
     if bert.config.model_type != "bert":
         raise UsageError(f"BLINK's encoders are BERTs, not {bert.config.model_type}", where=checkpoint)
     if BlinkText.with_marks(tokenizer):

@@ -10,13 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BadInput, Missing, UsageError, needs
+from whichone.errors import BadInput, UsageError, needs
 from whichone.files.folder import Folder, file_hash
 from whichone.progress import progress, talk
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25.postings import RealPostings
 from whichone.retrieval.bm25.ranking import Scorer
-from whichone.retrieval.dense.encoder import batches_by_length, each_batch, joined, model_folder, weights_hash
+from whichone.retrieval.dense.encoder import (
+    batches_by_length,
+    each_batch,
+    joined,
+    loading,
+    model_folder,
+    weights_hash,
+)
 from whichone.retrieval.indexes import created, found_or_built, opened
 from whichone.retrieval.onnx_model import OnnxModel, finite, is_onnx, padded
 
@@ -91,14 +98,11 @@ def splade_model(checkpoint: str, *, device: str | None = None, longest: int = L
         from sentence_transformers import SparseEncoder
         from sentence_transformers.sparse_encoder.modules import SpladePooling
     place = str(model_folder(checkpoint) or checkpoint)
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            model = SparseEncoder(place, device=device, local_files_only=True).float()
-    except (OSError, ValueError, KeyError) as error:
-        raise Missing(
-            f"cannot load the SPLADE model {checkpoint}: {str(error).splitlines()[0]}",
-            hint="name a folder of a masked language model, or of one exported to ONNX",
-        ) from error
+    with loading(
+        f"cannot load the SPLADE model {checkpoint}",
+        "name a folder of a masked language model, or of one exported to ONNX",
+    ):
+        model = SparseEncoder(place, device=device, local_files_only=True).float()
     if not any(isinstance(part, SpladePooling) for part in model.modules()):
         raise BadInput(  # words would be weighted at random
             "a checkpoint of the wrong kind: it has no language-model head, so it writes no words",
@@ -313,15 +317,8 @@ def _index(corpus: Corpus, encoder: SparseEncoder, folder: Folder, parameters: S
     """Encode block by block; blocks of another model or of other options are not used."""
     table = corpus.passages.select(["title", "text"])
     total = table.num_rows
-    described = msgspec.to_builtins(
-        {**msgspec.structs.asdict(parameters), "encoder": encoder.describe(), "corpus": corpus.hash}
-    )
-    if not (entries := folder.journal.read()) or entries[0] != described:
-        for file in folder.partial.glob("block-*"):
-            file.unlink()
-        folder.journal.path.unlink(missing_ok=True)
-        folder.journal.append(described)
-    elif list(folder.partial.glob("block-*.npy")):
+    described = {**msgspec.structs.asdict(parameters), "encoder": encoder.describe(), "corpus": corpus.hash}
+    if folder.resumes(described) and list(folder.partial.glob("block-*.npy")):
         talk(f"going on with the index in {folder.root}")
     blocks = []
     with progress("encoding", total, "passages") as advance:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from whichone.errors import BadInput, Missing, needs
+from whichone.errors import BadInput, needs
 from whichone.files.folder import Folder, file_hash
 from whichone.files.lines import read_json
 from whichone.progress import progress, talk
@@ -22,6 +22,7 @@ from whichone.retrieval.dense.encoder import (
     batches_by_length,
     each_batch,
     joined,
+    loading,
     model_folder,
     weights_hash,
 )
@@ -178,24 +179,21 @@ def token_model(checkpoint: str, *, device: str | None = None, new_size: int | N
         from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
     place = _model_folder(checkpoint)
     logging.getLogger("sentence_transformers").setLevel(logging.ERROR)
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            if _is_late(Path(place)):
-                model = MultiVectorEncoder(place, device=device, local_files_only=True).float()
-                _check_projection(model, place)
-                return model
-            rules = TokenRules()
-            encoder = Transformer(
-                place,
-                query_length=rules.question_length,
-                document_length=rules.passage_length,
-                model_kwargs={"local_files_only": True},
-            )
-    except (OSError, ValueError, KeyError) as error:
-        raise Missing(
-            f"cannot load the late-interaction model {checkpoint}: {str(error).splitlines()[0]}",
-            hint="name a folder of a ColBERT, PyLate or transformers checkpoint, or of an ONNX model",
-        ) from error
+    with loading(
+        f"cannot load the late-interaction model {checkpoint}",
+        "name a folder of a ColBERT, PyLate or transformers checkpoint, or of an ONNX model",
+    ):
+        if _is_late(Path(place)):
+            model = MultiVectorEncoder(place, device=device, local_files_only=True).float()
+            _check_projection(model, place)
+            return model
+        rules = TokenRules()
+        encoder = Transformer(
+            place,
+            query_length=rules.question_length,
+            document_length=rules.passage_length,
+            model_kwargs={"local_files_only": True},
+        )
     parts: list[Any] = [encoder]
     prompts = {}
     if new_size is not None:
@@ -456,12 +454,7 @@ def store_tokens(
     parameters = {**encoder.describe(), "precision": precision, "corpus": corpus, "shard": SHARD}
     total = passages.num_rows
     with Folder.create(place, KIND, resume=True) as folder:
-        entries = folder.journal.read()
-        if not entries or entries[0] != msgspec.to_builtins(parameters):
-            for file in folder.partial.iterdir():
-                file.unlink()
-            folder.journal.append(parameters)
-        elif list(folder.partial.glob("tokens-*.npy")):
+        if folder.resumes(parameters) and list(folder.partial.glob("tokens-*.npy")):
             talk(f"going on with the token vectors in {place}")
         count = 0
         with progress("encoding", total, "passages") as advance:

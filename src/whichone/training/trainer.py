@@ -10,12 +10,11 @@ import shutil
 import signal
 import threading
 import tomllib
-import warnings
 from abc import ABC, abstractmethod
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from importlib.resources import files
 from pathlib import Path
@@ -27,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
-from whichone.errors import BadInput, Missing, UsageError, did_you_mean, needs, sample
+from whichone.errors import BadInput, Missing, UsageError, must_be_one, needs, sample
 from whichone.files.folder import file_hash
 from whichone.files.lines import read_json, write_atomic, write_json_lines
 from whichone.files.output import may_overwrite
@@ -35,6 +34,7 @@ from whichone.options import Option, Seed
 from whichone.progress import process_number, talk
 from whichone.progress import progress as bar
 from whichone.records import Query
+from whichone.retrieval.dense import encoder
 from whichone.retrieval.dense.dense import Index
 from whichone.retrieval.dense.encoder import model_folder, unknown_model, weights_hash
 from whichone.retrieval.dense.vectors import Precision
@@ -343,18 +343,12 @@ def _identity(checkpoint: str) -> str:
     return "+".join(part for part in parts if part) or checkpoint
 
 
-@contextmanager
-def loading(checkpoint: str) -> Iterator[None]:
+def loading(checkpoint: str) -> AbstractContextManager[None]:
     """A model that a library cannot load is named, with what would do."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    except (OSError, ValueError, KeyError) as error:
-        raise Missing(
-            f"cannot load the checkpoint {checkpoint}: {str(error).splitlines()[0]}",
-            hint="name a folder of a model of this kind, an installed package that carries one, or a"
-            " model that is on this machine",
-        ) from error
+    return encoder.loading(
+        f"cannot load the checkpoint {checkpoint}",
+        "name a folder of a model of this kind, an installed package that carries one, or a model that is on this machine",
+    )
 
 
 def chosen_device(given: str | None) -> str:
@@ -479,8 +473,7 @@ class TrainingSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 def preset(name: str, **changes: Any) -> TrainingSettings:
     known = tomllib.loads(files("whichone.training").joinpath("presets.toml").read_text("utf-8"))
-    if name not in known:
-        raise UsageError(f"there is no preset {name!r}", hint=did_you_mean(name, known))
+    must_be_one(name, known, f"there is no preset {name!r}")
     given = {k: v for k, v in changes.items() if v is not None}
     if given.get("kinds") == ("none",):
         given["kinds"] = ()

@@ -15,8 +15,8 @@ from whichone.records import Output, Passage, Query, Question
 from whichone.retrieval.dense import Dense, DenseParameters
 from whichone.retrieval.dense import vectors as dense_vectors
 from whichone.retrieval.dense.encoder import find_encoder, need_encoder
-from whichone.retrieval.dense.exact_search import NumpySearch, TorchSearch
-from whichone.retrieval.dense.vectors import encode_corpus
+from whichone.retrieval.dense.exact_search import TorchSearch
+from whichone.retrieval.dense.vectors import NumpySearch, encode_corpus
 from whichone.runs.retrieve import make_retriever
 
 COUNT = 300

@@ -423,15 +423,6 @@ def build(
         remove(folder, number)
 
 
-def go_on_or_start(folder: Folder, description: dict[str, Any]) -> None:
-    """Keep the blocks that an interrupted build of this very index left; remove others."""
-    if (begun := {"description": description, "block": BLOCK}) not in folder.journal.read():
-        for file in folder.partial.iterdir():
-            if file.is_file():
-                file.unlink()
-        folder.journal.append(begun)
-
-
 def bm25_norm(k1: float, b: float) -> Callable[[npt.NDArray[np.int32], float], Floats]:
     return lambda lengths, mean: length_norms(lengths, mean, k1, b)
 

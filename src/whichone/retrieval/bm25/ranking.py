@@ -251,7 +251,8 @@ class Bm25:
         options = msgspec.to_builtins(wanted)
         numbering = TermNumbers(wanted.stemmer, wanted.stop_words)
         with created(Path(folder), cls.name, corpus, options, resume=True) as (place, held):
-            inverted.go_on_or_start(place, {**options, "corpus": held.hash, "layout": inverted.LAYOUT})
+            shape = {"layout": inverted.LAYOUT, "block": inverted.BLOCK}
+            place.resumes({**options, **shape, "corpus": held.hash})
             with progress("indexing", len(held), "passages") as advance:
                 inverted.build(
                     texts_of(held, wanted.title_weight),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self, cast
+from typing import Any, Literal, Self, cast
 
 import msgspec
 import numpy as np
@@ -14,8 +14,15 @@ from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
 from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.dense.encoder import Encoder, Vectors, encoder_name, need_encoder
-from whichone.retrieval.dense.exact_search import Found, NumpySearch, TorchSearch
-from whichone.retrieval.dense.vectors import Precision, StoredVectors, encode_corpus, sample_rows
+from whichone.retrieval.dense.vectors import (
+    Found,
+    Precision,
+    StoredVectors,
+    VectorSearcher,
+    encode_corpus,
+    exact_searcher,
+    sample_rows,
+)
 from whichone.retrieval.indexes import CORPUS, adopt_folder, created, index_folder, open_index, opened
 
 RECALL_QUESTIONS = 200
@@ -41,10 +48,6 @@ class DenseParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     device: str | None = None
     search: str = "numpy"
     vectors: str | None = None
-
-
-class VectorSearcher(Protocol):
-    def best(self, questions: Vectors, k: int) -> Found: ...
 
 
 class Dense:
@@ -114,10 +117,9 @@ class Dense:
             stored = published_vectors(corpus, wanted.vectors, work)
         else:
             stored = encode_corpus(corpus, model, work, precision=wanted.precision)
-        exact = NumpySearch(stored) if wanted.search == "numpy" else TorchSearch(stored, wanted.search)
+        searcher = exact = exact_searcher(stored, wanted.search)
         given = {k: v for k, v in msgspec.to_builtins(wanted).items() if v is not None}
         described = {**given, "encoder": encoder_name(named, model), "model": model.describe()}
-        searcher: VectorSearcher = exact
         if wanted.index != "exact":
             searcher, details = open_approximate(
                 wanted.index, stored, work, lambda: (model.questions(sampled(corpus)), exact)

@@ -8,7 +8,6 @@ nothing in them is run.
 import copy
 import functools
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -245,17 +244,14 @@ def dpr_from_bert(question: str, passage: str, device: str | None = None) -> Dpr
 def _side(side: Side, folder: Path, device: str | None) -> DprSide:
     import transformers
 
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            bert = transformers.BertModel.from_pretrained(
-                str(folder), add_pooling_layer=False, local_files_only=True
-            )
+    with encoder.loading(
+        f"DPR begins with a BERT checkpoint, and {folder} is none",
+        "name a folder of BERT (bert-base-uncased), or a DPR pair",
+    ):
+        bert = transformers.BertModel.from_pretrained(
+            str(folder), add_pooling_layer=False, local_files_only=True
+        )
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-    except (OSError, ValueError) as error:
-        raise Missing(
-            f"DPR begins with a BERT checkpoint, and {folder} is none: {str(error).splitlines()[0]}",
-            hint="name a folder of BERT (bert-base-uncased), or a DPR pair",
-        ) from error
     model = getattr(transformers, _CLASSES[side])(dpr_config(bert.config))
     getattr(model, _INNER[side]).bert_model.load_state_dict(bert.state_dict(), strict=False)
     longest = min(LONGEST, int(model.config.max_position_embeddings))

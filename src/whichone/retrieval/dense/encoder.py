@@ -289,6 +289,16 @@ def torch_libraries() -> tuple[Any, Any]:
     return torch, transformers
 
 
+@contextmanager
+def loading(problem: str, hint: str) -> Iterator[None]:
+    """Around a library's loading of a model: without its warnings, and what fails says what would do."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    except (OSError, ValueError, KeyError) as error:
+        raise Missing(f"{problem}: {next(iter(str(error).splitlines()), '')}", hint=hint) from error
+
+
 def device_of(given: str | None) -> str:
     torch, _ = torch_libraries()
     return given or ("cuda" if torch.cuda.is_available() else "cpu")

@@ -5,23 +5,16 @@ number a group is kept of the product, the k best groups are chosen by it, and t
 those are computed again. The score matrix as a whole never exists.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
+import torch
 
-from whichone.errors import BadInput, Missing, UsageError, needs
-from whichone.retrieval.bm25.ranking import top
+from whichone.errors import BadInput, Missing, UsageError
 from whichone.retrieval.dense.encoder import Vectors
-from whichone.retrieval.dense.vectors import Shard, StoredVectors
-
-if TYPE_CHECKING:
-    import torch
-
+from whichone.retrieval.dense.vectors import Found, Shard, StoredVectors
 
 GROUP = 64
 QUESTIONS = 10_240  # Questions searched at once: the maxima of 16 million passages for them take 10 GB
@@ -43,8 +36,6 @@ def exact_top_k(
     Products are summed in float32. Equal scores are in order of ordinals; which of several equal
     ones makes the k-th place is not said.
     """
-    import torch
-
     _check(questions, passages, k)
     k = min(k, len(passages))
     use = _method(method, questions, passages, group)
@@ -66,8 +57,6 @@ def _check(questions: torch.Tensor, passages: torch.Tensor, k: int) -> None:
 
 
 def _method(method: _Method, questions: torch.Tensor, passages: torch.Tensor, group: int) -> _Method:
-    import torch
-
     fits = (
         questions.is_cuda
         and questions.dtype == passages.dtype == torch.bfloat16
@@ -94,8 +83,6 @@ def _search(
 
 
 def _maxima(questions: torch.Tensor, passages: torch.Tensor, group: int) -> torch.Tensor:
-    import torch
-
     parts = []
     step = max(group, (1 << 26) // max(1, len(questions)) // group * group)
     for part in passages.split(step):
@@ -108,8 +95,6 @@ def _maxima(questions: torch.Tensor, passages: torch.Tensor, group: int) -> torc
 
 def _product(questions: torch.Tensor, passages: torch.Tensor) -> torch.Tensor:
     """Scores in float32: rounded to half precision they would name other passages the best."""
-    import torch
-
     if questions.is_cuda and questions.dtype != torch.float32:
         return torch.mm(questions, passages.T, out_dtype=torch.float32)
     return questions.float() @ passages.float().T
@@ -117,8 +102,6 @@ def _product(questions: torch.Tensor, passages: torch.Tensor) -> torch.Tensor:
 
 def _best_groups(maxima: torch.Tensor, k: int) -> torch.Tensor:
     """The k groups with the best maxima, ascending; found among maxima of maxima first."""
-    import torch
-
     wide, count = 8, maxima.shape[1]
     if count < 4 * k * wide:
         return maxima.topk(min(k, count), sorted=False).indices.sort().values
@@ -133,8 +116,6 @@ def _best_groups(maxima: torch.Tensor, k: int) -> torch.Tensor:
 def _inside(
     questions: torch.Tensor, passages: torch.Tensor, groups: torch.Tensor, group: int
 ) -> torch.Tensor:
-    import torch
-
     if short := -len(passages) % group:
         passages = torch.nn.functional.pad(passages, (0, 0, 0, short))
     held = passages.view(-1, group, passages.shape[1])
@@ -149,8 +130,6 @@ def _inside(
 def _best_inside(
     inside: torch.Tensor, groups: torch.Tensor, k: int, group: int, count: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    import torch
-
     place = torch.arange(group, device=groups.device)
     flat = inside.flatten(1)
     if count % group:
@@ -162,32 +141,7 @@ def _best_inside(
     return scores, groups.gather(1, at // group) * group + at % group
 
 
-# Exact search: every question against every vector, block by block; ties by passage ordinal.
-
-
-Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
-
-
-class NumpySearch:
-    """On the CPU, one shard in memory at a time: vectors need not fit there."""
-
-    def __init__(self, stored: StoredVectors) -> None:
-        self._stored = stored
-
-    def best(self, questions: Vectors, k: int) -> Found:
-        k = min(k, len(self._stored))
-        ordinals = np.full((len(questions), k), -1, np.int64)
-        scores = np.full((len(questions), k), -np.inf, np.float32)
-        for shard in self._stored.shards:
-            here = questions @ shard.read().T
-            for n in np.flatnonzero(here.max(1) > scores[:, -1]):
-                better = np.flatnonzero(here[n] > scores[n, -1])  # an equal one comes later
-                ordinals[n], scores[n] = top(
-                    np.concatenate([ordinals[n], better + shard.first]),
-                    np.concatenate([scores[n], here[n, better]]),
-                    k,
-                )
-        return ordinals, scores
+# Every question against every stored vector, in blocks that fit.
 
 
 class TorchSearch:
@@ -195,8 +149,6 @@ class TorchSearch:
 
     def __init__(self, stored: StoredVectors, device: str, most: int | None = None) -> None:
         """`most` is how many bytes of vectors may be resident; by default four fifths of a GPU's free memory."""
-        with needs("torch", "dense"):
-            import torch
         self._stored, self._device = stored, device
         try:
             self._kind = torch.float32 if torch.device(device).type == "cpu" else torch.bfloat16
@@ -211,8 +163,6 @@ class TorchSearch:
             ) from error
 
     def _block(self, shards: Sequence[Shard]) -> torch.Tensor:
-        import torch
-
         rows = sum(map(len, shards))
         held = torch.empty((rows, self._stored.size), dtype=self._kind, device=self._device)
         for shard in shards:
@@ -221,8 +171,6 @@ class TorchSearch:
         return held
 
     def best(self, questions: Vectors, k: int) -> Found:
-        import torch
-
         best: Found | None = None
         with torch.inference_mode():
             for shards in self._blocks:
@@ -239,8 +187,6 @@ class TorchSearch:
 
 def _free(device: str) -> int:
     """Bytes that vectors may take on a device; on a CPU a quarter of the machine's memory."""
-    import torch
-
     if torch.device(device).type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0] * 4 // 5)
     if not hasattr(os, "sysconf"):

@@ -7,19 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BadInput, Missing
+from whichone.errors import BadInput, Missing, needs
 from whichone.files.folder import Folder, file_hash
 from whichone.files.lines import ODD_RECORD, read_bytes
 from whichone.files.tables import group_batches
 from whichone.progress import Advance, progress, talk
+from whichone.retrieval.bm25.ranking import top
 from whichone.retrieval.dense.encoder import Encoder, Vectors, checked, each_batch
 from whichone.retrieval.dense.sentence import PendingVectors
 from whichone.retrieval.indexes import check_corpus, index_folder, open_index
@@ -83,6 +83,46 @@ class StoredVectors:
         return vectors
 
 
+Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+
+
+class VectorSearcher(Protocol):
+    def best(self, questions: Vectors, k: int) -> Found:
+        """Ordinals and scores of the k closest passages of each question vector, ties by ordinal."""
+        ...
+
+
+class NumpySearch:
+    """Every question against every vector on the CPU, one shard in memory at a time: vectors need not fit there."""
+
+    def __init__(self, stored: StoredVectors) -> None:
+        self._stored = stored
+
+    def best(self, questions: Vectors, k: int) -> Found:
+        k = min(k, len(self._stored))
+        ordinals = np.full((len(questions), k), -1, np.int64)
+        scores = np.full((len(questions), k), -np.inf, np.float32)
+        for shard in self._stored.shards:
+            here = questions @ shard.read().T
+            for n in np.flatnonzero(here.max(1) > scores[:, -1]):
+                better = np.flatnonzero(here[n] > scores[n, -1])  # an equal one comes later
+                ordinals[n], scores[n] = top(
+                    np.concatenate([ordinals[n], better + shard.first]),
+                    np.concatenate([scores[n], here[n, better]]),
+                    k,
+                )
+        return ordinals, scores
+
+
+def exact_searcher(stored: StoredVectors, where: str) -> VectorSearcher:
+    """`where` is "numpy" or a device of torch."""
+    if where == "numpy":
+        return NumpySearch(stored)
+    with needs("torch", "dense"):
+        from whichone.retrieval.dense.exact_search import TorchSearch
+    return TorchSearch(stored, where)
+
+
 def encode_corpus(
     corpus: Corpus, encoder: Encoder, work: Path, *, precision: Precision = "float16"
 ) -> StoredVectors:
@@ -109,12 +149,7 @@ def _encode(
 ) -> None:
     total = len(corpus)
     with Folder.create(place, KIND, resume=True) as folder:
-        entries = folder.journal.read()
-        if not entries or entries[0] != msgspec.to_builtins(given):
-            for file in folder.partial.iterdir():
-                file.unlink()
-            folder.journal.append(given)
-        elif len(entries) == 1 and list(folder.partial.glob("vectors-*.npy")):
+        if folder.resumes(given) and list(folder.partial.glob("vectors-*.npy")):
             talk(f"going on with the vectors in {place}")
         with progress("encoding", total, "passages") as advance, ThreadPoolExecutor(1) as writer:
             writing: Future[None] | None = None  # beside the encoding of the next block
