@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from whichone.errors import BadInput, Missing, UsageError, did_you_mean
+from whichone.errors import BadInput, Missing, UsageError, must_be_one
 
 _installed = functools.cache(entry_points)  # of all packages, whose files are read once
 
@@ -67,10 +67,7 @@ def target(kind: str, name: str) -> str:
 def find(kind: str, name: str) -> Any:
     """The registered thing itself, imported now."""
     entries = _entries(kind)
-    if name not in entries:
-        raise UsageError(
-            f"there is no {kind.removesuffix('s')} called {name!r}", hint=did_you_mean(name, entries)
-        )
+    must_be_one(name, entries, f"there is no {kind.removesuffix('s')} called {name!r}")
     try:
         return entries[name].load()
     except ImportError as error:

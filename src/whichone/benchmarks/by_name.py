@@ -23,7 +23,15 @@ from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.benchmark_tables import KIND
 from whichone.corpus.save import code_fingerprint
-from whichone.errors import BadInput, LockedFolder, Missing, UsageError, WhichoneError, did_you_mean
+from whichone.errors import (
+    BadInput,
+    LockedFolder,
+    Missing,
+    UsageError,
+    WhichoneError,
+    did_you_mean,
+    must_be_one,
+)
 from whichone.files.folder import Folder, file_hash, promise_to_go_on
 from whichone.files.output import cache_folder, one_at_a_time
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
@@ -273,8 +281,7 @@ WORLD_LICENCE = "Apache-2.0, facts and pages of the built-in world, written for 
 def builtin_benchmark(name: str) -> Path:
     """The folder of a built-in benchmark; made in the cache when it is not there yet."""
     known = registry.names("builtins")
-    if name not in known:
-        raise UsageError(f"there is no benchmark {name!r}", hint=did_you_mean(name, known))
+    must_be_one(name, known, f"there is no benchmark {name!r}")
     place = cache_folder() / "builtin" / code_fingerprint()
     target = place / name.removeprefix("builtin/")
     if not _is_there(target, KIND):

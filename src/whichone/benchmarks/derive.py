@@ -15,7 +15,7 @@ from msgspec import Meta, Struct, to_builtins
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.corpus.corpus import Corpus
 from whichone.corpus.page_names import Named
-from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.errors import BadInput, UsageError, must_be_one
 from whichone.names import name_key, without_parentheses
 from whichone.options import Option, Seed, takes
 from whichone.records import NameSet, Query, grouped
@@ -122,8 +122,7 @@ def noisy_benchmark(benchmark: Benchmark, out: str | Path, plan: NoiseOptions) -
     """
     kinds = plan.kinds or tuple(KINDS)
     for kind in kinds:
-        if kind not in KINDS:
-            raise UsageError(f"there is no noise {kind!r}", hint=did_you_mean(kind, KINDS))
+        must_be_one(kind, KINDS, f"there is no noise {kind!r}")
     queries = list(_noisy(benchmark, kinds, plan.strongest, plan.seed))
     if not (changed := sum(query.attributes["noise"] != "none" for query in queries)):
         raise BadInput(

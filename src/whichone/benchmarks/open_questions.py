@@ -16,7 +16,7 @@ import msgspec
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.benchmarks.derive import split_queries
 from whichone.corpus.passage_files import field, plain_title, read_records, sets_from_titles
-from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.errors import BadInput, UsageError, must_be_one
 from whichone.files.folder import file_hash
 from whichone.files.lines import NOT_JSON, open_binary, read_rows, read_text_lines, write_atomic
 from whichone.files.tables import connect
@@ -33,8 +33,7 @@ _Row = tuple[int, str, list[str], str | None]
 
 def read_open_questions(path: str | Path, format: str) -> Iterator[Query]:
     """Queries of a file in one of `FORMATS`; those of CuratedTREC have regular expressions as answers."""
-    if format not in FORMATS:
-        raise UsageError(f"there is no question format {format!r}", hint=did_you_mean(format, FORMATS))
+    must_be_one(format, FORMATS, f"there is no question format {format!r}")
     path = Path(path)
     regular = format == "curatedtrec"
     count = 0
@@ -148,8 +147,7 @@ FORMATS: dict[str, Callable[[Path], Iterable[_Row]]] = {
 
 
 def write_open_questions(path: str | Path, queries: Iterable[Query], format: str) -> int:
-    if format not in FORMATS:
-        raise UsageError(f"there is no question format {format!r}", hint=did_you_mean(format, FORMATS))
+    must_be_one(format, FORMATS, f"there is no question format {format!r}")
     rows = [(query.input, list(query.answers())) for query in queries]
     write_atomic(path, _WRITERS[format](rows))
     return len(rows)

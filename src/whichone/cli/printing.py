@@ -180,9 +180,14 @@ def emit_json(document: Any) -> None:
 
 
 def emit(
-    document: Any, as_json: bool, shown: str | Sequence[Mapping[str, Any]] | None = None, **table: Any
+    document: Any,
+    as_json: bool,
+    shown: str | Sequence[Mapping[str, Any]] | None = None,
+    *,
+    note: str = "",
+    **table: Any,
 ) -> None:
-    """A document as JSON; else a text, or a table of rows, where there is neither of the document's own."""
+    """A document as JSON; else a text, or a table of rows, where there is neither of the document's own, and a note."""
     if as_json:
         emit_json(document)
     elif isinstance(shown, str):
@@ -191,6 +196,8 @@ def emit(
         if shown is None and isinstance(document, Mapping):
             shown = [{"what": key.replace("_", " "), "": value} for key, value in document.items()]
         emit_table(document if shown is None else shown, **table)
+    if note and not as_json:
+        click.echo(note)
 
 
 def in_words(counts: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from msgspec.structs import asdict
 
 from whichone.cli import Verbs
 from whichone.cli.click_options import JudgeOptions, command
-from whichone.cli.printing import emit_json, emit_table
+from whichone.cli.printing import emit, emit_json, emit_table
 from whichone.files.lines import write_rows
 from whichone.measures.budgets import Budgets, GateOptions
 from whichone.options import Argument, Asked, Json, Moved, Option, PerQuery, Place
@@ -100,11 +100,9 @@ def compare_command(
     for score in scores:
         for caution in score.cautions():
             talk(f"whichone: {caution}")
-    if as_json:
-        emit_json(comparisons)
-        return
-    emit_table(comparison_rows(comparisons), title=f"paired by cluster on {scores[0].benchmark}")
-    click.echo(f"b - a: {cluster_note(scores[0].queries)}; p: permutation test by cluster")
+    note = f"b - a: {cluster_note(scores[0].queries)}; p: permutation test by cluster"
+    title = f"paired by cluster on {scores[0].benchmark}"
+    emit(comparisons, as_json, comparison_rows(comparisons), title=title, note=note)
 
 
 # `whichone power`: how many names a difference takes.
@@ -136,9 +134,6 @@ def power_command(
     benchmark = benchmark or place
     scores = distinctly_named([score_folder(run, (plan.measure,), benchmark=benchmark) for run in runs], runs)
     needed = names_needed(scores, plan)
-    if as_json:
-        emit_json(needed)
-        return
     rows = [
         {
             "measure": n.measure,
@@ -151,10 +146,11 @@ def power_command(
         }
         for n in needed
     ]
-    emit_table(rows, title=f"names to see a difference of {plan.difference:g} with power {plan.power:g}")
     few = needed[0].pilot < SMALL_PILOT
     small = " (with 10 names it held in 87 to 90 of 100 pilots: take 20 or more)" * few
-    click.echo(f"interval: 95 %{small}, for the pilot does not know its own spread; plan for its upper end")
+    note = f"interval: 95 %{small}, for the pilot does not know its own spread; plan for its upper end"
+    title = f"names to see a difference of {plan.difference:g} with power {plan.power:g}"
+    emit(needed, as_json, rows, title=title, note=note)
 
 
 # `whichone score`: measures over a run, or over files of a known format.
@@ -247,12 +243,11 @@ def score_three_command(
     from whichone.report.three_choice import three_choice_scores, three_document, three_rows
 
     rows, opened, choices = three_choice_scores(benchmark, places, plan)
-    if as_json:
-        emit_json(three_document(rows, opened, choices))
-        return
-    emit_table(three_rows(rows), title=f"three pages to choose from, on {opened.id}")
-    skipped_text = ", ".join(f"{n:,} {why}" for why, n in choices.skipped.items() if n)
-    click.echo(f"{len(choices.items):,} items; left out: {skipped_text or 'none'}", err=True)
+    title = f"three pages to choose from, on {opened.id}"
+    emit(three_document(rows, opened, choices), as_json, three_rows(rows), title=title)
+    if not as_json:
+        skipped_text = ", ".join(f"{n:,} {why}" for why, n in choices.skipped.items() if n)
+        click.echo(f"{len(choices.items):,} items; left out: {skipped_text or 'none'}", err=True)
 
 
 # The gate's report as Markdown for a pull request and as JUnit for a CI server.

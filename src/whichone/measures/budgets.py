@@ -4,7 +4,7 @@ from typing import Annotated, Any, Self
 
 import msgspec
 
-from whichone.errors import UsageError, did_you_mean
+from whichone.errors import UsageError, must_be_one
 from whichone.options import Option, Seed
 
 
@@ -46,10 +46,7 @@ class Budgets(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, given: dict[str, Any]) -> Self:
         """Budgets by name, checked; an unknown name is a mistake, not a budget that always passes."""
         for name, value in given.items():
-            if name not in cls.__struct_fields__:
-                raise UsageError(
-                    f"there is no budget {name!r}", hint=did_you_mean(name, cls.__struct_fields__)
-                )
+            must_be_one(name, cls.__struct_fields__, f"there is no budget {name!r}")
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if value is not None and not (number and 0 <= value <= 1):
                 raise UsageError(f"{name} is a fraction from 0 to 1, not {value!r}")

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import regex
 
-from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.errors import BadInput, must_be_one
 from whichone.text.normalisers import (
     TOKEN,
     WORD_CHARACTER,
@@ -226,6 +226,5 @@ MATCHERS: dict[str, Matcher] = {matcher.name: matcher for matcher in _ALL}
 
 
 def find_matcher(name: str) -> Matcher:
-    if name not in MATCHERS:
-        raise UsageError(f"there is no matcher called {name!r}", hint=did_you_mean(name, MATCHERS))
+    must_be_one(name, MATCHERS, f"there is no matcher called {name!r}")
     return MATCHERS[name]

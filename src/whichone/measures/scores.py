@@ -19,7 +19,7 @@ from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.benchmarks.benchmark_tables import asked_together, once, set_numbers
 from whichone.benchmarks.several import BENCHMARK, benchmark_of
 from whichone.corpus.corpus import Corpus
-from whichone.errors import BadInput, UsageError, did_you_mean, sample
+from whichone.errors import BadInput, UsageError, must_be_one, sample
 from whichone.files.arrow_records import KeyedTable, OnDisk, Seen, Selection, blocks, lists_of, of_keys
 from whichone.files.folder import Folder
 from whichone.files.mapped import kept_mapped
@@ -388,10 +388,7 @@ def column(name: str, queries: Sequence[Query]) -> Callable[[Query], Any]:
     attributes = {key for query in queries for key in query.attributes}
     plain, _, parts = (name, "", "") if name in attributes else name.rpartition(":")
     plain = plain or name
-    if plain not in attributes:
-        raise UsageError(
-            f"queries have no column {plain!r}", hint=did_you_mean(plain, {BENCHMARK, *COLUMNS, *attributes})
-        )
+    must_be_one(plain, {BENCHMARK, *COLUMNS, *attributes}, f"queries have no column {plain!r}")
     return number_parts(plain, lambda query: _plain(query.attributes.get(plain)), queries, parts)
 
 

@@ -12,7 +12,7 @@ from whichone import registry
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark, with_licence
 from whichone.benchmarks.exports import Unit, trec_card
-from whichone.errors import BadInput, UsageError, did_you_mean, how_many
+from whichone.errors import BadInput, UsageError, did_you_mean, how_many, must_be_one
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
 from whichone.files.manifest import MANIFEST, Manifest, decode_manifest
@@ -282,8 +282,7 @@ def export(
     if (kind := folder_kind(folder)) not in GROUPS:
         raise UsageError(f"a {kind} has no other format", where=folder)
     known = registry.names(GROUPS[kind])
-    if form not in known:
-        raise UsageError(f"a {kind} cannot be written as {form!r}", hint=did_you_mean(form, known))
+    must_be_one(form, known, f"a {kind} cannot be written as {form!r}")
     write = registry.find(GROUPS[kind], form)
     if unit is not None and form != "trec":
         raise UsageError(f"{form} has no choice of a unit", hint="--unit is for --format trec")

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.errors import BadInput, UsageError, did_you_mean, needs
+from whichone.errors import BadInput, UsageError, must_be_one, needs
 from whichone.names import title_key
 from whichone.options import Option, Seed, takes
 from whichone.records import grouped
@@ -95,10 +95,7 @@ def sample_passages(
     known = {r: tuple(held) for r, held in by_relation.items() if r}
     if relation is None:
         relation = max(sorted(known), key=lambda r: len(known[r]), default="")
-    if relation not in known:
-        raise UsageError(
-            f"no question asks for the relation {relation!r}", hint=did_you_mean(relation, known)
-        )
+    must_be_one(relation, known, f"no question asks for the relation {relation!r}")
     asked = known[relation]
     others = tuple(dict.fromkeys(t for r, held in sorted(by_relation.items()) if r != relation for t in held))
     others = tuple(t for t in others if t not in set(asked))

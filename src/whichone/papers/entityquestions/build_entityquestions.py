@@ -14,7 +14,7 @@ from whichone.benchmarks.question_files import import_published
 from whichone.benchmarks.relations import Account, Relation, read_relations, spoken_relations
 from whichone.corpus.cut import ARTICLE, Cut, cut_corpus, cut_page, origin_of
 from whichone.corpus.page_names import names_of_pages
-from whichone.errors import BadInput, UsageError, did_you_mean
+from whichone.errors import BadInput, UsageError, must_be_one
 from whichone.files.folder import Folder
 from whichone.files.lines import read_text_lines
 from whichone.knowledge.engines import PageRow, look_on_pages, open_tables
@@ -233,10 +233,7 @@ def build_entityquestions(
             hint="write it into a relations file and name that with --relations",
         )
     relations = {key: r for key, r in known.items() if not options.only or key in options.only}
-    if options.tokeniser not in TOKENISERS:
-        raise UsageError(
-            f"there is no tokeniser {options.tokeniser!r}", hint=did_you_mean(options.tokeniser, TOKENISERS)
-        )
+    must_be_one(options.tokeniser, TOKENISERS, f"there is no tokeniser {options.tokeniser!r}")
     account = Account()
     cut = Cut(way="words", size=options.words, keep_lists=True)
     with open_tables(folder, engine) as tables:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from whichone.errors import UsageError, did_you_mean
+from whichone.errors import must_be_one
 from whichone.text.language import ENGLISH, SNOWBALL, base_code, listed_stop_words, stemmer_of, stop_words_of
 
 # The 33 words that Lucene's English analysis leaves out.
@@ -53,8 +53,7 @@ def stemmer(name: str) -> Callable[[str], str]:
         return str
     import Stemmer
 
-    if name not in Stemmer.algorithms():
-        raise UsageError(f"there is no stemmer {name!r}", hint=did_you_mean(name, Stemmer.algorithms()))
+    must_be_one(name, Stemmer.algorithms(), f"there is no stemmer {name!r}")
     # its own cache of 10,000 words costs five times as much as stemming
     return Stemmer.Stemmer(name, 0).stemWord
 
