@@ -15,7 +15,7 @@ from whichone.benchmarks.open_questions import (
     export_webquestions,
     read_open_questions,
 )
-from whichone.cli.import_commands import import_open_questions_command as import_open_questions
+from whichone.cli.data_commands import import_open_questions_command as import_open_questions
 from whichone.papers.entityquestions.commands import import_entityquestions_command as import_entityquestions
 from whichone.papers.entityquestions.entityquestions_files import export_entityquestions
 from whichone.papers.popqa.commands import import_popqa_command as import_popqa

@@ -13,7 +13,7 @@ from whichone.corpus.passage_files import PassageFields, read_documents
 from whichone.errors import BadInput
 from whichone.files.document_formats import read_document
 from whichone.files.lines import read_json, read_lines, read_text
-from whichone.report.audit import audit, in_words
+from whichone.report.audit import audit, audit_in_words
 
 MARKDOWN = """---
 id: ada-1
@@ -118,7 +118,7 @@ def test_the_audit(folder: Path, tmp_path: Path) -> None:
     assert (found.questions, found.affected_questions) == (3, 2)
     (worst,) = found.worst
     assert (worst.name, len(worst.bearers), worst.questions) == ("Ada Park", 2, 2)
-    page = in_words(found)
+    page = audit_in_words(found)
     assert "1 of 3 names belong to more than one entry" in page
     assert "2 of 3 logged questions (66.7%)" in page
 

@@ -16,7 +16,7 @@ from whichone.corpus.save import make_corpus, save_corpus
 from whichone.errors import BadInput
 from whichone.measures.scores import score_folder
 from whichone.records import Passage, Ranking
-from whichone.report.audit import audit, in_words
+from whichone.report.audit import audit, audit_in_words
 from whichone.retrieval.adapters.adapted import IdRule, SystemHit
 from whichone.runs.runner import run_retriever
 
@@ -250,7 +250,7 @@ def test_given_names_go_before_titles(tmp_path: Path) -> None:
     fields = PassageFields(entity="who")
     without = audit(file, fields=fields)
     assert (without.shared, without.unnamed) == (0, 3)
-    assert "3 more have no name" in in_words(without)
+    assert "3 more have no name" in audit_in_words(without)
     names = write(tmp_path / "n.jsonl", [{"id": f"c{n}", "name": "Anna Berg"} for n in range(2)])
     found = audit(file, fields=fields, names=names)
     assert (found.shared, found.unnamed, found.affected_documents) == (1, 1, 6)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from whichone.corpus.passage_files import PassageFields
-from whichone.report.audit import audit, in_words, likelihoods
+from whichone.report.audit import audit, audit_in_words, likelihoods
 
 TITLES = ("More (song)", "More (magazine)", "John (song)", "John (name)", "Ada Park (poet)", "Ada Park (judge)")  # fmt: skip
 
@@ -90,12 +90,12 @@ def test_what_tells_them_apart_and_is_missing(tmp_path: Path) -> None:
     # the name alone is a draw; of three words of the one and of two of the other, "note" is a draw, and numbers decide
     assert ada.likely == pytest.approx(((0.5 + 0.5 / 3) / 2 + (0.5 + 0.5 / 2) / 2) / 2, abs=0.01)
     assert ada.lost == "Ada Park (2): 0.38"
-    assert "| department | desk (1 of 2) |" in in_words(report)
+    assert "| department | desk (1 of 2) |" in audit_in_words(report)
 
 
 def test_a_name_with_a_bar_is_one_cell_of_the_page(tmp_path: Path) -> None:
     passages = [{"id": n, "title": "Ada | Park", "text": "x", "person": n} for n in "12"]
     (tmp_path / "notes.jsonl").write_text("\n".join(map(json.dumps, passages)))
-    page = in_words(audit(tmp_path / "notes.jsonl", fields=PassageFields(entity="person")))
+    page = audit_in_words(audit(tmp_path / "notes.jsonl", fields=PassageFields(entity="person")))
     (row,) = (line for line in page.splitlines() if line.startswith("| Ada"))
     assert row.count("|") == 10

@@ -73,9 +73,10 @@ _NO_LINEAR_ALGEBRA = (["ingest"], ["export"], ["build", "amber"])
 # Where each command is, as a function that is called like it; papers bring more.
 _PLACES = {
     "build_commands": ("build absent", "build catalogue", "build noise", "build paq", "build small", "build splits"),
-    "data_commands": ("audit", "corpus", "fetch", "world"),
+    "data_commands": (
+        "audit", "corpus", "fetch", "import answers", "import open-questions", "import questions", "import run", "world",
+    ),
     "folder_commands": ("doctor", "export", "list", "reproduce", "show", "verify"),
-    "import_commands": ("import answers", "import open-questions", "import questions", "import run"),
     "ingest_command": ("ingest",),
     "report_commands": ("demo", "experiment", "report", "serve"),
     "score_commands": ("check", "compare", "power", "score", "score three"),

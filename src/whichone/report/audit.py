@@ -140,7 +140,7 @@ def audit(corpus: str | Path, plan: AuditOptions) -> Audit:
         worst=worst,
     )
     if plan.out:
-        write_atomic(Path(plan.out), in_words(account).encode())
+        write_atomic(Path(plan.out), audit_in_words(account).encode())
     return account
 
 
@@ -347,7 +347,7 @@ def _is_name(words: Sequence[str], place: int) -> bool:
     return not any(capital[1:]) or (capital[place] and not any(beside))
 
 
-def in_words(audit_report: Audit) -> str:
+def audit_in_words(audit_report: Audit) -> str:
     """The audit as a page of Markdown that needs no knowledge of search."""
     share = audit_report.affected_documents / audit_report.documents
     lines = [
