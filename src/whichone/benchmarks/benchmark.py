@@ -131,7 +131,11 @@ class Benchmark:
     def queries_of(self, task: str) -> list[Query]:
         """The queries of one task, read anew: a part of all takes that part of the memory."""
         with without_collector():
-            return list(benchmark_tables.queries_of_table(self.query_table.filter(pc.field("task") == task)))
+            return list(
+                benchmark_tables.queries_of_table(
+                    self.query_table.filter(pc.equal(self.query_table["task"], task))
+                )
+            )
 
     def questions(self) -> list[Question]:
         return [query.question() for query in self.queries]

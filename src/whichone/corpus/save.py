@@ -53,7 +53,7 @@ from whichone.files.mapped import (
     write_mapped,
 )
 from whichone.files.output import cache_folder, one_at_a_time
-from whichone.files.pools import available_cores, run_jobs
+from whichone.files.pools import cores_for, run_jobs
 from whichone.files.tables import in_key_order
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.knowledge.knowledge_tables import page_language
@@ -118,7 +118,7 @@ def write_names(folder: Path, corpus: Corpus, more: PageNames) -> int:
     with progress("names", corpus.page_count, "pages") as advance:
         advance(sum(job.end - job.first for job in jobs) - sum(j.end - j.first for j in missing))
         maker = functools.partial(_write_names_of, folder, corpus.language)
-        for job, _ in run_jobs(maker, missing, min(available_cores(), len(missing))):
+        for job, _ in run_jobs(maker, missing, min(cores_for(corpus.page_count), len(missing))):
             advance(job.end - job.first)
     runs = [folder / ".further-names.arrow", *(own_names(folder, job.number) for job in jobs)]
     write_mapped(runs[0], _further_names(corpus, more), NAMES.schema)

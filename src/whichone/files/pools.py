@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import importlib
 import multiprocessing
 import os
 import queue
@@ -45,9 +44,9 @@ def cores_for(rows: int) -> int:
     return available_cores() if rows > _MANY else 1
 
 
-def start_workers(count: int, module: str) -> list[Worker[Any, Any]]:
-    """Workers for a later `run_jobs`: they import a module while this process does other things."""
-    return [Worker(module) for _ in range(count)]
+def start_workers(count: int, *modules: str) -> list[Worker[Any, Any]]:
+    """Workers for a later `run_jobs`: the process that they are forked from imports modules while this one does other things."""
+    return [Worker(*modules) for _ in range(count)]
 
 
 def run_jobs(
@@ -103,15 +102,15 @@ def _numbered(task: Callable[[_Job], _Result], job: tuple[int, _Job]) -> _Result
 
 
 class Worker(Generic[_Job, _Result]):
-    """One process and the job it is at; it may import a module before it learns its task."""
+    """One process and the job it is at."""
 
-    def __init__(self, module: str | None = None) -> None:
+    def __init__(self, *modules: str) -> None:
         self.connection: Connection
         with _no_interrupt(), own_main():
-            context = _context()
+            context = _context(modules)
             self.connection, theirs = context.Pipe()
             self.process: BaseProcess = context.Process(
-                target=_serve, args=(theirs, module, dict(os.environ)), daemon=True
+                target=_serve, args=(theirs, dict(os.environ)), daemon=True
             )
             self.process.start()
         theirs.close()
@@ -166,8 +165,8 @@ def forked_context(imported: Sequence[str]) -> ForkServerContext | SpawnContext:
     return context
 
 
-def _context() -> ForkServerContext | SpawnContext:
-    context = forked_context(_IMPORTED)
+def _context(modules: Sequence[str]) -> ForkServerContext | SpawnContext:
+    context = forked_context((*_IMPORTED, *modules))
     if isinstance(context, SpawnContext):
         return context
     before = os.environ.get(_THREADS)
@@ -214,13 +213,11 @@ def _next_ready(pool: list[Worker[_Job, _Result]]) -> Worker[_Job, _Result]:
     return busy[wait(list(busy))[0]]  # type: ignore[index]
 
 
-def _serve(connection: Connection, module: str | None, environment: dict[str, str]) -> None:
+def _serve(connection: Connection, environment: dict[str, str]) -> None:
     """Do jobs until the other side closes; it alone reacts to an interrupt from the keyboard."""
     os.environ.clear()
     os.environ.update({_THREADS: "1", **environment})
     _keep_freed_memory()
-    if module is not None:
-        importlib.import_module(module)
     task: Callable[[Any], object] | None = None
     while True:
         try:

@@ -251,8 +251,6 @@ def finish_pages(parts: PartFiles, queries: MergeQueries) -> dict[str, str]:
     if repeated := queries.fetch(f"select count(*) - count(distinct page) from ({rows})")[0][0]:
         parts.notes["duplicate pages"] = repeated
         talk(f"{repeated:,} pages appear more than once; of each, the first is kept")
-    first = f"select page, min(position) as position from ({rows}) group by page"
-    return {
-        "pages": f"select p.* from ({rows}) p semi join ({first}) f using (page, position)",
-        "links": parts.rows("links"),
-    }
+        first = f"select page, min(position) as position from ({rows}) group by page"
+        rows = f"select p.* from ({rows}) p semi join ({first}) f using (page, position)"
+    return {"pages": rows, "links": parts.rows("links")}

@@ -52,12 +52,16 @@ def _fenced(words: Sequence[str]) -> str:
     return f" {' '.join(normalisers.amber_tokens(' '.join(words)))} "
 
 
-@functools.lru_cache(100_000)
 def needle(name: str, rules: AmberRules) -> str | None:
     """A name as it is looked for; a name that normalises to nothing is found everywhere or nowhere."""
+    return _needle(name, rules.empty_names_match)
+
+
+@functools.lru_cache(100_000)
+def _needle(name: str, empty_names_match: bool) -> str | None:  # rules are hashed anew at each call
     if normal := " ".join(normalisers.amber_tokens(name)):
         return f" {normal} "
-    return "" if rules.empty_names_match else None
+    return "" if empty_names_match else None
 
 
 class ValueHit(NamedTuple):
@@ -138,14 +142,19 @@ class _Look:
 
     def __init__(self, rules: AmberRules, frequent: Mapping[str, Sequence[AmberValue]]) -> None:
         self._rules = rules
-        # By property and first word: a page that has it is searched for the whole name, where there is more.
-        self._frequent: dict[str, dict[str, list[tuple[int, str]]]] = {}
-        for prop, values in frequent.items():
-            named = self._frequent[prop] = {}
-            for v, name in ((v, name) for v, value in enumerate(values) for name in value.names):
-                if (looked_for := needle(name, rules)) is not None:
-                    word, more, _ = looked_for.strip().partition(" ")
-                    named.setdefault(word, []).append((v, looked_for if more else ""))
+        self._properties = frozenset(frequent)
+        # By first word: a page that has it is searched for the whole name, where there is more.
+        self._frequent: dict[str, list[tuple[str, int, str]]] = {}
+        named = (
+            (p, v, name)
+            for p, values in frequent.items()
+            for v, value in enumerate(values)
+            for name in value.names
+        )
+        for prop, v, name in named:
+            if (looked_for := needle(name, rules)) is not None:
+                word, more, _ = looked_for.strip().partition(" ")
+                self._frequent.setdefault(word, []).append((prop, v, looked_for if more else ""))
 
     def __call__(self, page: PageRow) -> bytes | None:
         text = " ".join(part for part in page.paragraphs or () if part is not None)
@@ -154,16 +163,11 @@ class _Look:
         names = _NAMES.decode(page.asked)
         seen = hits(names, document, self._rules) if document != "  " else []
         mentioned: set[tuple[str, int]] = set()
-        if asked := self._frequent.keys() & names.keys():
+        if asked := self._properties & names.keys():
             whole = document if len(words) <= self._rules.tokens else _fenced(text.split())
             firsts = {"", *whole.split()} if whole != "  " else set()
-            for prop in asked:
-                places = (
-                    place
-                    for word in firsts & self._frequent[prop].keys()
-                    for place in self._frequent[prop][word]
-                )
-                mentioned.update((prop, v) for v, looked_for in places if looked_for in whole)
+            places = (place for word in firsts & self._frequent.keys() for place in self._frequent[word])
+            mentioned.update((prop, v) for prop, v, more in places if prop in asked and more in whole)
         if page.entity is None or not (seen or mentioned):
             return None
         ref = PageRef(page.page, page.title)
