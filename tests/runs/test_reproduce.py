@@ -52,19 +52,21 @@ def test_a_run_is_made_again(tmp_path: Path) -> None:
         reproduce(run, again)
 
 
-def test_options_with_a_flag_of_their_own_are_recorded(tmp_path: Path) -> None:
+def test_options_with_a_flag_of_their_own_are_recorded(small: Benchmark, tmp_path: Path) -> None:
     run = str(tmp_path / "run")
-    typed = ["retrieve", "builtin/amber", run, "--retriever", "namesake", "--encoder", "none"]
+    typed = ["retrieve", str(small.folder.root), run, "--retriever", "namesake", "--encoder", "none"]
     assert CliRunner().invoke(whichone, [*typed, "-k", "3"]).exit_code == 0
     assert recorded_call(Run.open(run)) == {"retriever": "namesake", "options": {}, "k": 3, "encoder": "none"}
 
 
-def test_code_that_a_folder_names_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_that_a_folder_names_is_not_run(
+    small: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "theirs_searching.py").write_text(
         "open('ran', 'w').close()\n\ndef search(text):\n    return ['enwiki:1']\n"
     )
-    run = retrieve("builtin/amber", tmp_path / "run", retriever="bm25", k=3)
+    run = retrieve(small, tmp_path / "run", retriever="bm25", k=3)
     command = CliRunner()
     for typed in (
         {"retriever": "theirs_searching:search"},
@@ -109,11 +111,11 @@ def _rewritten(run: Run, typed: dict[str, Any]) -> str:
     ],
 )
 def test_another_machine_that_a_run_names_is_not_asked(
-    retriever: str, option: str, host: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    retriever: str, option: str, host: str, small: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
     monkeypatch.setattr("socket.getaddrinfo", lambda *place, **_: asked.append(place) or [])
-    run = retrieve("builtin/amber", tmp_path / "run", retriever="bm25", k=3)
+    run = retrieve(small, tmp_path / "run", retriever="bm25", k=3)
     named = {"retriever": retriever, "options": [option, "tries=1"]}
     place = _rewritten(run, named)
     with pytest.raises(UsageError, match="only the run names") as refused:
@@ -127,8 +129,8 @@ def test_another_machine_that_a_run_names_is_not_asked(
         assert asked
 
 
-def test_a_jar_that_a_run_names_is_not_loaded(tmp_path: Path) -> None:
-    run = retrieve("builtin/amber", tmp_path / "run", retriever="bm25", k=3)
+def test_a_jar_that_a_run_names_is_not_loaded(small: Benchmark, tmp_path: Path) -> None:
+    run = retrieve(small, tmp_path / "run", retriever="bm25", k=3)
     jar = tmp_path / "theirs-fatjar.jar"
     jar.write_bytes(b"classes")
     (tmp_path / "segments_1").touch()
@@ -138,16 +140,16 @@ def test_a_jar_that_a_run_names_is_not_loaded(tmp_path: Path) -> None:
     assert refused.value.hint is not None and f"--allow {jar}" in refused.value.hint
 
 
-def test_a_service_on_this_machine_needs_no_permission(tmp_path: Path) -> None:
-    run = retrieve("builtin/amber", tmp_path / "run", retriever="bm25", k=3)
+def test_a_service_on_this_machine_needs_no_permission(small: Benchmark, tmp_path: Path) -> None:
+    run = retrieve(small, tmp_path / "run", retriever="bm25", k=3)
     for address in ("http://127.0.0.1:9/s", "http://localhost:9/s", "http://[::1]:9/s"):
         options = [f"url={address}", "tries=1"]
         with pytest.raises(Missing, match="does not answer"):
             reproduce(_rewritten(run, {"retriever": "http", "options": options}))
 
 
-def test_a_run_that_python_made(tmp_path: Path) -> None:
-    made = retrieve("builtin/amber", tmp_path / "run", retriever="tfidf", k=3)
+def test_a_run_that_python_made(small: Benchmark, tmp_path: Path) -> None:
+    made = retrieve(small, tmp_path / "run", retriever="tfidf", k=3)
     assert reproduce(made.path).same
 
 
