@@ -101,7 +101,7 @@ RECIPES: dict[str, tuple[str, str, str, str]] = {
         "with other content",
     ),
     "read": ("read BENCH OUT --reader kb-lookup", "", "--limit 3", "limit is 3"),
-    "report": ("report NOISY_RUN OUT.html", "", "--names 3", "with other content"),
+    "report": ("report NOISY_RUN OUT.html", "", "--names 1", "with other content"),
     "retrieve": ("retrieve BENCH OUT", "-k 3", "-k 2", "k is 2, was 3"),
     "score kilt-tables": (
         "score kilt-tables gold",

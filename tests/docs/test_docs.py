@@ -36,12 +36,12 @@ def name(page: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh", "python")], ids=name)
-def test_snippets_run(page: Path, tmp_path: Path, commands: Path, made_demo: Path) -> None:
+def test_snippets_run(page: Path, tmp_path: Path, commands: Path, made_demo: Path, few_names: Path) -> None:
     """All blocks of a page in order, in one folder, as a reader would type them."""
     for folder in DEMOS.get(page.name, ()):
         shutil.copytree(made_demo, tmp_path / folder)
     path = [str(commands), str(Path(sys.executable).parent), os.environ["PATH"]]
-    environment = {**os.environ, "PATH": ":".join(path)}
+    environment = {**os.environ, "PATH": ":".join(path), "WHICHONE_CACHE": str(few_names)}
     for language, text in BLOCK.findall(page.read_text("utf-8")):
         if language not in ("sh", "python") or "./dev" in text:
             continue

@@ -10,8 +10,10 @@ import pytest
 from once import built_once
 
 
-def demo(*words: str, folder: Path | None = None) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "whichone", "demo", *words]
+def demo(
+    *words: str, folder: Path | None = None, command: tuple[str, ...] = (sys.executable, "-m", "whichone")
+) -> subprocess.Popen[str]:
+    command = (*command, "demo", *words)
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
 
 
@@ -23,6 +25,6 @@ def finished_demo(factory: pytest.TempPathFactory) -> Path:
 def _make(place: Path) -> None:
     place.mkdir()
     process = demo(str(place / "out"), "--json")
-    printed, talked = process.communicate(timeout=300)
+    printed, talked = process.communicate(timeout=580)
     assert process.returncode == 0, talked
     (place / "printed.json").write_text(printed)
