@@ -52,7 +52,7 @@ def test_broken_folders_say_so(tmp_path: Path) -> None:
     with pytest.raises(Missing):
         Folder.open(tmp_path / "none", "thing")
     make(tmp_path / "f")
-    with pytest.raises(BadInput, match="this is a thing, not a run"):
+    with pytest.raises(BadInput, match=r"of the kind thing \(wanted: run\)"):
         Folder.open(tmp_path / "f", "run")
     with (tmp_path / "f" / "numbers.parquet").open("ab") as file:
         file.write(b"more")

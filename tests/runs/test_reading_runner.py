@@ -211,5 +211,5 @@ def test_left_out_is_not_wrong_but_not_asked(toy, tmp_path):
 
 def test_is_a_folder_of_its_own_kind(toy, tmp_path):
     run_reader(FirstWord(), toy, tmp_path / "a", GOLD)
-    with pytest.raises(BadInput, match="this is a answers, not a run"):
+    with pytest.raises(BadInput, match=r"of the kind answers \(wanted: run\)"):
         Folder.open(tmp_path / "a", "run")

@@ -89,7 +89,7 @@ class Folder:
         kinds = [kind] if isinstance(kind, str) else list(kind)
         manifest = files_manifest.read_manifest(root, kinds)
         if manifest.kind not in kinds:
-            raise BadInput(f"this is a {manifest.kind}, not a {' or '.join(kinds)}", file=root)
+            raise BadInput(f"of the kind {manifest.kind} (wanted: {' or '.join(kinds)})", file=root)
         return cls.with_sizes_checked(root, manifest)
 
     @classmethod

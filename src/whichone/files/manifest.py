@@ -74,7 +74,7 @@ def read_manifest(root: Path, kinds: Sequence[str]) -> Manifest:
                 file=root,
                 hint="run the command that makes it again: it goes on where it stopped",
             )
-        raise BrokenFolder(f"not a {wanted}: it has no {MANIFEST}", file=root)
+        raise BrokenFolder(f"it has no {MANIFEST} (wanted: {wanted})", file=root)
     return decode_manifest(root / MANIFEST)
 
 
