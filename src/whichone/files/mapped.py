@@ -110,6 +110,7 @@ class _Batches:
         self._reader = pa.ipc.open_file(whole)
         self._path = path
         self._lock = threading.Lock()
+        self._held: dict[int, pa.RecordBatch] = {}  # Those of which columns were looked up
         self.schema: pa.Schema = self._reader.schema
 
     def __len__(self) -> int:
@@ -125,10 +126,12 @@ class _Batches:
 
     def column(self, place: int, name: str) -> Column:
         """A column of a batch, of which all but the last buffer is compared here."""
+        if (batch := self._held.get(place)) is None:
+            _ = self._compare and self._compare([self._places[place][:2]])
+            batch = self._held[place] = self._read(place)
+        array = batch.column(name)
         if (compare := self._compare) is None:
-            return self._read(place).column(name), None
-        compare([self._places[place][:2]])
-        array = self._read(place).column(name)
+            return array, None
         *others, last = [(b.address - self._start, b.size) if b else (0, 0) for b in array.buffers()]
         compare([(start, start + size) for start, size in others])
         return array, lambda start, end: compare(((last[0] + start, last[0] + end),))
@@ -157,8 +160,7 @@ def _batch_places(mapped: mmap.mmap, compare: Compare) -> list[tuple[int, int, i
         return int(struct.unpack_from(kind, footer, at)[0])
 
     table = number(0)
-    field = table - number(table, "<i") + 4 + 3 * 2
-    vector = table + number(field, "<H")
+    vector = table + number(table - number(table, "<i") + 4 + 3 * 2, "<H")
     vector += number(vector)
     blocks = struct.iter_unpack("<qi4xq", footer[vector + 4 : vector + 4 + 24 * number(vector)])
     return [(at, at + metadata, at + metadata + body) for at, metadata, body in blocks]

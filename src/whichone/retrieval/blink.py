@@ -320,8 +320,7 @@ def _encoded(
     vectors[~known] = model.entity_vectors(list(tokens[~known]))
     if published is not None:
         vectors[known] = published.vectors(lines[known])
-    smallest = np.uint16 if len(model.text.tokenizer) <= 1 << 16 else np.int32
-    return tokens.astype(smallest), vectors
+    return tokens.astype(np.uint16 if len(model.text.tokenizer) <= 1 << 16 else np.int32), vectors
 
 
 def _merged(

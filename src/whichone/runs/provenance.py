@@ -92,8 +92,7 @@ class RankingCheck:
 
     def called(self, stranger: str) -> str:
         """What ids of this corpus look like, and what a stranger may have meant."""
-        some = range(min(3, len(self._corpus)))
-        passages = sample(self._corpus.ids(some))
+        passages = sample(self._corpus.ids(range(min(3, len(self._corpus)))))
         pages = self._corpus.page_ids(range(min(3, self._corpus.page_count)))
         description = f"passages of this corpus are called {passages}, pages {sample(pages)}"
         sources = sorted({page.partition(":")[0] for page in pages if ":" in page})

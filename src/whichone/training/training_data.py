@@ -480,8 +480,7 @@ def _wording(
             f"{benchmark.name} has no reworded questions to learn from",
             hint="build entityquestions with relations that have some (P19, P159, P170), or import similar/",
         )
-    both = len({reworded for reworded, _ in counts}) > 1
-    return similar if known and (similar or both) else None
+    return similar if known and (similar or len({reworded for reworded, _ in counts}) > 1) else None
 
 
 def training_facts(benchmark: Benchmark, *, similar: bool = False) -> Iterator[Query]:

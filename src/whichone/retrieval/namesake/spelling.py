@@ -396,11 +396,17 @@ def short_keys(words: Iterable[str]) -> Iterator[str]:
     yield from keys
 
 
+_BRITISH = ("tre", "tres", "our", "ours")
+
+
 def alike(words: Sequence[str]) -> list[str]:
     """A name in the one of several ways of writing it that all are compared by: "2" for "II", "saint" for "St."."""
     same = _raw()["same"]
     core = words[1:] if len(words) > 1 and words[0] in ARTICLES else words
-    return [re.sub("our(?=s?$)", "or", re.sub("tre(?=s?$)", "ter", same.get(word, word))) for word in core]
+    own = (same.get(word, word) for word in core)
+    return [
+        re.sub("our(?=s?$)", "or", re.sub("tre(?=s?$)", "ter", w)) if w.endswith(_BRITISH) else w for w in own
+    ]
 
 
 def parts_of_name(every: Sequence[str], plain: Sequence[str]) -> Iterator[Sequence[str]]:
