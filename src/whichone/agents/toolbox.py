@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import msgspec
@@ -30,6 +32,7 @@ class Action(msgspec.Struct, frozen=True):
     arguments: Mapping[str, tuple[str, ...]] = {}
 
 
+NO_RECORD = "There is no record"
 NOBODY = "I cannot help you with that."  # What the user says where nobody is there to ask
 
 
@@ -235,8 +238,8 @@ def _wanted(text: str, actions: Mapping[str, Action], named: str | None) -> tupl
 
 
 # A chat model behind an OpenAI-compatible endpoint as an agent: it asks for tools until it answers.
-# Models that were trained for it name tools in the reply's `tool_calls`. Others write a line: `SEARCH: words`,
-# `ASK: question`, `ACT: action {"key": "value"}` or `ANSWER: text`.
+# Models that were trained for it name tools in the reply's `tool_calls`, small ones write the same JSON into its text.
+# Others write a line: `SEARCH: words`, `ASK: question`, `ACT: action {"key": "value"}` or `ANSWER: text`.
 
 
 SYSTEM = (
@@ -251,9 +254,15 @@ ACTS = (
     "You do tasks on records of people and things that may share a name with others. Search first. If it stays "
     "unclear which one is meant, ask the user. Then act once, on the record whose id is in brackets, and say so."
 )
+ACT_LINES = (
+    "You carry out a task on one record. Several records may have the same name. You see what was found, each record "
+    "with its number in square brackets. The actions are {}. Write one line and nothing else: ACT: the action that the "
+    "task asks for, on the record that is meant, or ASK: a question to the user, if several records fit and you cannot "
+    "tell which one is meant, or SEARCH: words, if the record is not among those you see, or ANSWER: why it cannot be done."
+)
 _WORD = re.compile(r"[^\W_]+")
 _SLOT = re.compile(r"\$\{?\w+\}?")
-_LINE = re.compile(r"^\s*(SEARCH|ASK|ACT|ANSWER)\s*:\s*(.*)", re.I | re.M)
+_LINE = re.compile(r"^\W*(?:ANSWER\s*:\s*(?=ACT))?(SEARCH|ASK|ACT|ANSWER)\b\W{0,2}:\s*(.*)", re.I | re.M)
 
 
 def _function(name: str, description: str, required: Sequence[str] = (), **parameters: str) -> dict[str, Any]:
@@ -289,27 +298,35 @@ class ToolCallingAgent:
         return {**described, **self._model.describe(), "max_tokens": self._max_tokens}
 
     def work(self, question: Question, tools: Toolbox) -> Answer:
-        system = ACTS if tools.can_act else SYSTEM
-        if self._style == "lines":
-            system += LINES + (_action_lines(tools.actions) if tools.can_act else "")
+        shown: dict[str, Passage] = {}
+        system, text, after = ACTS if tools.can_act else SYSTEM, question.text, ""
+        if self._style == "lines":  # what the question itself finds is there from the start: a round less
+            system = ACT_LINES.format(_action_lines(tools.actions)) if tools.can_act else system + LINES
+            found = self._use(_line_call("search", {"text": text}), tools, shown)
+            after = f"\nThe task: {text}\nYour next line:"
+            text = f"{text}\nFound:\n{found}{after}"
         messages: list[dict[str, Any]] = [
             {"role": "system", "content": system},
-            {"role": "user", "content": question.text},
+            {"role": "user", "content": text},
         ]
-        shown: dict[str, Passage] = {}
         for _ in range(2 * tools.budget + 1):  # calls that make no sense cost turns, not budget
             reply = self._model.complete(
                 messages,
                 max_tokens=self._max_tokens,
                 tools=self._offered(tools) if self._style == "tools" else (),
             )
-            calls = reply.tool_calls or _lines(reply.text)
-            if not calls:
+            line, written = written_calls(reply.text, ("search", "ask_user", "act", *tools.actions))
+            calls = reply.tool_calls or written
+            asked = _asked_for(reply.text if reply.tool_calls else line, reply.tool_calls)
+            if not calls or asked in messages:  # the same once more gives the same once more
                 return self._answer(question, _said(reply.text), shown)
-            messages.append(_asked_for(reply.text, reply.tool_calls))
+            messages.append(asked)
             try:
                 for call in calls:
-                    messages.append(_result(call, self._use(call, tools, shown), bool(reply.tool_calls)))
+                    result = self._use(call, tools, shown)
+                    if after and any(not str(c.text).startswith(NO_RECORD) for c in tools.trace.of("act")):
+                        return self._answer(question, result, shown)
+                    messages.append(_result(call, result + after, bool(reply.tool_calls)))
             except OutOfBudget:
                 return self._answer(question, _said(reply.text), shown)
         return self._answer(question, None, shown)
@@ -340,11 +357,19 @@ class ToolCallingAgent:
             if call.name == "search":
                 passages = tools.search(str(given["text"]), self._k)
                 shown |= {p.id: p for p in passages}
+                if self._style == "lines":  # numbers are copied without mistakes
+                    passages = [
+                        msgspec.structs.replace(p, id=str([*shown].index(p.id) + 1)) for p in passages
+                    ]
                 return passages_text(passages, ids=tools.can_act) or "Nothing is found."
             if call.name == "ask_user":
                 return tools.ask_user(str(given["text"]))
-            if call.name == "act":
-                return tools.act(str(given.pop("action")), **given)
+            if call.name == "act" or call.name in tools.actions:
+                action = given.pop("action", None) if call.name == "act" else call.name
+                record = str(given.get("id", "")).strip("[] ")
+                if self._style == "lines" and record.isdecimal() and 0 < int(record) <= len(shown):
+                    record = [*shown][int(record) - 1]
+                return tools.act(str(action), **{**given, "id": record})
         except (KeyError, msgspec.DecodeError, msgspec.ValidationError, BadInput) as error:
             return f"This call is not possible: {error}"
         return f"There is no tool {call.name}."
@@ -356,28 +381,50 @@ class ToolCallingAgent:
 def _action_lines(actions: Mapping[str, Action]) -> str:
     """How a line says what is to be done, for each known action."""
     said = {
-        name: {"id": "id", **{s: v[0] for s, v in a.arguments.items() if v}} for name, a in actions.items()
+        name: {"id": "NUMBER", **{s: v[0] for s, v in a.arguments.items() if v}}
+        for name, a in actions.items()
     }
-    shown = sorted(said.items()) or [("action", {"id": "id"})]
-    known = " or ".join(f"ACT: {name} {msgspec.json.encode(own).decode()}" for name, own in shown)
-    return f" To act, write for example {known}, with the id in brackets."
+    shown = sorted(said.items()) or [("action", {"id": "NUMBER"})]
+    return " or ".join(f"ACT: {name} {msgspec.json.encode(own).decode()}" for name, own in shown)
 
 
-def _lines(text: str) -> tuple[ToolCall, ...]:
-    """The tool that the first such line asks for; an answer asks for none."""
-    if (match := _LINE.search(text)) is None or match[1].upper() == "ANSWER":
-        return ()
-    word, rest = match[1].upper(), match[2].strip()
-    if word == "ACT":
-        action, brace, arguments = rest.partition("{")
-        try:
-            given = msgspec.json.decode(brace + arguments or "{}", type=dict[str, Any])
-        except (msgspec.DecodeError, msgspec.ValidationError):
-            given = {}
-        arguments = {"action": action.strip(), **given}
-        return (ToolCall(id="line", name="act", arguments=msgspec.json.encode(arguments).decode()),)
-    name = "search" if word == "SEARCH" else "ask_user"
-    return (ToolCall(id="line", name=name, arguments=msgspec.json.encode({"text": rest}).decode()),)
+def written_calls(text: str, known: Collection[str]) -> tuple[str, tuple[ToolCall, ...]]:
+    """The first tool that a reply asks for in its text, by a line or as JSON, and the words that do; an answer asks for none."""
+    if (match := _LINE.search(text)) is None:
+        return text, tuple(call for call in _json_calls(text) if call.name in known)[:1]
+    word, rest = match[1].upper(), match[2].strip().strip("`*")
+    action, brace, arguments = rest.partition("{")
+    given = _object(brace + arguments) if brace else {"id": action.partition(" ")[2]}
+    calls = {
+        "SEARCH": _line_call("search", {"text": rest}),
+        "ASK": _line_call("ask_user", {"text": rest}),
+        "ACT": _line_call("act", {**given, "action": action.partition(" ")[0].strip(",:")}),
+    }
+    return match[0].strip(), (calls[word],) if word in calls else ()
+
+
+def _json_calls(text: str) -> Iterator[ToolCall]:
+    """Calls as models write them that were not asked to: a name, and arguments beside it or under a key."""
+    for start in (m.start() for m in re.finditer("{", text)):
+        given = _object(text[start:])
+        given = inner if isinstance(inner := given.get("function"), dict) else given
+        name = next((given.pop(k) for k in ("name", "tool", "function") if k in given), None)
+        under = next((given[k] for k in ("arguments", "parameters", "input") if k in given), given)
+        own = _object(under) if isinstance(under, str) else under
+        if isinstance(name, str) and isinstance(own, dict):
+            yield _line_call(name, own)
+
+
+def _object(text: str) -> dict[str, Any]:
+    """The JSON object that a text begins with; an empty one where it begins with none."""
+    with suppress(ValueError):
+        found = json.JSONDecoder().raw_decode(text)[0]
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _line_call(name: str, given: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(id="line", name=name, arguments=msgspec.json.encode(given).decode())
 
 
 def _said(text: str) -> str | None:

@@ -8,7 +8,17 @@ from typing import Any, cast, get_args
 
 import msgspec
 
-from whichone.agents.toolbox import Act, Action, FunctionAgent, Guarded, PlainAgent, Policy, Toolbox, User
+from whichone.agents.toolbox import (
+    NO_RECORD,
+    Act,
+    Action,
+    FunctionAgent,
+    Guarded,
+    PlainAgent,
+    Policy,
+    Toolbox,
+    User,
+)
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.errors import BadInput, UsageError
 from whichone.protocols import Agent, Retriever
@@ -70,7 +80,7 @@ class RecordTable:
         given = str(arguments.get("id", ""))
         owner = self._owner.get(given) or self._owner.get(page_of(given))
         if owner is None and not self._corpus.has(given):
-            return f"There is no record {given!r}."
+            return f"{NO_RECORD} {given!r}."
         entity, label = owner or (given, self._corpus.title(page_of(given)))
         self.done.append((question.id, action, entity))
         return f"Done: {action} for {label} ({entity})."
