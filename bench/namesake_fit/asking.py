@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ _WORD = re.compile(r"[^\W_]+")
 MOST = 300
 KNOWN = 0.5  # The share of the attributes of the one who is meant that the user knows
 HEAD = (
-    "| set | open questions | asked | in words, right after one answer | all, right after one answer | gave the value away | "
-    "clear questions | asked |\n| --- | --- | --- | --- | --- | --- | --- | --- |"
+    "| set | open questions | asked | right after one answer that tells | an answer that fits several: asked again | "
+    "right after any answer | gave the value away | clear questions | asked |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 )
 
 
@@ -45,7 +47,9 @@ def _catalogue(rows: Path) -> dict[str, dict[str, str]]:
         }
 
 
-def row(name: str, benchmark: Any, known: Mapping[str, Mapping[str, str]], work: Path) -> str:
+def row(
+    name: str, benchmark: Any, known: Mapping[str, Mapping[str, str]], work: Path, *, held_out: bool = True
+) -> str:
     """A set whose bearers are known by attributes, or by their pages."""
     import whichone
 
@@ -57,37 +61,121 @@ def row(name: str, benchmark: Any, known: Mapping[str, Mapping[str, str]], work:
         namesake = whichone.Namesake.over(records, encoder="none")
     else:
         namesake = whichone.Namesake.over(benchmark.corpus, encoder="none")
-    held_out = [q for q in by_hash(benchmark.queries) if not first_half(q)]
+    half = [q for q in by_hash(benchmark.queries) if first_half(q) != held_out]
     unclear = [
-        q for q in held_out if q.attributes.get("underspecified") or q.attributes.get("resolvable") == "no"
-    ][:MOST]
+        q for q in half if q.attributes.get("underspecified") or q.attributes.get("resolvable") == "no"
+    ]
     clear = [
         q
-        for q in held_out
+        for q in half
         if q.attributes.get("underspecified") is False or q.attributes.get("resolvable") == "yes"
-    ][:MOST]
-    asked, said, every, given = [], [], [], []
-    for query in unclear or held_out[:MOST]:
+    ]
+    if not unclear:  # each asks for what one of the bearers alone has: these can be resolved
+        unclear, clear = only_named(benchmark, half), clear or [q for q in half if q.task == "qa"]
+    asked, said, every, given, again = [], [], [], [], []
+    for query in unclear[:MOST]:
         believed = namesake.resolve(query.input)
         asked.append(believed.outcome == "ask")
         if believed.question is None or believed.outcome != "ask":
             continue
         given.append(_gives_away(believed.question, query))
-        if not known:
-            continue
-        own = known[str(query.entity).partition(":")[2]]
-        answer = answered(query.id, str(query.entity), own, believed)
+        meant = {str(query.entity)} if known else query.gold_pages()
+        if known:
+            answer = answered(
+                query.id, str(query.entity), known[str(query.entity).partition(":")[2]], believed
+            )
+        else:
+            answer = told(query, believed, benchmark.corpus)
         decided = namesake.resolve(query.input, answer=answer)
-        right = decided.best is not None and decided.best.id == query.entity and decided.outcome == "this one"
+        right = decided.best is not None and decided.best.id in meant and decided.outcome == "this one"
         every.append(right)
-        if answer != "another":
+        if known and fits(answer, known[str(query.entity).partition(":")[2]], believed) > 1:
+            again.append(decided.outcome == "ask")
+        elif answer != "another":
             said.append(right)
-    back = [namesake.resolve(q.input).outcome == "ask" for q in clear]
+    back = [namesake.resolve(q.input).outcome == "ask" for q in clear[:MOST]]
     cells = [
-        name, f"{len(unclear)}" if unclear else f"({len(asked)})", rate(asked), rate(said), rate(every),
-        f"{sum(given)} of {len(given)}", f"{len(clear)}", rate(back),
+        name, f"{len(asked)}", rate(asked), rate(said), f"{sum(again)} of {len(again)}", rate(every),
+        f"{sum(given)} of {len(given)}", f"{len(back)}", rate(back),
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
+
+
+NAMED = ("Tell me about {}.", "What do you know about {}?", "Who or what is {}?", "What is known of {}?")
+
+
+def only_named(benchmark: Any, half: Sequence[Any]) -> list[Any]:
+    """Questions that say nothing but a name that several pages of the corpus have; one of these is meant."""
+    names = {query.name for query in half}
+    sets = [s for s in benchmark.sets if s.name in names and sum(bool(b.pages) for b in s.bearers) > 1]
+    made = {}
+    for name_set in sorted(sets, key=lambda s: s.id):
+        chance = _chances(name_set.id)
+        meant = [b for b in name_set.bearers if b.pages][
+            int(next(chance) * sum(bool(b.pages) for b in name_set.bearers))
+        ]
+        text = NAMED[int(next(chance) * len(NAMED))].format(name_set.name)
+        made.setdefault(name_set.name, Named(name_set.id, text, meant.entity, frozenset(meant.pages)))
+    return list(made.values())
+
+
+@dataclass(frozen=True)
+class Named:
+    """A question that only names somebody."""
+
+    id: str
+    input: str
+    entity: str
+    pages: frozenset[str]
+
+    def gold_pages(self) -> frozenset[str]:
+        return self.pages
+
+    def answers(self) -> Sequence[str]:
+        return ()
+
+
+_PROPER = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][\w'’&-]*\w(?: [A-Z][\w'’&-]*\w)*")
+_IS = re.compile(r"\b(?:is|was|are|were) (?:an?|the) ([^.,;()]{4,60})")
+READ = 5  # Texts that a user remembers of the one who is meant
+
+
+def told(query: Any, believed: Any, corpus: Any) -> str:
+    """What a user says who knows half of what a few texts of the one who is meant say, and nothing else of them."""
+    from whichone.names import fold
+
+    chance = _chances(query.id)
+    pages = sorted(query.gold_pages(), key=lambda page: hashlib.sha256(page.encode()).digest())[:READ]
+    passages = list(corpus.get([i for page in pages for i in corpus.passages_of(page)[:1]]).values())
+    pieces = [
+        p
+        for passage in passages
+        for p in (passage.title, *_PROPER.findall(passage.text[:600]), *_IS.findall(passage.text[:300]))
+    ]
+    hidden = {w for text in (query.input, *query.answers()) for w in _WORD.findall(fold(text))}
+    new = [p for p in dict.fromkeys(pieces) if len(p) > 3 and not hidden & set(_WORD.findall(fold(p)))]
+    knows = [p for p in new if next(chance) < KNOWN] or new[:1]
+    if not knows:
+        return "I do not know"
+    labels = re.split(r", (?=the |or another)|: ", believed.question)[1:-1]
+    for place, label in enumerate(labels):
+        own = (p for p in knows if p in label and sum(p in other for other in labels) == 1)
+        if (shown := next(own, None)) is None:
+            continue
+        ways = [
+            shown,
+            f"the one with {shown}",
+            str(place + 1),
+            ["the first", "the second", "the third", "the fourth"][place],
+        ]
+        return ways[int(next(chance) * len(ways))]
+    return "I only know " + " and ".join(knows[:2])
+
+
+def fits(answer: str, own: Mapping[str, str], believed: Any) -> int:
+    """How many bearers have all that an answer says of the one who is meant: of two nobody could tell."""
+    values = {value for value in own.values() if re.search(rf"(?<!\w){re.escape(value)}(?!\w)", answer)}
+    return sum(values <= set(bearer.attributes.values()) for bearer in believed.bearers) if values else 1
 
 
 def _gives_away(question: str, query: Any) -> bool:
@@ -123,6 +211,6 @@ def answered(key: str, meant: str, own: Mapping[str, str], believed: Any) -> str
 
 
 def _chances(key: str) -> Iterator[float]:
-    yield from (
-        np.random.default_rng(int(hashlib.sha256(key.encode()).hexdigest()[:8], 16)).random(50).tolist()
-    )
+    generator = np.random.default_rng(int(hashlib.sha256(key.encode()).hexdigest()[:8], 16))
+    while True:
+        yield from generator.random(50).tolist()

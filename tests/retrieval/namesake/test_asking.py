@@ -351,3 +351,100 @@ def test_two_that_nothing_tells_apart_are_asked_for(text: str, meant: str | None
     believed = whichone.Namesake.over(PLACES, encoder="none").resolve(text)
     assert believed.best is not None
     assert (believed.best.id if believed.outcome == "this one" else None) == meant, believed
+
+
+PATENTS = [
+    {"id": "p1", "title": "Ink jet head", "text": "Inventors: Ada Park (Leeds, GB); Bo Lind. Assignee: Fabrikam. Granted 1994-03-01. A head for ink."},
+    {"id": "p2", "title": "Ink cartridge", "text": "Inventors: Bo Lind; Ada Park (Leeds, GB). Assignee: Fabrikam. Granted 2003-05-02. A tank for ink."},
+    {"id": "p3", "title": "Plough", "text": "Inventors: Ada Park (Turin, IT); Gino Rossi. Assignee: Litware. Granted 2011-07-03. A blade turns soil."},
+    {"id": "p4", "title": "Kettle", "text": "Inventors: Cem Okoye (Oslo, NO). Assignee: Contoso. Granted 2012-07-03. A kettle boils water."},
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def patents() -> whichone.Namesake:
+    named = [{"id": p["id"], "name": "Ada Park"} for p in PATENTS[:3]]
+    return whichone.Namesake.over(PATENTS, names=named, encoder="none")
+
+
+def test_of_texts_is_asked_by_what_they_say_that_the_others_do_not(patents: whichone.Namesake) -> None:
+    """Two of the three are of one person, as the names in them say; which two nobody has said."""
+    believed = patents.resolve("What did Ada Park invent?")
+    assert believed.outcome == "ask" and {"p3"} < set(believed.choices) <= {"p1", "p2", "p3"}
+    assert len(believed.choices) == 2
+    assert "mention Bo Lind and Leeds (1994 to 2003)" in believed.question
+    assert "Plough" not in believed.question  # what was asked for
+    for answer in ("Turin", "the one with Gino Rossi", "not Leeds"):
+        assert patents.resolve(believed.text, answer=answer).best.id == "p3"
+    picked = patents.resolve(believed.text, answer=str(1 + believed.choices.index("p3")))
+    assert (picked.outcome, picked.best.id) == ("this one", "p3")
+    assert (
+        patents.resolve(believed.text, answer="neither").outcome == "nobody"
+    )  # nor the text beside one of them
+
+
+def test_texts_without_titles_are_told_apart_by_their_words() -> None:
+    texts = [{"id": n, "text": f"Ada Park {said}"} for n, said in (("1", "ordered a kettle in Leeds."), ("2", "mended the roof of Bo Lind."))]  # fmt: skip
+    namesake = whichone.Namesake.over(
+        texts, names=[{"id": t["id"], "name": "Ada Park"} for t in texts], encoder="none"
+    )
+    believed = namesake.resolve("Where did Ada Park live?")
+    assert "“ordered and kettle”" in believed.question and "“mended”" in believed.question
+    private = whichone.Namesake.over(
+        texts, names=[{"id": t["id"], "name": "Ada Park"} for t in texts], encoder="none", never=["text"]
+    )
+    assert "kettle" not in private.resolve("Where did Ada Park live?").question
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "With whom did Ada Park invent?",
+        "Which company owns what Ada Park invented?",
+        "Where did Ada Park live?",
+    ],
+)
+def test_a_question_for_a_name_is_asked_back_by_titles(text: str, patents: whichone.Namesake) -> None:
+    believed = patents.resolve(text)
+    assert believed.outcome == "ask" and "of “Plough” (2011)" in believed.question
+    assert not any(name in believed.question for name in ("Lind", "Rossi", "Fabrikam", "Turin"))
+
+
+def test_a_question_for_a_year_is_asked_back_without_years(patents: whichone.Namesake) -> None:
+    believed = patents.resolve("When did Ada Park invent?")
+    assert believed.outcome == "ask" and "Turin" in believed.question and "2011" not in believed.question
+
+
+@pytest.mark.parametrize(
+    "text", ["What did Ada Park of Fabrikam invent?", "What did the Ada Park of Turin invent?"]
+)
+def test_of_texts_nothing_is_asked_where_the_question_says_whom(
+    text: str, patents: whichone.Namesake
+) -> None:
+    """Both texts of Fabrikam have what it says: they may be of one person."""
+    assert patents.resolve(text).outcome == "this one"
+
+
+def test_pages_of_which_the_question_says_only_the_name() -> None:
+    pages = [
+        {"id": "1", "title": "Bill Weir (footballer)", "text": "Bill Weir was a Scottish footballer."},
+        {"id": "2", "title": "Bill Weir (painter)", "text": "Bill Weir is an Irish painter of the sea."},
+    ]
+    namesake = whichone.Namesake.over(pages, encoder="none")
+    believed = namesake.resolve("Tell me about Bill Weir.")
+    assert believed.question == "Which Bill Weir: the footballer, the painter, or another?"
+    assert namesake.resolve("Tell me about the Irish Bill Weir.").best.id == "2"
+    assert namesake.resolve("For which team did Bill Weir play football?").outcome == "this one"
+
+
+def test_an_odd_word_of_the_question_does_not_outweigh_an_answer() -> None:
+    """Of "pay back" nothing is known; the answer says who is meant."""
+    staff = [
+        {"id": n, "title": "Ada Park", "text": f"Badge {n}.", "city": city, "department": work}
+        for n, city, work in (("1", "Leeds", "Payroll"), ("2", "Turin", "Legal"))
+    ]
+    namesake = whichone.Namesake.over(staff, encoder="none")
+    text = "Please pay Ada Park back 80 euros."
+    assert namesake.resolve(text).outcome == "ask"
+    told = namesake.resolve(text, answer="I mean the one with the city Turin.")
+    assert (told.outcome, told.best.id) == ("this one", "2")

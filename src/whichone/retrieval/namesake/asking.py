@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
@@ -10,7 +11,7 @@ import msgspec
 from whichone.names import fold, token_key
 from whichone.retrieval.namesake.evidence import Asked, Evidence
 from whichone.retrieval.namesake.snapshot import Index
-from whichone.retrieval.namesake.weights import Fit, lead_features, logistic
+from whichone.retrieval.namesake.weights import TELLING, Fit, lead_features, logistic
 
 _PARENTHESES = re.compile(r"\(([^()]*)\)\s*$")
 _IS = re.compile(
@@ -18,11 +19,36 @@ _IS = re.compile(
 )
 _CLAUSE = re.compile(r"[.;,(]|\b(?:who|which|that|and|known|best|der|die|qui|que)\b")
 _BORN = re.compile(r"\([^()]*?\b(1\d{3}|20\d\d)\b|\bborn\b[^.()]*?\b(1\d{3}|20\d\d)\b")
-SHOWN = 4
-_LONGEST = 60
-_MOST_CLOSE = 3
+SHOWN, _LONGEST, _MOST_CLOSE = 4, 60, 3
 _TIED = 0.2  # Of two whose odds are that close nothing but the order of the search tells which is meant
 _CLOSE = 0.7  # Of two spellings, how much must be the same
+_FEW, _MANY = (
+    0.25,
+    0.6,
+)  # What several words that a text has are worth, and what one must be worth, to tell it from others
+_OF_KIND = (
+    "kind",
+    "other_kind",
+    "no_kind",
+    "says",
+    "states",
+    "only_says",
+    "best_kind",
+    "where",
+    "opening",
+    "denied",
+)
+_OPEN_OF_TEXTS = (
+    0.15 / 0.85
+)  # Where texts say something of what is asked: the odds from which on it is asked back
+_MOST_READ, _READ = 40, 2_000  # Texts, and characters of each
+_CAPITALS = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][\w'’&-]*\w(?: [A-Z][\w'’&-]*\w)*")
+_YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
+_ASKS_A_NAME = re.compile(
+    r"\b(?:who|whom|whose|where|which|wer|wen|wem|wo|welche[nmrs]?|qui|où|quel(?:le)?s?|quiéne?s?|dónde|cuále?s)\b",
+    re.I,
+)
+_ASKS_WHEN = re.compile(r"\b(?:when|year|date|wann|jahr|quand|année|cuándo|año)\b", re.I)
 _WORD = re.compile(r"[^\W_]+")
 _DATE = re.compile(r"(\d{4})-\d\d-\d\d")
 
@@ -31,6 +57,8 @@ _PHRASES = [
     (re.compile(p), phrase)
     for p, phrase in (
         (r"^(is|title)$", "the {}"),
+        (r"^mentioned$", "whose documents mention {}"),
+        (r"^document$", "of {}"),
         (r"\b(team|club|company|employer|organi[sz]ation|school)\b", "of {}"),
         (r"\b(department|office|unit)\b", "in {}"),
         (r"\b(birth|born)\b", "born in {}"),
@@ -56,11 +84,11 @@ Outcome = Literal["this one", "ask", "nobody"]
 class PossibleBearer(msgspec.Struct, frozen=True):
     """One bearer of the name."""
 
+    # The entity, or the page where passages name no entity.
     id: str
-    """The entity, or the page where passages name no entity."""
     title: str
+    # That it is meant, if one of them is.
     probability: float
-    """That it is meant, if one of them is."""
     speaks_for: tuple[str, ...] = ()
     speaks_against: tuple[str, ...] = ()
     attributes: Mapping[str, str] = {}
@@ -70,23 +98,25 @@ class Resolution(msgspec.Struct, frozen=True):
     """What is believed about a name in a question."""
 
     text: str
+    # A name that nobody has is given too; None where the text has none.
     name: str | None
-    """A name that nobody has is given too; None where the text has none."""
     bearers: tuple[PossibleBearer, ...] = ()
+    # Whether the question says enough to know who is meant, and the one who is meant is here.
     resolvable: bool = True
-    """Whether the question says enough to know who is meant, and the one who is meant is here."""
+    # How likely it is that it says enough.
     confidence: float = 1.0
-    """How likely it is that it says enough."""
+    # The shortest question back that would decide; none where nothing is to be asked.
     question: str | None = None
-    """The shortest question back that would decide; none where nothing is to be asked."""
+    # How likely the one who is meant is none of the bearers.
     nobody: float = 0.0
-    """How likely the one who is meant is none of the bearers."""
+    # The first bearer is meant; or the question back is to be asked; or nobody here is meant.
     outcome: Outcome = "this one"
-    """The first bearer is meant; or the question back is to be asked; or nobody here is meant."""
+    # Names that are spelt alike, where nobody has the name.
     close: tuple[str, ...] = ()
-    """Names that are spelt alike, where nobody has the name."""
+    # The ids of the bearers that the question back offers, in its order.
     choices: tuple[str, ...] = ()
-    """The ids of the bearers that the question back offers, in its order."""
+    # The same, and of texts those that are like one of them: "another" is none of these.
+    offered: tuple[str, ...] = ()
 
     @property
     def best(self) -> PossibleBearer | None:
@@ -107,25 +137,64 @@ def resolution(
     """From the weighed bearers of a name; `nobody` is the probability that none of them is meant."""
     bearers = tuple(_candidate(bearer, index, asking.never) for bearer in evidence)
     known = Resolution(text, name, bearers, nobody=round(nobody, 4))
-    if nobody >= fit.nobody_from:
+    texts = not any(index.attributes(e.page) for e in evidence)
+    # what was said of a person may be spread over several texts
+    spread = texts and bool(asked.said) and any(e.values.get("proper") for e in evidence)
+    if nobody >= fit.nobody_from and not spread:
         return msgspec.structs.replace(
             known, resolvable=False, confidence=round(1 - nobody, 4), outcome="nobody"
         )
     if len(bearers) < 2:
         return known
-    leads = lead_features([e.values for e in evidence], [e.score for e in evidence])
+    # what an answer says decides, whatever the question says that nobody can place
+    values = [{**e.values, "strange": e.values.get("strange", 0.0) * (not asked.said)} for e in evidence]
+    leads = lead_features(values, [e.score for e in evidence])
     enough = logistic(fit.resolvable, leads)
-    # of texts, which have no attributes, several may be of one person
-    if leads["odds"] < _TIED and any(index.attributes(e.page) for e in evidence):
+    if not texts and leads["odds"] < _TIED:
         enough = min(enough, 0.5 * leads["odds"] / _TIED)
+    # of texts that only name people several may be of one: the first two may both have what is said
+    titled = any(set(_words(name)) <= set(_words(b.title)) for b in bearers)
+    if texts and not titled and _tells(values[0]) and not values[0]["strange"]:
+        enough = max(enough, 0.5)
+    elif texts and _says_nothing(asked, values, index):
+        enough = min(enough, 0.25)
+    elif texts and not values[0]["strange"]:
+        enough = enough / (enough + (1 - enough) * _OPEN_OF_TEXTS)
     if enough >= 0.5:
         return msgspec.structs.replace(known, confidence=round(enough, 4))
-    return asked_back(known, enough, asking, sought(asked, bearers, index))
+    return asked_back(known, enough, asking, asked, index, {e.key: e.page for e in evidence})
 
 
-def asked_back(known: Resolution, enough: float, asking: Asking, hidden: Collection[str]) -> Resolution:
+def _says_nothing(asked: Asked, values: Sequence[Mapping[str, float]], index: Index) -> bool:
+    """Whether all that a question says beside the name fits every text that has it alike.
+
+    What some have and others have not tells them apart, also where the first two have it.
+    """
+    first, stem = values[0], index.pages.table.language.stem
+    plain = len({stem(word) for word in _words(asked.plain) if word not in asked.openers})
+    more = plain * (max(own.get("unsaid", 0.0) for own in values) - first.get("unsaid", 0.0))
+    ahead = first.get("words", 0.0) - min(own.get("words", 0.0) for own in values)
+    alike = all(first.get(name, 0.0) == values[1].get(name, 0.0) for name in _OF_KIND)
+    kinds = asked.relations and any(own.get("states") or own.get("kind") for own in values)
+    return alike and not kinds and not _tells(first) and ahead <= (_FEW if more > 1.5 else _MANY)
+
+
+def _tells(values: Mapping[str, float]) -> bool:
+    return any(values.get(name, 0.0) > 0 for name in TELLING)
+
+
+def asked_back(
+    known: Resolution, enough: float, asking: Asking, asked: Asked, index: Index, pages: Mapping[str, int]
+) -> Resolution:  # fmt: skip
     """The same with a question back among its first bearers."""
-    question, choices = question_back(known.name or "", known.bearers, asking.first, hidden)
+    hidden, shown, name = sought(asked, known.bearers, index), list(known.bearers), known.name or ""
+    alike: list[list[str]] = []
+    if not splitting(shown[:SHOWN], asking.first, hidden) and not {"text", "title"} & set(asking.never):
+        texts = [(b, " ".join(index.pages.texts(pages[b.id]))[:_READ]) for b in shown[:_MOST_READ]]
+        groups = marked(name, texts, _ASKS_WHEN.search(asked.text) is None)
+        shown, alike = [bearer for bearer, _ in groups], [ids for _, ids in groups[:SHOWN]]
+        hidden.add("mentioned" if _ASKS_A_NAME.search(asked.text.partition(name)[0]) else "document")
+    question, choices = question_back(name, shown, asking.first, hidden)
     return msgspec.structs.replace(
         known,
         resolvable=False,
@@ -133,6 +202,9 @@ def asked_back(known: Resolution, enough: float, asking: Asking, hidden: Collect
         question=question,
         outcome="ask",
         choices=choices,
+        offered=tuple(
+            dict.fromkeys([*choices, *(i for ids in alike for i in ids if set(ids) & set(choices))])
+        ),
     )
 
 
@@ -215,10 +287,12 @@ def question_back(
     further = [a for a in more if _distinct(likely, [*named, a]) > _distinct(likely, named)]
     named += (further or [a for a in more if _distinct(likely, [a]) == len(likely)])[:1]
     offered: dict[str, str] = {}
-    for bearer in likely:
-        said = [_phrase(a, bearer.attributes[a], likely) for a in named if a in bearer.attributes]
+    every = [[_phrase(a, b.attributes[a], likely) for a in named if a in b.attributes] for b in likely]
+    for bearer, said in zip(likely, every, strict=True):
+        # "the novel", not "the novel the novel of 1938"
+        alone = "".join(said[1:]).startswith("the ") and sum(said[0] in own for own in every) == 1
         if said:
-            offered.setdefault(" ".join(said), bearer.id)
+            offered.setdefault(" ".join(said[: 1 if alone else 2]), bearer.id)
     if len(offered) > 1:
         choices = [text if text.startswith("the ") else f"the one {text}" for text in offered]
         return f"Which {name}: {', '.join(choices)}, or another?", tuple(offered.values())
@@ -226,6 +300,48 @@ def question_back(
     if len(titles) == len(likely) > 1 and "title" not in hidden:
         return f"Which {name}: {', '.join(titles)}, or another?", tuple(titles.values())
     return f"Which {name} do you mean? {len(bearers)} have this name.", ()
+
+
+def marked(
+    name: str, texts: Sequence[tuple[PossibleBearer, str]], years: bool
+) -> list[tuple[PossibleBearer, list[str]]]:
+    """Of bearers that are texts some that have no names in common, with what they say that the others do not, and those like them."""
+    own = set(_words(name))
+    named = [_names_beside(own, text) for _, text in texts]
+    small = [[w for w in _WORD.findall(text) if w.islower() and len(w) > SHOWN] for _, text in texts]
+    common = Counter(n for names in named for n in names)
+    groups: list[list[int]] = []
+    for place, names in enumerate(named):
+        rare = {n for n in names if common[n] <= 1 + len(texts) / 2}
+        near = [group for group in groups if any(rare & set(named[other]) for other in group)]
+        groups += [] if near else [[]]
+        (near or groups[-1:])[0].append(place)
+    groups = groups if len(groups) > 1 else [[place] for place in range(len(texts))]
+
+    def alone(group: list[int], words: Sequence[list[str]]) -> str:
+        said = Counter(w for place in group for w in words[place])
+        others = {w for other in groups if other is not group for place in other for w in words[place]}
+        best = dict.fromkeys(w for w in words[group[0]] if w not in others)
+        return " and ".join(sorted(best, key=lambda w: -said[w])[:2])
+
+    def told(group: list[int]) -> tuple[PossibleBearer, list[str]]:
+        dates = sorted(y for place in group for y in _YEAR.findall(texts[place][1]) if years)
+        span = f" ({' to '.join(dict.fromkeys([dates[0], dates[-1]]))})" if dates else ""
+        bearer, words = texts[group[0]][0], alone(group, small)
+        known = {"mentioned": alone(group, named) or words, "document": f"“{bearer.title or words}”"}
+        attributes = {n: v + span for n, v in known.items() if v.strip("“”")}
+        return msgspec.structs.replace(bearer, attributes=attributes), [texts[n][0].id for n in group]
+
+    return [told(group) for group in groups]
+
+
+def _names_beside(own: set[str], text: str) -> list[str]:
+    """What a text writes with capitals within a sentence, but the name itself and words that it also writes small."""
+    small = {word for word in _WORD.findall(text) if word.islower()}
+    return [
+        n for n in dict.fromkeys(_CAPITALS.findall(text))
+        if not own & set(_words(n)) and any(w.casefold() not in small for w in _WORD.findall(n)) and 3 < len(n) <= _LONGEST
+    ]  # fmt: skip
 
 
 def splitting(

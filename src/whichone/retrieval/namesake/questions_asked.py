@@ -25,7 +25,6 @@ from whichone.retrieval.namesake.asking import (
     nobody_of,
     picked,
     resolution,
-    sought,
 )
 from whichone.retrieval.namesake.denials import Denial, Denials, blanked
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
@@ -231,17 +230,18 @@ class Searcher:
         if not asked.choices or not (another or picked(answer, asked.choices)):
             return self._resolved(question, answer, wanted)[0]
         meant = None if another else picked(answer, asked.choices)
-        left = [b for b in asked.bearers if (b.id == meant if meant else b.id not in asked.choices)]
+        left = [b for b in asked.bearers if (b.id == meant if meant else b.id not in asked.offered)]
         share = sum(b.probability for b in left) or 1.0
         known = msgspec.structs.replace(
             asked,
             bearers=tuple(msgspec.structs.replace(b, probability=round(b.probability / share, 4)) for b in left),
-            question=None, choices=(), resolvable=bool(left), confidence=1.0, nobody=float(not left),
+            question=None, choices=(), offered=(), resolvable=bool(left), confidence=1.0, nobody=float(not left),
             outcome="this one" if left else "nobody",
         )  # fmt: skip
         if len(left) < 2:
             return known
-        return asked_back(known, 0.0, self._asking, sought(reading.asked, left, self.index))
+        pages = {e.key: e.page for _, own in reading.weighed for e in own}
+        return asked_back(known, 0.0, self._asking, reading.asked, self.index, pages)
 
     def _resolved(
         self, question: Question, answer: str, wanted: Filter | None

@@ -197,7 +197,7 @@ def logistic(weights: Mapping[str, float], features: Mapping[str, float]) -> flo
 # one only carries the words of the name, and in a claim with several names, of which one was chosen.
 MOST_UNTOLD = 0.95
 _OTHER_FORMS = ("respelt", "longer", "company", "nickname", "missing")
-_TELLING = ("proper", "attribute", "place", "about", "extreme", "period", "fact", "qualified")
+TELLING = ("proper", "attribute", "place", "about", "extreme", "period", "fact", "qualified")
 _WORDS_APART, _DENIED_APART = 0.3, 0.4
 
 
@@ -217,7 +217,7 @@ def _told_apart(values: Sequence[Mapping[str, float]], scores: Sequence[float]) 
 
     if ahead("words") > _WORDS_APART or ahead("denied") < -_DENIED_APART:
         return True
-    return any(ahead(name) > 0 for name in _TELLING)
+    return any(ahead(name) > 0 for name in TELLING)
 
 
 AHEAD = (
