@@ -84,12 +84,13 @@ def table_of_labels(cases: Sequence[Case]) -> str:
 PARTS_ALONE = {
     "words": ("bm25", "level", "rank", "words", "proper", "together"),
     "names": (
-        "named", "share", "alone", "loosely", "titled", "bare", "respelt", "longer", "company", "nickname", "contains",
+        "named", "share", "alone", "loosely", "titled", "bare", "respelt", "longer", "company", "nickname", "near", "scattered", "contains",
         "unnamed", "extra", "numbered", "qualified", "disambiguation",
     ),
     "what is asked": ("kind", "best_kind", "only_says", "other_kind", "no_kind", "states", "says", "where"),
     "claims": ("claim_first", "claim_owner", "claim_subject", "claim_agent", "claim_unnamed", "claim_level", "claim_kind", "claim_other"),
     "length": ("length",),
+    "numbers": ("about", "extreme", "period"),
 }  # fmt: skip
 """Features that are one kind of evidence; `attribute`, `denied` and their like are in no benchmark here."""
 

@@ -137,25 +137,30 @@ def carries(name: str, title: str, opening: str) -> float:
     own, bare, titled, head, sentence = (
         [w for w in core_words(words) if len(w) == 1 or w not in PARTICLES] for words in plain
     )
-    had = [
-        sum(any(same_word(o, w) for w in words) for o in own)
-        for words in (titled, titled + head, titled + sentence)
-    ]
-    short = any(
-        len(a) > 1 and b == ["".join(word[0] for word in a)] for a, b in ((own, bare), (bare, own))
-    )  # IBM
-    all_there = bool(own) and (short or had[2] == len(own))
-    return all_there * (1.0 if short or had[1] == len(own) else 0.5 if had[0] else 0.25)
+    ways = ((own, bare), (bare, own))  # "IBM" for "International Business Machines"
+    if _among(own, titled + head) or any(len(a) > 1 and b == ["".join(w[0] for w in a)] for a, b in ways):
+        return 1.0
+    return _among(own, titled + sentence) * (0.5 if any(_among([o], titled) for o in own) else 0.25)
 
 
+def _among(own: Sequence[str], words: Sequence[str]) -> bool:
+    return bool(own) and all(o in words or any(same_word(o, w) for w in words) for o in own)
+
+
+@functools.lru_cache(50_000)
 def same_word(one: str, other: str) -> bool:
     """Whether two words in plain letters may be one of a name: alike, an initial, a nickname, the beginning, one edit away."""
-    short, long = sorted((one, other), key=len)
-    begins = long.startswith(short) and len(short) != 2 and short.isalpha()
-    same = begins or short in nicknames().get(long, ()) or long in nicknames().get(short, ())
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
     return (
-        same or alike([one]) == alike([other]) or (len(short) > SHORTEST_TYPO and within_one_edit(one, other))
+        (long.startswith(short) and len(short) != 2 and short.isalpha())
+        or short in nicknames().get(long, ())
+        or long in nicknames().get(short, ())
+        or (len(short) > SHORTEST_TYPO and len(long) - len(short) < 2 and within_one_edit(one, other))
+        or _alike(one) == _alike(other)
     )
+
+
+_alike = functools.lru_cache(50_000)(lambda word: alike([word])[0])
 
 
 def words_beside(text: str, start: int, end: int) -> set[str]:
