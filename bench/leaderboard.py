@@ -72,15 +72,17 @@ SYSTEMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "cross-encoder": ("rerank", (*FIRST, f"model={CROSS_ENCODER}")),
     "namesake": ("namesake", ("encoder=none",)),
     "namesake-kb": ("namesake", ("encoder=none", KNOWS)),
-    "namesake-minilm": ("namesake", (f"encoder={MODELS}/{ENCODERS['minilm']}",)),
+    "namesake-minilm": ("namesake", (f"encoder={MODELS}/{ENCODERS['minilm']}", "judge=none")),
+    "namesake-reader": ("namesake", ("encoder=none", "judge=reader")),
 }
 INSTEAD: dict[str, dict[str, tuple[str, tuple[str, ...]] | None]] = {
     "entityquestions": {"title-lookup": None},
     "ambigdocs": {"title-lookup": None},
-    PLAYERS: {"title-lookup": None, "namesake-minilm": None, "late": LATE_RERANK},
+    PLAYERS: {"title-lookup": None, "namesake-minilm": None, "namesake-reader": None, "late": LATE_RERANK},
     INVENTORS: {
         "title-lookup": None,
         "namesake-minilm": None,
+        "namesake-reader": None,
         **{
             name: ("rerank", (*FIRST, f"model={MODELS}/{model}", "by=vectors"))
             for name, model in ENCODERS.items()
@@ -284,10 +286,12 @@ whichone reproduce {PLACE}/{INVENTORS}/bm25
 }
 _HEAD = f"""# Leaderboard
 
-Runs that are published with the benchmarks, as files in `{PLACE}` with their manifests. `whichone reproduce {PLACE}/amber/bm25` makes one
-again and compares it; on 2026-11-19 that gave the same order for all. This page: `python bench/leaderboard.py`. Models: `./dev models`.
+Half of the names of every set here were fitted on by `namesake`: [its figures on new ones](experiments/namesake.md#first-everywhere).
 
-Systems are ranked on the first measure of a table: RULE. Systems that see a knowledge base are marked ‡; in the built-in worlds it is the one that the questions were
+Runs in `{PLACE}`, with manifests. `whichone reproduce {PLACE}/amber/bm25` makes one
+again and compares it; on 2026-11-19 the order was the same (not tried: `gte-small` and `bge-small` of players). This page: `python bench/leaderboard.py`. Models: `./dev models`.
+
+Ranks are by a table's first measure: RULE. Systems that see a knowledge base are marked ‡; in the built-in worlds it is the one that the questions were
 made from, so that `bootleg`, which compares its facts with the question, has much of the answer in hand. The built-in worlds are small and clean: compare systems here, never with figures of papers.
 ° marks a figure at a depth that some rankings of the run do not have ([what the numbers mean](what-the-numbers-mean.md))."""
 
