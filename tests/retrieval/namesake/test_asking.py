@@ -448,3 +448,48 @@ def test_an_odd_word_of_the_question_does_not_outweigh_an_answer() -> None:
     assert namesake.resolve(text).outcome == "ask"
     told = namesake.resolve(text, answer="I mean the one with the city Turin.")
     assert (told.outcome, told.best.id) == ("this one", "2")
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        (
+            "Where does Ann Baker live?",
+            "Which Ann Baker: the one whose job is plumber, the one whose job is surgeon, or another?",
+        ),
+        (
+            "What is the job of Ann Baker?",
+            "Which Ann Baker: the one from Porto, the one from Lyon, or another?",
+        ),
+        (
+            "Tell me about Ann Baker.",
+            "Which Ann Baker: the plumber in Lyon, the surgeon in Porto, or another?",
+        ),
+    ],
+)
+def test_a_place_that_is_asked_for_is_in_no_choice_nor_said_twice(text: str, question: str) -> None:
+    """Not the column alone: the description "plumber in Lyon" would give the city, or the job, away as well."""
+    people = [
+        {"id": n, "title": "Ann Baker", "text": f"Ann Baker is a {job} in {city}.", "city": city, "job": job}
+        for n, city, job in (("1", "Lyon", "plumber"), ("2", "Porto", "surgeon"))
+    ]
+    assert whichone.Namesake.over(people, encoder="none").resolve(text).question == question
+
+
+def test_of_a_misspelt_name_that_nobody_has_the_close_ones_are_named(staff: whichone.Namesake) -> None:
+    asked = "Who is Adda Park?"
+    believed = staff.resolve(asked)
+    assert (believed.outcome, believed.close) == ("nobody", ("Ada Park",))
+    assert believed.question == "Nobody here is called Adda Park. Did you mean Ada Park?"
+    meant = staff.resolve(asked, answer="Ada Park")
+    assert meant.outcome == "ask" and meant.name == "Ada Park"
+
+
+def test_a_kind_that_only_one_is_known_to_be_decides_nothing() -> None:
+    """Which word for a trade the tables know says nothing about who is meant."""
+    people = [
+        {"id": n, "title": "Ann Baker", "text": f"Ann Baker is a {job} in {city}."}
+        for n, city, job in (("1", "Lyon", "plumber"), ("2", "Porto", "surgeon"))
+    ]
+    believed = whichone.Namesake.over(people, encoder="none").resolve("What is the job of Ann Baker?")
+    assert believed.outcome == "ask" and "plumber" not in believed.question

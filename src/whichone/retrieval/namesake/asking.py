@@ -22,25 +22,13 @@ _BORN = re.compile(r"\([^()]*?\b(1\d{3}|20\d\d)\b|\bborn\b[^.()]*?\b(1\d{3}|20\d
 SHOWN, _LONGEST, _MOST_CLOSE = 4, 60, 3
 _TIED = 0.2  # Of two whose odds are that close nothing but the order of the search tells which is meant
 _CLOSE = 0.7  # Of two spellings, how much must be the same
-_FEW, _MANY = (
-    0.25,
-    0.6,
-)  # What several words that a text has are worth, and what one must be worth, to tell it from others
+# What several words that a text has are worth, and what one must be worth, to tell it from others
+_FEW, _MANY = 0.25, 0.6
 _OF_KIND = (
-    "kind",
-    "other_kind",
-    "no_kind",
-    "says",
-    "states",
-    "only_says",
-    "best_kind",
-    "where",
-    "opening",
-    "denied",
-)
-_OPEN_OF_TEXTS = (
-    0.15 / 0.85
-)  # Where texts say something of what is asked: the odds from which on it is asked back
+    "kind", "other_kind", "no_kind", "says", "states", "only_says", "best_kind", "where", "opening", "denied",
+)  # fmt: skip
+# Where texts say something of what is asked: the odds from which on it is asked back
+_OPEN_OF_TEXTS = 0.15 / 0.85
 _MOST_READ, _READ = 40, 2_000  # Texts, and characters of each
 _CAPITALS = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][\w'’&-]*\w(?: [A-Z][\w'’&-]*\w)*")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
@@ -51,6 +39,10 @@ _ASKS_A_NAME = re.compile(
 _ASKS_WHEN = re.compile(r"\b(?:when|year|date|wann|jahr|quand|année|cuándo|año)\b", re.I)
 _WORD = re.compile(r"[^\W_]+")
 _DATE = re.compile(r"(\d{4})-\d\d-\d\d")
+
+_PLACE = re.compile(
+    r"\b(city|town|place|home|state|country|region|site|location|address|birthplace|residence)\b"
+)
 
 # How a choice says an attribute, by the words of its name, in the order in which people know such things.
 _PHRASES = [
@@ -64,7 +56,7 @@ _PHRASES = [
         (r"\b(birth|born)\b", "born in {}"),
         (r"\b(death|died)\b", "who died in {}"),
         (r"\bdebut\b", "who debuted in {}"),
-        (r"\b(city|town|place|home|state|country|region|site|location)\b", "from {}"),
+        (_PLACE.pattern, "from {}"),
         (r"\b(role|position|job|occupation|profession|kind|type)\b", "whose {name} is {}"),
     )
 ]
@@ -84,11 +76,11 @@ Outcome = Literal["this one", "ask", "nobody"]
 class PossibleBearer(msgspec.Struct, frozen=True):
     """One bearer of the name."""
 
-    # The entity, or the page where passages name no entity.
     id: str
+    """The entity, or the page where passages name no entity."""
     title: str
-    # That it is meant, if one of them is.
     probability: float
+    """That it is meant, if one of them is."""
     speaks_for: tuple[str, ...] = ()
     speaks_against: tuple[str, ...] = ()
     attributes: Mapping[str, str] = {}
@@ -98,25 +90,25 @@ class Resolution(msgspec.Struct, frozen=True):
     """What is believed about a name in a question."""
 
     text: str
-    # A name that nobody has is given too; None where the text has none.
     name: str | None
+    """A name that nobody has is given too; None where the text has none."""
     bearers: tuple[PossibleBearer, ...] = ()
-    # Whether the question says enough to know who is meant, and the one who is meant is here.
     resolvable: bool = True
-    # How likely it is that it says enough.
+    """Whether the question says enough to know who is meant, and the one who is meant is here."""
     confidence: float = 1.0
-    # The shortest question back that would decide; none where nothing is to be asked.
+    """How likely it is that it says enough."""
     question: str | None = None
-    # How likely the one who is meant is none of the bearers.
+    """The shortest question back that would decide; none where nothing is to be asked."""
     nobody: float = 0.0
-    # The first bearer is meant; or the question back is to be asked; or nobody here is meant.
+    """How likely the one who is meant is none of the bearers."""
     outcome: Outcome = "this one"
-    # Names that are spelt alike, where nobody has the name.
+    """The first bearer is meant; or the question back is to be asked; or nobody here is meant."""
     close: tuple[str, ...] = ()
-    # The ids of the bearers that the question back offers, in its order.
+    """Names that are spelt alike, where nobody has the name."""
     choices: tuple[str, ...] = ()
-    # The same, and of texts those that are like one of them: "another" is none of these.
+    """The ids of the bearers that the question back offers, in its order."""
     offered: tuple[str, ...] = ()
+    """The same, and of texts those that are like one of them: "another" is none of these."""
 
     @property
     def best(self) -> PossibleBearer | None:
@@ -160,6 +152,8 @@ def resolution(
         enough = min(enough, 0.25)
     elif texts and not values[0]["strange"]:
         enough = enough / (enough + (1 - enough) * _OPEN_OF_TEXTS)
+    if values[0].get("kind") and values[1].get("no_kind") and not _tells(values[0]):
+        enough = min(enough, 0.25)  # the second may be of that kind too: nothing here knows what it is
     if enough >= 0.5:
         return msgspec.structs.replace(known, confidence=round(enough, 4))
     return asked_back(known, enough, asking, asked, index, {e.key: e.page for e in evidence})
@@ -210,12 +204,17 @@ def asked_back(
 
 def nobody_of(text: str, name: str | None, index: Index) -> Resolution:
     """Where the text has no name that anybody here has."""
-    close = close_spellings(name, index) if name else ()
-    asked = None
-    if name:
-        did_you_mean = f" Did you mean {_or(close)}?" if close else ""
-        asked = f"Nobody here is called {name}.{did_you_mean}"
-    return Resolution(text, name, (), False, 0.0, asked, 1.0, "nobody", close)
+    return misspelt(Resolution(text, name, (), False, 0.0, None, 1.0, "nobody"), index)
+
+
+def misspelt(known: Resolution, index: Index) -> Resolution:
+    """Where nobody has the name as it is written: that, and the names that are spelt alike."""
+    if not known.name:
+        return known
+    close = close_spellings(known.name, index)
+    did_you_mean = f" Did you mean {_or(close)}?" if close else ""
+    asked = f"Nobody here is called {known.name}.{did_you_mean}"
+    return msgspec.structs.replace(known, question=asked, close=close)
 
 
 def close_spellings(name: str, index: Index) -> tuple[str, ...]:
@@ -270,7 +269,16 @@ def sought(asked: Asked, bearers: Sequence[PossibleBearer], index: Index) -> set
     }
     if any(relation.name in _TOLD_BY_KIND for relation in asked.relations):
         hidden |= {"is", "title"}
-    return hidden
+    if asked.where:  # "Where does she live?" asks for a city, whatever the column is called
+        hidden |= {n for b in bearers for n in b.attributes if _PLACE.search(" ".join(_words(n)))}
+    # nor by what contains it: "a plumber in Lyon" gives the city away
+    return hidden | {n for b in bearers for n in b.attributes if any(_within(b, h, n) for h in hidden)}
+
+
+def _within(bearer: PossibleBearer, inner: str, outer: str) -> bool:
+    """Whether a bearer's value of one attribute has that of another among its words."""
+    value, whole = (_words(bearer.attributes.get(name, "")) for name in (inner, outer))
+    return bool(value) and f" {' '.join(value)} " in f" {' '.join(whole)} "
 
 
 def question_back(
@@ -284,6 +292,7 @@ def question_back(
     more = sorted(
         order[1:], key=lambda a: (_strangeness(a) > len(_PHRASES), _strangeness(a) == _strangeness(named[0]))
     )
+    more = [a for a in more if not all(_within(b, a, n) or _within(b, n, a) for n in named for b in likely)]
     further = [a for a in more if _distinct(likely, [*named, a]) > _distinct(likely, named)]
     named += (further or [a for a in more if _distinct(likely, [a]) == len(likely)])[:1]
     offered: dict[str, str] = {}

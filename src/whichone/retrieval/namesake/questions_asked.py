@@ -22,6 +22,7 @@ from whichone.retrieval.namesake.asking import (
     Resolution,
     asked_back,
     is_another,
+    misspelt,
     nobody_of,
     picked,
     resolution,
@@ -223,7 +224,9 @@ class Searcher:
         asked, reading = self._resolved(question, "", wanted)
         if not answer:
             return asked
-        if not asked.bearers and asked.name:  # "Did you mean Ada Park?" - "Ada Park"
+        if asked.name and (
+            answer in asked.close or not asked.bearers
+        ):  # "Did you mean Ada Park?" - "Ada Park"
             named = msgspec.structs.replace(question, text=question.text.replace(asked.name, answer))
             return self._resolved(named, "", wanted)[0]
         another = is_another(answer)
@@ -260,9 +263,10 @@ class Searcher:
             return nobody_of(text, next(iter(self._strangers(text, reading)), None), self.index)
         mention, evidence = reading.meant
         nobody = self.nobody(text, reading) or 0.0
-        return resolution(
+        known = resolution(
             text, mention.name, reading.asked, evidence, nobody, self.index, self.fit, self._asking
         )
+        return misspelt(known, self.index) if known.outcome == "nobody" and mention.written else known
 
     def nobody(self, text: str, reading: WeighedQuestion) -> float | None:
         """How likely nobody here is the one who is meant; None where the text has no name."""
