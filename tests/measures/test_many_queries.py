@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msgspec.structs import replace
-from tests.measures.test_scores import names
+from test_scores import names
 
 from whichone.benchmarks import benchmark_tables
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark

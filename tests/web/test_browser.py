@@ -30,6 +30,8 @@ FLAGS = [
     "--disable-site-isolation-trials",
     "--disable-features=HttpsUpgrades,ProactivelySwapBrowsingInstance,SpareRendererForSitePerProcess,Translate",
 ]
+WIDTHS = (1300, 390)
+"""Of a screen and of a phone. A walk starts on the screen and changes over at every picture, so it goes over both."""
 SCHEMES: tuple[Literal["dark", "light"], ...] = ("dark", "light")
 """The last is the scheme in which a test goes on."""
 OF_COLOURS = ("color-contrast", "link-in-text-block")
@@ -73,13 +75,13 @@ def tab(place: str) -> Iterator[Page]:
         browser.close()
 
 
-@pytest.fixture(params=[1300, 390])
-def page(tab: Page, server: tuple[str, dict[str, str]], request: pytest.FixtureRequest) -> Iterator[Page]:
+@pytest.fixture
+def page(tab: Page, server: tuple[str, dict[str, str]]) -> Iterator[Page]:
     """A page that fails the test when it asks another host or when the policy blocks something."""
     place, cookies = server
     tab.context.clear_cookies()
     tab.context.add_cookies([{"name": n, "value": v, "url": place} for n, v in cookies.items()])
-    tab.set_viewport_size({"width": request.param, "height": 850})
+    tab.set_viewport_size({"width": WIDTHS[0], "height": 850})
     faults: list[str] = []
     listeners: dict[Any, Callable[[Any], object]] = {
         "console": lambda m: faults.append(m.text) if _is_fault(m) else None,
@@ -102,18 +104,27 @@ def _is_fault(message: Any) -> bool:
 
 
 def seen(page: Page, name: str) -> None:
-    """In both colour schemes: keeps a screenshot, compares it with the stored one, and asks axe."""
+    """In both widths and colour schemes: keeps a screenshot, compares it with the stored one, and asks axe."""
     ARTEFACTS.mkdir(exist_ok=True)
-    assert page.viewport_size is not None
     page.wait_for_load_state()  # a click may just have led on
-    for scheme in SCHEMES:
-        page.emulate_media(color_scheme=scheme)
-        file = ARTEFACTS / f"{name}-{page.viewport_size['width']}-{scheme}.jpg"
-        smaller = keep_screenshot(page, file)
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), name
-        violations = axe_violations(page, None if scheme == SCHEMES[-1] else OF_COLOURS)
-        assert violations.violations_count == 0, f"{file.stem}: {violations.generate_report()}"
-        compare_with_stored(file, smaller)
+    for _ in each_width(page):
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            assert page.viewport_size is not None
+            file = ARTEFACTS / f"{name}-{page.viewport_size['width']}-{scheme}.jpg"
+            smaller = keep_screenshot(page, file)
+            assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth + 1"), name
+            violations = axe_violations(page, None if scheme == SCHEMES[-1] else OF_COLOURS)
+            assert violations.violations_count == 0, f"{file.stem}: {violations.generate_report()}"
+            compare_with_stored(file, smaller)
+
+
+def each_width(page: Page) -> Iterator[None]:
+    """First the one that the page has, then the other, which it keeps."""
+    yield
+    assert page.viewport_size is not None
+    page.set_viewport_size({"width": sum(WIDTHS) - page.viewport_size["width"], "height": 850})
+    yield
 
 
 def keep_screenshot(page: Page, file: Path) -> int:
@@ -323,10 +334,11 @@ def test_study_by_keyboard(page: Page) -> None:
         expect(page.locator("#span")).not_to_have_value("")
         if not number:
             seen(page, "study-mark")
-            tops = page.locator(".task-foot button").evaluate_all(
-                "all => all.map(b => b.getBoundingClientRect().top)"
-            )
-            assert len(set(tops[:2])) == 1, "the buttons are in line"
+            for _ in each_width(page):
+                tops = page.locator(".task-foot button").evaluate_all(
+                    "all => all.map(b => b.getBoundingClientRect().top)"
+                )
+                assert len(set(tops[:2])) == 1, "the buttons are in line"
         page.locator("#span").press("Enter")
         page.wait_for_load_state()
         page.reload()  # a closed tab goes on where it was
