@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -39,6 +39,25 @@ def pytest_configure(config: pytest.Config) -> None:
     if "WHICHONE_CACHE" not in os.environ:
         os.environ["WHICHONE_CACHE"] = tempfile.mkdtemp(prefix="whichone-tests-")
         config.add_cleanup(partial(shutil.rmtree, os.environ["WHICHONE_CACHE"], ignore_errors=True))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported stays: searching it for garbage in between takes a sixth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first and whole: no worker is left with a long one when the other has finished.
+
+    What is stolen at the end is quick, too: a worker that steals from a file builds what the file shares once more.
+    """
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
