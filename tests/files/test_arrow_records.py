@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from whichone.errors import BadInput
 from whichone.files import arrow_records as seen_file
 from whichone.files import mapped
-from whichone.files.arrow_records import MappedRecords, RecordColumns, Seen, Selection, blocks
+from whichone.files.arrow_records import MappedRecords, RecordColumns, Seen, Selection, Stored, blocks
 from whichone.records import Bearer, NameSet, Query
 from whichone.training.examples import Example, Negative, Text
 
@@ -64,6 +65,26 @@ def test_a_selection_reads_places() -> None:
     assert [q.id for q in chosen] == ["5", "0", "5"]
     assert [q.id for q in chosen[1:]] == ["0", "5"]
     assert len(chosen) == 3
+
+
+@pytest.mark.parametrize(("few", "decoded"), [(3, 4), (4, 1)])
+def test_of_a_stored_table_few_records_are_kept(
+    monkeypatch: pytest.MonkeyPatch, few: int, decoded: int
+) -> None:
+    monkeypatch.setattr(seen_file, "_FEW", few)
+    parts = list[int]()
+
+    def decode(part: int) -> Iterator[Query]:
+        parts.append(part)
+        yield from map(asked, (2 * part, 2 * part + 1))
+
+    records = Stored(Query, [2, 2], decode)
+    for _ in range(3):
+        assert list(records) == [asked(n) for n in range(4)]
+    assert list(Selection(records, [1, 3])) == [asked(1), asked(3)]
+    assert list(Selection(records, [3, 0, 3])) == [asked(3), asked(0), asked(3)]
+    assert (records[2], records[-1]) == (asked(2), asked(3))
+    assert parts == [0, 1] * decoded
 
 
 def test_strings_that_came_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from test_scores import names
 from whichone.benchmarks import benchmark_tables
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.errors import BadInput
-from whichone.files import tables
+from whichone.files import arrow_records, tables
 from whichone.files.arrow_records import Selection
 from whichone.measures.comparison import compare
 from whichone.measures.intervals import cluster_note
@@ -52,6 +52,7 @@ class Sometimes:
 def few_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "ROW_GROUP", 7)
     monkeypatch.setattr(tables, "SORTED_IN_MEMORY", 16)
+    monkeypatch.setattr(arrow_records, "_FEW", 0)
 
 
 def scored(folder: Path, place: Path) -> tuple[Benchmark, list[Scores]]:

@@ -17,7 +17,7 @@ from whichone.benchmarks.gold import check_gold_pages, outside_is_accepted
 from whichone.corpus.corpus import Corpus, find_corpus
 from whichone.corpus.save import PageNames, Passages, made_once, put_corpus, save_corpus
 from whichone.errors import NAMED, BadInput, sample
-from whichone.files.arrow_records import Seen, blocks
+from whichone.files.arrow_records import Seen, Selection, blocks
 from whichone.files.folder import Folder
 from whichone.files.manifest import MANIFEST
 from whichone.records import NameSet, Passage, Query, Question, without_collector
@@ -189,10 +189,11 @@ class Benchmark:
 
     def _sets_called(self, keys: Sequence[str]) -> list[NameSet | None]:
         """The set of each id: each set is read once."""
-        known = dict.fromkeys(keys)
-        numbers = zip(known, self._set_numbers.numbers_of([*known]), strict=True)
-        known.update((key, self.sets[n]) for key, n in numbers if n is not None)
-        return [known[key] for key in keys]
+        wanted = list(dict.fromkeys(keys))
+        numbers = zip(wanted, self._set_numbers.numbers_of(wanted), strict=True)
+        places = {key: n for key, n in numbers if n is not None}
+        known = dict(zip(places, Selection(self.sets, [*places.values()]), strict=True))
+        return [known.get(key) for key in keys]
 
     @functools.cached_property
     def _set_numbers(self) -> Seen:

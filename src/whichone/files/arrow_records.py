@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import contextlib
 import copy
 import functools
@@ -182,36 +181,30 @@ class Selection(OnDisk[T], Generic[T]):
         return (self.records[int(place)] for place in self.places)
 
 
-class Stored(OnDisk[T], Generic[T]):
-    """Records of a table on disk, decoded a part at a time: two parts are kept, of more the last one used.
+_FEW = 1 << 15  # Records of a table that are kept in memory
 
-    What is asked for here and there beyond these is read from a mapped copy, which is written the first time.
+
+class Stored(OnDisk[T], Generic[T]):
+    """Records of a table on disk: few are kept in memory, more are decoded at each pass.
+
+    Of these, what is asked for by its place is read from a mapped copy, which is written the first time.
     """
 
     def __init__(self, kind: Any, counts: Sequence[int], decode: Callable[[int], Iterator[T]]) -> None:
         """`counts` says how many records each part has."""
-        self._kind, self._decode = kind, decode
-        self._starts = [0, *accumulate(counts)]
-        self._kept = len(counts) if len(counts) <= 2 else 1
-        self._parts: dict[int, list[T]] = {}
+        self._kind, self._decode, self._parts = kind, decode, range(len(counts))
+        self._count = sum(counts)
         self._computed: dict[str, Any] = {}
 
     def __len__(self) -> int:
-        return self._starts[-1]
+        return self._count
 
     def __iter__(self) -> Iterator[T]:
-        parts = range(len(self._starts) - 1)
-        return chain.from_iterable(map(self._part if len(parts) == self._kept else self._decode, parts))
+        return iter(self._rows) if self._count <= _FEW else self._decoded()
 
     def chosen(self, places: npt.NDArray[Any]) -> Iterator[T]:
-        if len(places) < 2 or bool((np.diff(places) < 0).any()):
-            whole = len(self._parts) == len(self._starts) - 1
-            yield from map(self._at, places.tolist()) if whole else self._rows.chosen(places)
-            return
-        for part, (first, end) in enumerate(pairwise(np.searchsorted(places, self._starts).tolist())):
-            if end > first:
-                records, start = self._part(part), self._starts[part]
-                yield from (records[place - start] for place in places[first:end].tolist())
+        rows = self._rows
+        return rows.chosen(places) if isinstance(rows, OnDisk) else map(rows.__getitem__, places.tolist())
 
     def once(self, name: str, compute: Callable[[], V]) -> V:
         """What is computed over all of them, the first time that it is asked for."""
@@ -220,23 +213,17 @@ class Stored(OnDisk[T], Generic[T]):
         return self._computed[name]
 
     def _at(self, number: int) -> T:
-        part = bisect.bisect_right(self._starts, number) - 1
-        if part in self._parts or len(self._parts) < self._kept:
-            return self._part(part)[number - self._starts[part]]
         return self._rows[number]
 
-    def _part(self, number: int) -> list[T]:
-        if (records := self._parts.get(number)) is None:
-            if len(self._parts) >= self._kept:
-                self._parts.pop(next(iter(self._parts)), None)
-            with without_collector():
-                records = self._parts[number] = list(self._decode(number))
-        return records
+    def _decoded(self) -> Iterator[T]:
+        return chain.from_iterable(map(self._decode, self._parts))
 
     @functools.cached_property
-    def _rows(self) -> MappedRecords[T]:
-        rows: MappedRecords[T] = MappedRecords(self._kind)
-        return rows.extend(self)
+    def _rows(self) -> Sequence[T]:
+        if self._count > _FEW:
+            return MappedRecords[T](self._kind).extend(self._decoded())
+        with without_collector():
+            return list(self._decoded())
 
 
 def folder_near(near: str | Path | None) -> Path | None:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from whichone.benchmarks.benchmark import Benchmark
+from whichone.files.arrow_records import Selection
 from whichone.measures.intervals import Estimate, clusters_of, interval
 from whichone.measures.measure import Answered, Retrieved, as_measure
 from whichone.records import Query
@@ -88,10 +89,12 @@ class Curve:
     @classmethod
     def of(cls, run: Run, benchmark: Benchmark) -> Curve | None:
         """None where the benchmark has no absent bearers."""
-        asked = [q for q in benchmark.queries if is_absent(q) or q.gold_pages()]
-        away = np.array([bool(is_absent(q)) for q in asked], bool)
-        if not away.any():
+        queries = benchmark.queries
+        if not has_absent(benchmark):
             return None
+        rows = np.flatnonzero([bool(is_absent(q) or q.gold_pages()) for q in queries])
+        asked = Selection(queries, rows)
+        away = np.array([bool(is_absent(q)) for q in asked])
         noted = noted_nobody(run)
         scores = {} if noted else run.ranked_scores()
         sure = np.array(
@@ -99,7 +102,7 @@ class Curve:
             if noted
             else [own[0] if (own := scores.get(q.id)) else -np.inf for q in asked]
         )
-        numbers = clusters_of([query for query in asked if is_absent(query)]).numbers
+        numbers = clusters_of(Selection(queries, rows[away])).numbers
         return cls(sure[~away], sure[away], numbers, "says so" if noted else "score of its first result")
 
     def threshold(self, refused: float) -> float:

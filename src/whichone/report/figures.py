@@ -90,13 +90,13 @@ def _ranked_bearers(
 ) -> list[tuple[int, tuple[Bearer, NameSet]]]:
     """The bearers of one name, each with its rank among all; of equal popularity the first in order comes first."""
     results: list[tuple[int, tuple[Bearer, NameSet]]] = []
-    before: dict[float, int] = {}
+    before, upwards = dict[float, int](), -own
     wanted = {b.popularity for s in benchmark.sets if s.name == name for b in s.bearers if b.popularity}
     for name_set in benchmark.sets:
         for bearer in name_set.bearers:
             if (popularity := bearer.popularity) is None or popularity not in wanted:
                 continue
-            place = before.setdefault(popularity, int(np.searchsorted(-own, -popularity)))
+            place = before.setdefault(popularity, int(np.searchsorted(upwards, -popularity)))
             before[popularity] += 1
             if name_set.name == name:
                 if entities is not None:
