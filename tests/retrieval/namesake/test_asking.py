@@ -493,3 +493,28 @@ def test_a_kind_that_only_one_is_known_to_be_decides_nothing() -> None:
     ]
     believed = whichone.Namesake.over(people, encoder="none").resolve("What is the job of Ann Baker?")
     assert believed.outcome == "ask" and "plumber" not in believed.question
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I keep getting Lena Voss the engineer, which is not who I want",
+        "Ich suche Lena Voss, die mit Bremen nichts zu tun hat",
+        "Lena Voss: die aus Bremen war falsch",
+        "Lena Voss, salvo la de Bremen",
+        "Lena Voss, en vez de la de Bremen",
+        "Please stop sending me Lena Voss of Bremen",
+    ],
+)
+def test_what_may_deny_in_any_language_is_never_its_contrary(text: str) -> None:
+    """Few words say in which language a short text is; of a doubt the question is asked back, whatever fits."""
+    people = [
+        {"id": n, "title": "Lena Voss", "text": f"Lena Voss is a {job} from {city}.", "city": city}
+        for n, city, job in (
+            ("1", "Utrecht", "cellist"),
+            ("2", "Bremen", "engineer"),
+            ("3", "Lyon", "chemist"),
+        )
+    ]
+    believed = whichone.Namesake.over(people, encoder="none").resolve(text)
+    assert believed.outcome == "ask" or believed.best.id != "2"

@@ -152,8 +152,9 @@ def resolution(
         enough = min(enough, 0.25)
     elif texts and not values[0]["strange"]:
         enough = enough / (enough + (1 - enough) * _OPEN_OF_TEXTS)
-    if values[0].get("kind") and values[1].get("no_kind") and not _tells(values[0]):
-        enough = min(enough, 0.25)  # the second may be of that kind too: nothing here knows what it is
+    # what may be a denial is asked; and of whom nothing is known the second may be of the kind that is asked for, too
+    if values[0]["strange"] or (values[0].get("kind") and values[1].get("no_kind") and not _tells(values[0])):
+        enough = min(enough, 0.25)
     if enough >= 0.5:
         return msgspec.structs.replace(known, confidence=round(enough, 4))
     return asked_back(known, enough, asking, asked, index, {e.key: e.page for e in evidence})

@@ -107,7 +107,18 @@ class Denials:
             "whose": raw["whose"],
         }
         self._kinds = {word: kind for kind, words_of in listed.items() for word in words_of}
-        self.common = frozenset([*raw["common"], *raw["negators"], *raw["relatives"], *raw["follows"]])
+        tell = (
+            "common",
+            "negators",
+            "relatives",
+            "follows",
+            "means",
+            "excludes",
+            "exceptions",
+            "apart",
+            "articles",
+        )
+        self.common = frozenset(word for name in tell for phrase in raw[name] for word in phrase.split())
 
     @classmethod
     @functools.cache

@@ -203,7 +203,9 @@ _WORDS_APART, _DENIED_APART = 0.3, 0.4
 
 def _may_be_sure(values: Sequence[Mapping[str, float]], scores: Sequence[float]) -> bool:
     first = values[max(range(len(scores)), key=lambda n: scores[n])]
-    if ("claim" in first and first.get("names")) or any("near" in own for own in values):
+    if ("claim" in first and first.get("names")) or any(
+        "near" in own or own.get("strange") for own in values
+    ):
         return False
     return _told_apart(values, scores) and not any(first.get(name) for name in _OTHER_FORMS)
 
