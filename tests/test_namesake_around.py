@@ -57,10 +57,10 @@ def test_bearers_that_the_search_had_not_returned_are_fetched() -> None:
 
 def test_who_is_meant_judged_by_results() -> None:
     around = whichone.Namesake.around(words, names=PEOPLE)
-    believed = around.resolve("Where is Ada Park?", TICKETS)
+    believed = around.resolve("Tell me about Ada Park.", TICKETS)
     assert not believed.resolvable
     assert believed.question == "Which Ada Park: the one from Leeds, the one from Turin, or another?"
-    decided = around.resolve("Where is Ada Park?", TICKETS, answer="Turin")
+    decided = around.resolve("Tell me about Ada Park.", TICKETS, answer="Turin")
     assert decided.best is not None and decided.best.id == "c2"
 
 

@@ -25,7 +25,6 @@ from whichone.files.folder import Folder
 from whichone.files.lines import write_json_lines, write_lines
 from whichone.files.manifest import Blocks
 from whichone.files.tables import column_ranges, read_batches
-from whichone.knowledge.formats.kilt_source import kilt_records
 from whichone.knowledge.knowledge_tables import BULLET, KIND, SECTION, catalogues, page_language
 from whichone.options import Option
 from whichone.progress import Advance, progress
@@ -174,6 +173,8 @@ def chunk_records(
     base: str | Path | Folder, *, size: int = CHUNK_TOKENS, sentences: Splitter = plain_sentences
 ) -> Iterator[dict[str, Any]]:
     """The chunks of a knowledge base, in order of page, with `id`, `page`, `title` and `text` as passages have them."""
+    from whichone.knowledge.formats.kilt_source import kilt_records
+
     for page, record in kilt_records(base):
         chunks = kilt_chunks(record["text"], record["anchors"], size=size, sentences=sentences)
         for number, chunk in enumerate(chunks):
