@@ -334,7 +334,7 @@ def marked(
         best = dict.fromkeys(w for w in words[group[0]] if w not in others)
         return " and ".join(sorted(best, key=lambda w: -said[w])[:2])
 
-    def told(group: list[int]) -> tuple[PossibleBearer, list[str]]:
+    def described(group: list[int]) -> tuple[PossibleBearer, list[str]]:
         dates = sorted(y for place in group for y in _YEAR.findall(texts[place][1]) if years)
         span = f" ({' to '.join(dict.fromkeys([dates[0], dates[-1]]))})" if dates else ""
         bearer, words = texts[group[0]][0], alone(group, small)
@@ -342,7 +342,7 @@ def marked(
         attributes = {n: v + span for n, v in known.items() if v.strip("“”")}
         return msgspec.structs.replace(bearer, attributes=attributes), [texts[n][0].id for n in group]
 
-    return [told(group) for group in groups]
+    return [described(group) for group in groups]
 
 
 def _names_beside(own: set[str], text: str) -> list[str]:
