@@ -108,3 +108,30 @@ def test_a_script_without_a_guard_is_not_run_again_in_the_workers(tmp_path: Path
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "begun\n[1, 2, 3]\n"), done.stderr
+
+
+COPIES = """
+import os, signal
+from whichone.errors import BadInput
+from whichone.files.pools import run_in_order, run_jobs
+
+def task(n):
+    if n == 30:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return known[n] + 1
+
+known = {n: n * n for n in range(20)}
+assert list(run_in_order(task, range(20), 3, copies=True)) == [n * n + 1 for n in range(20)]
+for jobs, error in ((range(15, 25), KeyError), ([1, 30], BadInput)):
+    try:
+        list(run_jobs(task, jobs, 2, copies=True))
+    except error:
+        continue
+    raise SystemExit(error.__name__)
+"""
+
+
+def test_copies_of_this_process_have_what_a_task_refers_to() -> None:
+    """In a process of its own, because one with threads is not copied."""
+    done = subprocess.run([sys.executable, "-W", "error", "-c", COPIES], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import gc
 import multiprocessing
 import os
 import queue
@@ -56,11 +57,13 @@ def run_jobs(
     describe: Callable[[_Job], str] = str,
     *,
     started: Sequence[Worker[_Job, _Result]] = (),
+    copies: bool = False,
 ) -> Iterator[tuple[_Job, _Result]]:
     """Each job with its result, as they finish; with one worker in this process.
 
     An exception in a worker is raised here; so is the death of a worker, with its job. Those that
-    were `started` before are among the workers, and are ended with them.
+    were `started` before are among the workers, and are ended with them. With `copies` workers are copies
+    of this process, which `may_be_copied`: they have what the task refers to, and import nothing.
     """
     if workers <= 1:
         for job in jobs:
@@ -71,8 +74,11 @@ def run_jobs(
     try:
         for job in jobs:
             if len(pool) < workers:
-                pool.append(waiting.pop() if waiting else Worker())
-                pool[-1].learn(task)
+                pool.append(
+                    waiting.pop() if waiting else Worker(copied=task if copies else None, beside=pool)
+                )
+                if not copies:
+                    pool[-1].learn(task)
                 pool[-1].give(job)
                 continue
             worker = _next_ready(pool)
@@ -85,12 +91,15 @@ def run_jobs(
             worker.end()
 
 
-def run_in_order(task: Callable[[_Job], _Result], jobs: Iterable[_Job], workers: int) -> Iterator[_Result]:
+def run_in_order(
+    task: Callable[[_Job], _Result], jobs: Iterable[_Job], workers: int, *, copies: bool = False
+) -> Iterator[_Result]:
     """The results of jobs that take about as long as each other, in the order of the jobs."""
     early: dict[int, _Result] = {}
     wanted = 0
     numbered = functools.partial(_numbered, task)
-    for (number, _), result in run_jobs(numbered, enumerate(jobs), workers, lambda job: f"part {job[0] + 1}"):
+    name: Callable[[tuple[int, _Job]], str] = lambda job: f"part {job[0] + 1}"  # noqa: E731
+    for (number, _), result in run_jobs(numbered, enumerate(jobs), workers, name, copies=copies):
         early[number] = result
         while wanted in early:
             yield early.pop(wanted)
@@ -104,13 +113,20 @@ def _numbered(task: Callable[[_Job], _Result], job: tuple[int, _Job]) -> _Result
 class Worker(Generic[_Job, _Result]):
     """One process and the job it is at."""
 
-    def __init__(self, *modules: str) -> None:
+    def __init__(
+        self,
+        *modules: str,
+        copied: Callable[[_Job], _Result] | None = None,
+        beside: Sequence[Worker[_Job, _Result]] = (),
+    ) -> None:
+        """With a task to be `copied` it is a copy of this process, which has the workers `beside` it."""
         self.connection: Connection
         with _no_interrupt(), own_main():
-            context = _context(modules)
+            context = _context(modules) if copied is None else multiprocessing.get_context("fork")
             self.connection, theirs = context.Pipe()
+            ours = [] if copied is None else [self.connection, *(w.connection for w in beside)]
             self.process: BaseProcess = context.Process(
-                target=_serve, args=(theirs, dict(os.environ)), daemon=True
+                target=_serve, args=(theirs, dict(os.environ), copied, ours), daemon=True
             )
             self.process.start()
         theirs.close()
@@ -150,6 +166,11 @@ class Worker(Generic[_Job, _Result]):
         self.connection.close()
         self.process.terminate()
         self.process.join()
+
+
+def may_be_copied() -> bool:
+    """Only on Linux, and where no other thread of Python runs; idle ones of numpy and Arrow do copies no harm."""
+    return sys.platform.startswith("linux") and threading.active_count() == 1
 
 
 def forked_context(imported: Sequence[str]) -> ForkServerContext | SpawnContext:
@@ -213,12 +234,20 @@ def _next_ready(pool: list[Worker[_Job, _Result]]) -> Worker[_Job, _Result]:
     return busy[wait(list(busy))[0]]  # type: ignore[index]
 
 
-def _serve(connection: Connection, environment: dict[str, str]) -> None:
-    """Do jobs until the other side closes; it alone reacts to an interrupt from the keyboard."""
+def _serve(
+    connection: Connection,
+    environment: dict[str, str],
+    task: Callable[[Any], object] | None,
+    copied: Sequence[Connection],
+) -> None:
+    """Do jobs until the other side closes, of which a copy has ends too; it alone reacts to an interrupt from the keyboard."""
+    for end in copied:
+        end.close()
+    gc.freeze()  # What was copied stays shared: the collector would write to all of it
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.clear()
     os.environ.update({_THREADS: "1", **environment})
     _keep_freed_memory()
-    task: Callable[[Any], object] | None = None
     while True:
         try:
             task = connection.recv() if task is None else task

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import operator
 import os
 import re
 import select
 import shutil
-import sys
 import tempfile
-import threading
 import time
 from array import array
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from functools import reduce
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,6 +23,7 @@ from msgspec import UNSET, Struct, structs, to_builtins
 
 from whichone.errors import BadInput, UsageError, WhichoneError
 from whichone.files.lines import NOT_JSON, open_binary, read_lines, write_json_lines
+from whichone.files.pools import available_cores, may_be_copied, run_in_order
 from whichone.options import takes
 from whichone.papers.kilt.kilt_measures import RecordReader, Unreadable, as_id
 from whichone.papers.kilt.kilt_scoring import (
@@ -248,37 +244,13 @@ def score_blocks(
     block_scorer = BlockScorer(scorer, gold, guess)
     if workers is None:
         large = gold.size + guess.size >= WORTH_FORKING
-        workers = min(len(os.sched_getaffinity(0)), MOST_WORKERS) if large and _can_fork() else 1
-    if workers < 2 or len(stretches) < 2 or not _can_fork():
-        yield from map(block_scorer.score, stretches)
-        return
-    with ProcessPoolExecutor(
-        workers,
-        mp_context=get_context("fork"),  # the children inherit the index, nothing is copied
-        initializer=_inherit,
-        initargs=(block_scorer, stretches),
-    ) as pool:
-        yield from pool.map(_score_inherited, range(len(stretches)))
+        workers = min(available_cores(), MOST_WORKERS) if large else 1
+    workers = min(workers, len(stretches)) if may_be_copied() else 1
 
+    def score(number: int) -> BlockResult:
+        return block_scorer.score(stretches[number])
 
-def _can_fork() -> bool:
-    """Only on Linux, and where no other thread of Python runs; idle ones of numpy and Arrow do children no harm."""
-    return sys.platform.startswith("linux") and threading.active_count() == 1
-
-
-_inherited: tuple[BlockScorer, list[Stretch]] | None = None
-
-
-def _inherit(scorer: BlockScorer, stretches: list[Stretch]) -> None:
-    global _inherited
-    gc.disable()  # a short life without cycles
-    _inherited = scorer, stretches
-
-
-def _score_inherited(number: int) -> BlockResult:
-    assert _inherited is not None
-    scorer, stretches = _inherited
-    return scorer.score(stretches[number])
+    yield from run_in_order(score, range(len(stretches)), workers, copies=True)
 
 
 LISTED = 1_000
