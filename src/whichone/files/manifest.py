@@ -1,11 +1,10 @@
 """`manifest.json`: what a folder contains and how it was made, with checksums of every file and of itself."""
 
-import functools
 import hashlib
 import itertools
 import os
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -114,7 +113,7 @@ def _checksum(document: dict[str, Any]) -> str:
 
 
 BLOCK = 16 << 20
-FINE = 64 << 10
+FINE = 16 << 10
 AT_ONCE = 1 << 30
 _PIECE = 1 << 20
 _DIGITS = 8  # of a CRC-32 in hexadecimal
@@ -188,26 +187,32 @@ class Blocks:
             first, last = start // self.size, min(-(-end // self.size), len(self._done))
             if self._done.find(0, first, last) >= 0:
                 left |= dict.fromkeys(n for n in range(first, last) if not self._done[n])
-        if left:
-            threads = available_cores() if len(left) * self.size > BLOCK else 1
-            parts = [list(left)[n::threads] for n in range(threads)]
-            with self._path.open("rb") as file, ThreadPoolExecutor(threads) as pool:
-                each = pool.map if threads > 1 else map
-                list(each(functools.partial(self._compare, file.fileno()), parts))
+        if 0 < len(left) * self.size <= BLOCK:
+            self._compare(left)
+        elif left:
+            threads = available_cores()
+            with ThreadPoolExecutor(threads) as pool:
+                list(pool.map(self._compare, [list(left)[n::threads] for n in range(threads)]))
 
-    def _compare(self, handle: int, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            if self._differs(handle, number):
-                raise damaged(self._path, self._sums, [number])
-            self._done[number] = 1
+    def _compare(self, numbers: Iterable[int]) -> None:
+        for number in self._differing(numbers):
+            raise damaged(self._path, self._sums, [number])
 
     def damage(self) -> list[int]:
         """The numbers of all blocks that differ, read anew."""
-        with self._path.open("rb") as file:
-            return [n for n in range(len(self._done)) if self._differs(file.fileno(), n)]
+        return list(self._differing(range(len(self._done))))
 
-    def _differs(self, handle: int, number: int) -> bool:
-        return _block_crc(handle, number, self.size) != self._sums[(at := number * _DIGITS) : at + _DIGITS]
+    def _differing(self, numbers: Iterable[int]) -> Iterator[int]:
+        handle = os.open(self._path, os.O_RDONLY)
+        try:
+            for number in numbers:
+                own = self._sums[(at := number * _DIGITS) : at + _DIGITS]
+                if _block_crc(handle, number, self.size) != own:
+                    yield number
+                else:
+                    self._done[number] = 1
+        finally:
+            os.close(handle)
 
 
 def damaged(path: Path, sums: str, blocks: Iterable[int]) -> BrokenFolder:
@@ -224,7 +229,8 @@ def damaged(path: Path, sums: str, blocks: Iterable[int]) -> BrokenFolder:
 
 def _block_size(length: int, sums: str) -> int:
     """Of a file of this length: how many checksums it has tells which blocks they are of."""
-    return BLOCK if len(sums) // _DIGITS == -(-length // BLOCK) else FINE
+    count = len(sums) // _DIGITS
+    return next((size for size in (BLOCK, 64 << 10) if count == -(-length // size)), FINE)
 
 
 def _block_crc(handle: int, number: int, size: int) -> str:

@@ -239,12 +239,15 @@ class MappedTable:
         """The strings of some rows, a missing one as empty; the shortest way to a few of many."""
         views = self._views[column]
         texts = []
+        compared = 0
         for row in rows:
             number, place = divmod(row, BATCH)
             starts, data, compare, _ = views.get(number) or self._view(number, column)
             start, end = starts[place], starts[place + 1]
-            if compare is not None:
-                compare(start, end)
+            if compare is not None and row >= compared:
+                # neighbours in one go
+                compared = min(rows[-1] + 1, row - place + BATCH) if isinstance(rows, range) else 0
+                compare(start, starts[compared - row + place] if compared else end)
             texts.append(str(data[start:end], "utf-8"))
         return texts
 

@@ -49,20 +49,26 @@ def by_language(parameters: Mapping[str, Any], corpus: object) -> dict[str, Any]
 
 def stemmer(name: str) -> Callable[[str], str]:
     """One of Snowball's stemmers by name ("porter", "english", "german", ...), or "none"."""
+    stems = stemmer_of_words(name)
+    return lambda word: stems([word])[0]
+
+
+def stemmer_of_words(name: str) -> Callable[[list[str]], list[str]]:
+    """The same of many words, each in half the time."""
     if name == "none":
-        return str
+        return list
     import Stemmer
 
     must_be_one(name, Stemmer.algorithms(), f"there is no stemmer {name!r}")
     # its own cache of 10,000 words costs five times as much as stemming
-    return Stemmer.Stemmer(name, 0).stemWord
+    return Stemmer.Stemmer(name, 0).stemWords
 
 
 class Analyser:
     """From a text to its terms."""
 
     def __init__(self, stem: str, stop: str) -> None:
-        self._stem = stemmer(stem)
+        self._stems = stemmer_of_words(stem)
         self._stop = stop_words(stop)
 
     def terms(self, text: str) -> list[str]:
@@ -72,7 +78,7 @@ class Analyser:
         """The terms of lower-case words; empty for a stop word."""
         # stemmers know l'auteur, not l’auteur
         bare = [w[:-2] if w.endswith(("'s", "’s")) else w.replace("’", "'") for w in words]
-        return list(map(self._stem, ["" if w in self._stop else w for w in bare]))
+        return self._stems(["" if w in self._stop else w for w in bare])
 
 
 def key_of(term: str) -> int:

@@ -23,7 +23,7 @@ from whichone.errors import BadInput
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.records import grouped
-from whichone.retrieval.bm25.analysis import stemmer
+from whichone.retrieval.bm25.analysis import stemmer, stemmer_of_words
 from whichone.text.language import base_code, stemmer_of
 
 _WORD = re.compile(r"[^\W_]+")
@@ -60,7 +60,7 @@ class Language:
     """How pages open and questions are asked in a language."""
 
     stem: Callable[[str], str]
-    stem_in_text: Callable[[str], str]  # Without a cache: to look each word of a text up takes longer
+    stem_words: Callable[[list[str]], list[str]]
     be: re.Pattern[str]
     head_ends: frozenset[str]
     openers: frozenset[str]
@@ -77,7 +77,7 @@ class Language:
         born = "|".join(rf"\b{re.escape(m)}" if m[0].isalpha() else re.escape(m) for m in raw.get("born", ()))
         return cls(
             functools.lru_cache(20_000)(stemmer(raw["stemmer"])),
-            stemmer(raw["stemmer"]),
+            stemmer_of_words(raw["stemmer"]),
             re.compile(rf"\b(?:{any_of(raw.get('be', ()))})\b\s+(?:(?:{articles})\b)?"),
             frozenset(raw.get("head_ends", ())),
             frozenset(raw.get("openers", ())),
@@ -87,7 +87,7 @@ class Language:
         )
 
     def stems(self, text: str) -> Stems:
-        return tuple(map(self.stem_in_text, small_words(text)))
+        return tuple(self.stem_words(small_words(text)))
 
     def opening_head(self, text: str) -> Stems:
         """The words between "is a" and the first "by", "in", "who" ... of a text's opening, as stems."""

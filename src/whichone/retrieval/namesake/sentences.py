@@ -26,7 +26,7 @@ from whichone.retrieval.dense.encoder import Encoder, Vectors, each_batch
 from whichone.text.language import base_code
 from whichone.text.language import split_sentences as by_language
 
-_END = re.compile(r'(?<=[.!?])\s+(?=[^\W\d_a-zß-ÿ]|[0-9"“«„(¿¡])')
+_END = re.compile(r'([.!?])\s+(?=[^\W\d_a-zß-ÿ]|[0-9"“«„(¿¡])')
 MOST_SENTENCES = 24
 MOST_OF_A_PASSAGE = 8
 LONGEST_SENTENCE = 600
@@ -35,7 +35,11 @@ MOST_HELD = 5_000
 
 def split_sentences(text: str, language: str = "en") -> list[str]:
     """A text's sentences; a stretch without a full stop is cut where it gets too long to encode."""
-    own = _END.split(text.strip()) if base_code(language) == "en" else by_language(text, language)
+    if base_code(language) == "en":
+        parts = _END.split(text.strip())
+        own = [piece + end for piece, end in zip(parts[::2], (*parts[1::2], ""), strict=True)]
+    else:
+        own = by_language(text, language)
     return [piece[:LONGEST_SENTENCE] for piece in own if piece.strip()]
 
 

@@ -90,7 +90,7 @@ def within_one_edit(a: str, b: str) -> bool:
     """Whether one letter more, less or other, or two neighbours swapped, make one word of the other."""
     if a == b:
         return True
-    if abs(len(a) - len(b)) > 1:
+    if abs(len(a) - len(b)) > 1 or (min(len(a), len(b)) > 2 and a[0] != b[0] and a[-1] != b[-1]):
         return False
     at = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     if len(a) == len(b):
