@@ -29,7 +29,7 @@ PART_OPEN = -1.0
 STRANGE_SURE, STRANGE_OPEN = -3.0, -12.0
 NEVER_FOR = {
     "other_kind", "no_kind", "claim_other", "disambiguation", "denied", "extra", "numbered", "respelt", "longer", "company", "nickname",
-    "scattered", "claim_agent", "claim_level", "claim_unnamed",
+    "claim_agent", "claim_level", "claim_unnamed",
 }  # fmt: skip
 EITHER = {"unnamed", "contains", "share", "alone", "length", "claim_first", "qualified", "loosely", "near"}
 """Features whose weight may have either sign; all others speak for a candidate."""

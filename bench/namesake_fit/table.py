@@ -84,7 +84,7 @@ def table_of_labels(cases: Sequence[Case]) -> str:
 PARTS_ALONE = {
     "words": ("bm25", "level", "rank", "words", "proper", "together"),
     "names": (
-        "named", "share", "alone", "loosely", "titled", "bare", "respelt", "longer", "company", "nickname", "near", "scattered", "contains",
+        "named", "share", "alone", "loosely", "titled", "bare", "respelt", "longer", "company", "nickname", "near", "contains",
         "unnamed", "extra", "numbered", "qualified", "disambiguation",
     ),
     "what is asked": ("kind", "best_kind", "only_says", "other_kind", "no_kind", "states", "says", "where"),

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from whichone.retrieval.bm25.analysis import stemmer
 from whichone.text.language import base_code, stemmer_of
@@ -25,7 +25,7 @@ _SENTENCE = re.compile(r"[^.?!]*(?:[.?!](?!\s|$)[^.?!]*)*[.?!]?")
 _APART = re.compile(r"[,;:()\[\]]|\s[-–—]\s")
 _FRAGMENT = 4
 Span = tuple[int, int]
-Clue = Callable[[str], bool | None]
+Clue = Callable[[str], str]
 _NEAR = r"(?:\W+[\w'’]+){0,3}?\W+"  # Up to three words between two that belong together
 
 
@@ -36,6 +36,19 @@ class Denial:
     start: int
     end: int
     words: tuple[str, ...]  # Nothing where it is not understood what is denied
+
+
+class Word(NamedTuple):
+    """A word of a clause, in small letters too, and what it does there."""
+
+    text: str
+    small: str
+    kind: str
+
+
+_TELLING, _UNKNOWN = ("name", "other", "clue"), ("strange", "value")
+_LABELLED = ("preposition", "article", "whose")
+_BEFORE_NOUNS = (*_LABELLED, *_TELLING, "known")
 
 
 class NameInText(Protocol):
@@ -70,19 +83,14 @@ class Denials:
             rf"|(?:^|[.:;!?–]\s*){apart}"
             rf"|{words('anybody')}\W+(?:\w+\W+)?(?:{words('exceptions')}|{words('but')})"
         )
-        rejects = _any_of([*raw["exceptions"], *raw["excludes"], *raw["aside"]])
-        self._rejects = re.compile(rf"(?<!\w)(?i:{rejects})(?:\W+\w+){{0,3}}\W*$")
-        self._aside, self._wrong, self._passive = (
-            frozenset(raw[name]) for name in ("aside", "wrong", "passive")
+        self._speaks, self._asks, self._wh, self._like, self._refers, self._pronouns, self._joins = (
+            frozenset(raw[name]) for name in ("speaks", "asks", "wh", "like", "refers", "pronouns", "joins")
         )
         corrects = "|".join(raw["corrects"]).replace(" ", r"\W+")
         self._corrects = re.compile(rf"(?<!\w)(?i:{corrects})(?!\w)")
         # "No.", "That is not her."
         self._only = re.compile(
             rf"\W*(?:(?:{negator}\W*)+|{words('refers')}(?=[^?]*{negator})(?:\W+[\w'’]+){{0,{_MOST_WORDS}}}[^?\w]*)$"
-        )
-        self._begins = re.compile(
-            rf"\W*(?:{words('please')}\W+)?(?:{words('speakers') if raw['speakers'] else '(?!)'}\W+)?([\w'’]+)"
         )
         self._conjunction = re.compile(words("conjunctions"))
         self._after = re.compile(
@@ -94,10 +102,11 @@ class Denials:
         self._pronoun = re.compile(rf"\s*{words('pronouns')}")
         self._answer = re.compile(rf"\s*(?:{negator}|{words('exceptions')}|{words('excludes')})\s*")
         self._end = re.compile(rf"[,;:?!()\[\]]|\s[-–]\s|\.(?:\s|$)|(?i:\b(?:{_any_of(raw['ends'])})\b)|$")
-        self._that, self._it = frozenset(raw["that"]), frozenset(raw["it"])
         self._skip = frozenset(raw["skip"]) | frozenset(raw["means"])
         self._stem = stemmer(stemmer_of(language))
-        self._neutral = frozenset(self._stem(word) for word in (*raw["neutral"], *raw["skip"], *raw["means"]))
+        neutral = (*raw["neutral"], *raw["skip"], *raw["means"], *raw["asks"], *raw["wh"], *raw["speaks"])
+        predicates = {self._stem(word): "predicate" for word in raw["predicates"]}
+        self._frame = {**predicates, **{self._stem(word): "neutral" for word in neutral}}
         denies = (*raw["denies"], *raw["negators"], *raw["apart"], *raw["exceptions"], *raw["excludes"])
         listed = {
             "denies": denies,
@@ -108,16 +117,9 @@ class Denials:
         }
         self._kinds = {word: kind for kind, words_of in listed.items() for word in words_of}
         tell = (
-            "common",
-            "negators",
-            "relatives",
-            "follows",
-            "means",
-            "excludes",
-            "exceptions",
-            "apart",
-            "articles",
-        )
+            "common", "negators", "relatives", "follows", "means", "excludes", "exceptions", "apart", "articles", "neutral",
+            "predicates", "asks", "prepositions", "wh", "denies", "joins",
+        )  # fmt: skip
         self.common = frozenset(word for name in tell for phrase in raw[name] for word in phrase.split())
 
     @classmethod
@@ -206,119 +208,120 @@ class Denials:
             if not inside and (code or word.casefold() not in self._skip):
                 yield match.span()
 
-    def strange(self, text: str, name: Span, clue: Clue) -> str:
-        """What is said of the one who is meant and is not understood: "minus", "hardly", "left", "the elder".
+    def strange(self, text: str, placed: Sequence[tuple[Span, str]], clue: Clue) -> str:
+        """What stands beside the one who is meant and is not known to affirm: "minus", "left", "the elder", "bores me".
 
-        What such a word covers may be denied by it: "who left Oslo", "hardly the one in Oslo". `clue` says of a word whether some
-        bearers have it (True), all have it or it asks (False), or none (None).
+        Who is meant may be denied in more ways than any list has, so only frames that are known to affirm decide. `placed` says
+        where its "name" stands, or an "other" one. `clue` says of a word that some bearers have it ("clue") or their texts
+        do ("said"), that all have it or it asks ("known"), or nothing.
         """
         if (corrects := self._corrects.search(text)) and any(map(clue, _WORD.findall(text))):
             return corrects.group()  # "Ada Park of Leeds was the wrong one"
+        names = [span for span, kind in placed if kind == "name"]
         for sentence in _SENTENCE.finditer(text):
-            if sentence.start() > name[1] and self._only.match(sentence.group()):
-                return sentence.group().strip()  # "Leeds? No.", "Leeds? That is not her."
-            own = sentence.start() <= name[0] < sentence.end()
-            starts = [
-                sentence.start(),
-                *(m.end() for m in _APART.finditer(text, sentence.start(), sentence.end())),
+            said = sentence.group().strip()
+            if names and sentence.start() > names[0][1] and self._only.match(said):
+                return said  # "Leeds? No.", "Leeds? That is not her."
+            joints = [m.start() for m in self._conjunction.finditer(text, *sentence.span())]
+            joints = [at for at in joints if any(at > to for _, to in names)]
+            starts = [*joints, *(m.end() for m in _APART.finditer(text, *sentence.span()))]
+            starts = [sentence.start(), *sorted(starts)]
+            clauses = [
+                self._clause(text, start, end, placed, clue)
+                for start, end in zip(starts, [*starts[1:], sentence.end()], strict=True)
             ]
-            spans = [*zip(starts, [*starts[1:], sentence.end()], strict=True)]
-            if not own and len(_WORD.findall(sentence.group())) <= _MOST_WORDS:
-                spans.append(sentence.span())  # "Leeds, that is wrong."
-            for start, end in spans:
-                if start <= name[0] < end:
-                    found = self._strange_before(text, sentence.start(), start, name[0], clue)
-                    begins = self._begins.match(text, start, name[0])
-                    beside = "?" not in text[start:end] and "?" in text[end:]
-                    if begins is not None and beside:
-                        verb = begins[1]  # "Drop Ada Park of Leeds: which badge is left?"
-                        found = found or verb * (self._kind(verb.lower(), clue) in ("strange", "denies"))
-                    joint = self._conjunction.search(text, name[1], end)
-                    found = found or self._strange_in(
-                        text, name[1], joint.start() if joint else end, clue, beside=beside
-                    )
-                    if joint is not None and not found:  # "Ada Park when Leeds is excluded"
-                        found = self._strange_in(text, joint.end(), end, clue, free=True)
-                elif own or self._is_of_whom(text, start, end, clue):
-                    found = self._strange_in(text, start, end, clue, free=True)
-                else:
-                    continue
-                if found:
+            every = [word for clause in clauses for word in clause]
+            named = any(word.kind == "name" for word in every)
+            if (
+                not any(word.kind in _TELLING for word in every)
+                and len(every) > _FRAGMENT
+                and every[0].small not in self._refers
+            ):
+                continue  # of something else
+            for n, clause in enumerate(clauses):
+                asks = said.endswith("?") and n == len(clauses) - 1
+                if found := self._unplaced(clause, begins=not n, asks=asks, named=named):
                     return found
         return ""
 
-    def _is_of_whom(self, text: str, start: int, end: int, clue: Clue) -> bool:
-        """Whether another sentence says something of the one who is meant: "She is in Oslo", "The Oslo one is wrong", "Far away." """
-        words = [match.group() for match in _WORD.finditer(text, start, end)]
-        if len(words) <= _FRAGMENT or self._pronoun.match(text, start) is not None:
-            return True
-        return any(self._kind(word, clue) == "clue" for word in words)
+    def _clause(
+        self, text: str, start: int, end: int, placed: Sequence[tuple[Span, str]], clue: Clue
+    ) -> list[Word]:
+        words: list[Word] = []
+        for match in _WORD.finditer(text, start, end):
+            own = (kind for (at, to), kind in placed if at <= match.start() < to)
+            kind = next(own, "")
+            if not kind or (
+                kind == "other" and not words and start and not text[:start].strip().endswith(",")
+            ):
+                kind = self._kind(match.group(), clue, words)  # Places may be called Dudo or Rien
+            words.append(Word(match.group(), match.group().casefold(), kind))
+        return words
 
-    def _strange_before(self, text: str, sentence: int, start: int, end: int, clue: Clue) -> str:
-        """ "the non-Oslo Ada Park", "It is wrong that Ada Park ..." """
-        stated = _WORD.findall(text, sentence, end)
-        if stated and (stated[-1].casefold() in self._that or stated[0].casefold() in self._it):
-            return next((w for w in stated[:-1] if self._kind(w, clue) in ("strange", "denies")), "")
-        words = [match.group() for match in _WORD.finditer(text, start, end)]
-        if (rejected := self._rejects.search(text[start:end])) is not None:
-            return rejected.group().split()[0]
-        if words and self._kind(words[-1], clue) == "denies":
-            return words[-1]  # "the other Ada Park"
-        said = False
-        while words and self._kind(words[-1], clue) == "clue":
-            words.pop()
-            said = True
-        return words[-1] if said and words and self._kind(words[-1], clue) in ("strange", "denies") else ""
+    def _unplaced(self, clause: Sequence[Word], *, begins: bool, asks: bool, named: bool) -> str:
+        """The first word of a clause that is not known to affirm; `asks`: the end of a question.
 
-    def _strange_in(
-        self, text: str, start: int, end: int, clue: Clue, *, free: bool = False, beside: bool = False
-    ) -> str:
-        """`free` is a clause of its own, all of which is said of the one who is meant; `beside` is one after which a question comes.
-
-        A noun between a preposition and what tells whom is its label, and so is one after a word that the pages have, or after
-        "whose": "with the badge 17", "whose home town is Oslo".
+        Of what is asked any word may stand before the name: "the shoe size of Ada Park", "Which invoice did Ada Park ...?"
         """
-        words = [match.group() for match in _WORD.finditer(text, start, end)]
-        kinds = [self._kind(word, clue) for word in words]
-        if kinds[:1] == ["value"] and free:
-            kinds[0] = "strange"  # the capital of a sentence
-        free = free or kinds[:1] in (["relative"], ["whose"])
-        predicate = kinds[:1] == ["neutral"]
-        attached, strange, label, said = not predicate, "", "", False
-        for n, (word, kind) in enumerate(zip(words, kinds, strict=True)):
-            before = kinds[n - 1] if n else ""
-            if kind == "clue":
-                if strange and not (word[0].isdigit() and before == "strange"):
-                    return strange
-                said, label = True, ""
-            elif kind == "value" and attached:
-                return word
-            elif kind == "preposition" and "neutral" not in kinds[:n]:
-                strange, label = strange or label, ""  # "with disdain for Oslo"
-            elif kind in ("strange", "denies"):
-                if said:  # "leave Ada Park of Leeds out"
-                    last = words[-1].casefold() in self._aside
-                    wrong = self._wrong.intersection(map(str.casefold, words[n : n + _FRAGMENT]))
-                    passive = beside and self._passive.intersection(map(str.casefold, words[:n]))
-                    return word if free or last or wrong or passive else ""
-                if attached and before == "article" and n == 1:
-                    return word  # "the elder"
-                known = before == "known" and words[n - 1].islower()  # "My Ada hates Leeds"
-                if kind == "strange" and (known or before in ("preposition", "article", "clue", "whose")):
-                    label = word
-                else:
-                    strange = strange or word
-            attached = attached and kind in ("preposition", "article", "relative")
+        lead = next((n for n, word in enumerate(clause) if word.kind != "preposition"), len(clause))
+        opens = any(word.small in self._wh and word.kind != "clue" for word in clause[lead : lead + 1])
+        tells = [n for n, word in enumerate(clause) if word.kind in _TELLING]
+        told = {word.kind for word in clause if word.kind in _TELLING and not word.text.islower()}
+        if tells and "name" not in told and not begins and clause[lead].kind in ("relative", "whose"):
+            opens = False  # "who left Leeds"
+        elif opens and told and "name" not in told and ("clue" in told or not named):
+            return clause[lead].text  # "Who needs the one in Leeds?"
+        denies = next((word.text for word in clause if word.kind == "denies"), "")
+        if not tells:
+            return denies or next((w.text for w in clause if w.kind in _UNKNOWN and not (opens or asks)), "")
+        first = next((n for n in tells if clause[n].kind != "clue" or not opens), tells[0])
+        speakers = [  # "for me", "interests me" affirm
+            n for n, (word, before) in enumerate(zip(clause, [None, *clause], strict=False))
+            if word.small in self._speaks and word.kind == "neutral"
+            and not (before and ((opens and before.kind == "preposition") or before.small in self._asks))
+        ]  # fmt: skip
+        wants = any(
+            word.small in self._asks for word in clause
+        )  # "I need the badge of Ada Park", and nothing else
+        wants = wants and all(word.kind != "predicate" or word.small in self._asks for word in clause)
+        if denies or (speakers and (speakers[-1] > first or not (opens or wants))):
+            return denies or clause[speakers[-1]].text
+        before = [n for n in range(first) if clause[n].kind != "article"]
+        if clause[first].kind == "name" and before and clause[before[-1]].small in self._like:
+            return clause[before[-1]].text
+        article = next((n for n in range(first) if clause[n].kind == "article"), first)
+        of = bool(before) and clause[before[-1]].kind == "preposition"
+        subject = next(
+            (
+                n for n, word in enumerate(clause[:first])
+                if word.kind in ("relative", "whose") or word.small in self._pronouns
+            ),
+            first,
+        )  # fmt: skip
+        for n, word in enumerate(clause):
+            if n < first:
+                unknown = word.kind in _UNKNOWN and not (of and article < n)
+                if not opens and (unknown or (word.kind == "predicate" and n < min(subject, article))):
+                    return word.text
+            elif word.kind in _UNKNOWN:
+                # "with the home town Leeds", not "with disdain for Leeds"
+                label = clause[n - 1].kind in (*_LABELLED, "known") and not clause[n - 1].text.istitle()
+                label = label and n < tells[-1] and clause[n + 1].kind not in ("relative", "preposition")
+                if not (label and word.kind == "strange") and not (n > tells[-1] and opens and asks):
+                    return word.text
         return ""
 
-    def _kind(self, word: str, clue: Clue) -> str:
-        if (small := word.casefold()) in self._kinds:
+    def _kind(self, text: str, clue: Clue, before: Sequence[Word]) -> str:
+        """What a word does after those before it: what only texts say tells whom where a noun stands, "of optics", not "is out"."""
+        small, known, proper = text.casefold(), clue(text), not text.islower()
+        if small in self._kinds and not (proper and before and known in ("clue", "said")):
             return self._kinds[small]
-        if not (told := clue(word)) and self._stem(small) in self._neutral:
-            return "neutral"
-        if told is not None:
-            return "clue" if told else "known"
-        return "strange" if word.islower() else "value"
+        noun = before and (before[-1].kind in _BEFORE_NOUNS or before[-1].small in self._joins)
+        frame = self._frame.get(self._stem(small))
+        noun = noun or (proper and not (frame and not before)) or not (before or proper or frame)
+        if known == "clue" or (known == "said" and noun):
+            return "clue"
+        return frame or known.replace("said", "") or ("value" if proper and before else "strange")
 
 
 @functools.cache

@@ -17,7 +17,14 @@ from whichone.names import token_key, without_parentheses
 from whichone.records import grouped
 from whichone.retrieval.dense.encoder import Vectors
 from whichone.retrieval.namesake.denials import Denials
-from whichone.retrieval.namesake.knowledge_evidence import Knowledge, RelationWords, Stems, contains, extremes
+from whichone.retrieval.namesake.knowledge_evidence import (
+    Knowledge,
+    RelationWords,
+    Stems,
+    compared,
+    contains,
+    extremes,
+)
 from whichone.retrieval.namesake.lexical import RowSelection
 from whichone.retrieval.namesake.question_names import SEPARATOR, Mention, remainder
 from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge, split_sentences
@@ -51,6 +58,7 @@ _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _NEAR = 0.03
+_CODE = 3  # Words of values with so many letters count only as they are written
 _OTHER_SAYS = 0.3  # So much counts what a page of another kind says of the relation
 _BY = frozenset(["by", "von", "vom", "par", "por"])
 _A = frozenset(["a", "an", "ein", "eine", "un", "une", "una"])
@@ -255,9 +263,9 @@ class Weigher:
                 how = carries(pool.groups[n].mention.name, self._pages.title(page), self._pages.opening(page))
                 if how and fit >= best[n] + _BETTER * (1 - how):
                     closest.append((-how, -fit, place, n))
-        for how, _, place, n in sorted(closest)[:MOST_CARRYING]:
+        for _, _, place, n in sorted(closest)[:MOST_CARRYING]:
             if "near" not in (values := weighed[-1][place].values):
-                values |= {"near": 1.0, "scattered": 1.0 + how}
+                values["near"] = 1.0
                 weighed[n].append(weighed[-1][place])
         weighed[-1] = [evidence for evidence in weighed[-1] if "near" not in evidence.values]
 
@@ -472,14 +480,15 @@ class Weigher:
         if asked.claim and several:
             evidence.values["claim_kind"] = max(fit, 0.0)
             evidence.values["claim_other"] = float(fit < 0)
-        described = " or ".join(sorted(self.kinds(evidence.pages)))
+        kinds = " or ".join(sorted(self.kinds(evidence.pages)))
+        described = f"{'an' if kinds[:1] in {*'aeio'} else 'a'} {kinds}"
         asks = " or ".join(r.name.replace("_", " ") for r in relations)
         if fit > 0:
-            evidence.add("kind", fit, f"is a {described}; the question asks for {asks}")
+            evidence.add("kind", fit, f"is {described}; the question asks for {asks}")
         elif not fit:
             evidence.values["no_kind"] = 1.0
         else:
-            evidence.add("other_kind", 1.0, f"is a {described}, not what one asks for {asks}", speaks=False)
+            evidence.add("other_kind", 1.0, f"is {described}, not what one asks for {asks}", speaks=False)
 
     def _add_says(self, evidence: Evidence, asked: Asked) -> None:
         phrases = dict.fromkeys(phrase for relation in asked.relations for phrase in relation.says)
@@ -595,42 +604,39 @@ class Weigher:
         """What the question says of the one who is meant and nobody can place, or may deny what it covers."""
         if len(own) < 2 or around.mention is None:
             return
-        stem = self._pages.table.language.stem
-        vocabulary: Counter[str] = Counter()
+        stem, mention = self._pages.table.language.stem, around.mention
+        values, texts, codes = Counter[str](), Counter[str](), set[str]()
         words = _WORD.findall(asked.told.casefold())
-        labels = {name for evidence in own for name in self._index.attributes(evidence.page)}
-        spelt = {word for pair in itertools.pairwise(words) if "".join(pair) in labels for word in pair}
+        names = {name for evidence in own for name in self._index.attributes(evidence.page)}
+        known = asked.cue.union(*(map(stem, name.split()) for name in names))
+        spelt = {word for pair in itertools.pairwise(words) if "".join(pair) in names for word in pair}
         for evidence in own:
-            stems = [
-                s for name, _, value in self._attributes(evidence) for s in (*map(stem, name.split()), *value)
-            ]
-            vocabulary.update(frozenset(stems).union(*self._read_sentences(evidence)))
+            values.update({s for _, _, value in self._attributes(evidence) for s in value})
+            codes.update(w for _, value, _ in self._attributes(evidence) for w in _WORD.findall(value))
+            texts.update(frozenset().union(*self._read_sentences(evidence)))
         placed = {w for forms in around.said.places for form in forms for w in _WORD.findall(form)}
-        evident = any(
-            evidence.values.get(name) for evidence in own for name in ("about", "period", "extreme")
-        )
+        superlatives = {word for _, phrases in compared() for phrase in phrases for word in phrase.split()}
+        evident = any(e.values.get(name) for e in own for name in ("about", "period", "extreme"))
+        had = {name for name in ("attribute", "place") if any(name in e.values for e in own)}
 
-        def clue(word: str) -> bool | None:
-            if (
-                own_stem := stem(small := word.lower())
-            ) in asked.cue or small in spelt:  # the "time zone" of a timezone
-                return False
-            if own_stem in vocabulary:
-                return vocabulary[own_stem] < len(own)
-            if own_stem in self._pages.table.words:
-                return False
-            number = any(map(str.isdigit, word))
-            if small in YOUNGER | ELDER and any("attribute" in e.values for e in own):
-                return True
-            place = word in placed and any("place" in e.values or "attribute" in e.values for e in own)
-            return True if place or (number and evident) else None
+        def clue(word: str) -> str:
+            own_stem = stem(small := word.lower())
+            if own_stem in known or small in spelt:  # the "time zone" of a timezone
+                return "known"
+            if evident and (any(map(str.isdigit, word)) or small in superlatives):
+                return "clue"
+            if (count := values[own_stem]) and (len(word) > _CODE or word in codes):
+                return "clue" if count < len(own) else "known"
+            if (count := texts[own_stem]) or (own_stem,) in self._pages.table.kinds:
+                return "said" if 0 < count < len(own) else "known"
+            younger = "attribute" in had and small in YOUNGER | ELDER
+            return "clue" if younger or (had and word in placed) else ""
 
-        mention = around.mention
-        word = asked.denials.strange(asked.told, (mention.start, mention.end), clue)
+        spans = [((m.start, m.end), "name" if m.pages == mention.pages else "other") for m in asked.mentions]
+        word = asked.denials.strange(asked.told, spans, clue)
         for evidence in own if word else ():
-            evidence.add(
-                "strange", 1.0, f"the question says {word!r}, which nothing here explains", speaks=False
-            )
+            why = f"the question says {word!r}, which nothing here explains"
+            evidence.add("strange", 1.0, why, speaks=False)
 
     def _add_places(self, evidence: Evidence, places: Sequence[PlaceForms]) -> None:
         texts = " ".join(self._pages.opening(page)[:_OPENING] for page in evidence.pages[:_PAGES_READ])

@@ -208,7 +208,7 @@ _THOUSANDS, _NUMBER = (
 
 
 @functools.cache
-def _compared() -> list[tuple[Stems, Mapping[str, bool]]]:
+def compared() -> list[tuple[Stems, Mapping[str, bool]]]:
     """Labels of numbers, and for each superlative whether it asks for most."""
     raw = tomllib.loads(files(__package__).joinpath("quantities.toml").read_text("utf-8")).values()
     return [
@@ -225,15 +225,15 @@ def extremes(
     `follows` are words after a superlative that is on the things themselves: "the largest Elgin", not "the highest tower".
     """
     words = "|".join(
-        sorted({re.escape(word) for _, own in _compared() for word in own}, key=len, reverse=True)
+        sorted({re.escape(word) for _, own in compared() for word in own}, key=len, reverse=True)
     )
     for word, noun in re.findall(rf"\b({words})\b(?:\W+(\w+))?", text):
         things = [*things]
-        most = next(own[word] for _, own in _compared() if word in own)
-        named = [(most, labels) for labels, _ in _compared() if labels and noun.startswith(labels)]
+        most = next(own[word] for _, own in compared() if word in own)
+        named = [(most, labels) for labels, _ in compared() if labels and noun.startswith(labels)]
         if any(noun == name.casefold() for own, _ in things for name in own):
             named.insert(0, (most, (noun,)))
-        ordinary = ((own[word], listed) for listed, own in _compared() if listed and word in own)
+        ordinary = ((own[word], listed) for listed, own in compared() if listed and word in own)
         for more, labels in named or (ordinary if noun in follows else ()):
             given = (
                 [n for t in (*map(" ".join, own.items()), opening) if (n := number_of(t, labels)) is not None]

@@ -39,7 +39,6 @@ FEATURES = {
     "company": "its name goes on with a word for a company: Vertigo Records for Vertigo",
     "nickname": "its name has the full first name, or a short one",
     "near": "it has no such name, but its title or opening carries all words of the name",
-    "scattered": "... not together, but somewhere in its first sentence",
     "contains": "it bears no name of the question, but its title contains one",
     "unnamed": "it bears no name of the question",
     "extra": "words of its title's parentheses that the question does not say",
