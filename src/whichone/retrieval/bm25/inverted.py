@@ -30,7 +30,6 @@ from whichone.retrieval.bm25.postings import (
     drqa_idf,
     encode,
     impacts,
-    length_norms,
     lucene_idf,
 )
 
@@ -335,10 +334,13 @@ class Postings:
         return len(self.lengths)
 
     def arrays(self) -> tuple[npt.NDArray[Any], ...]:
-        """What the kernels read, as words of 32, 16 and 8 bits; no norms are an empty array."""
+        """What the kernels read, as words of 32, 16 and 8 bits; no norms are an empty array.
+
+        Norms are never writable: kernels are compiled anew for arrays that are.
+        """
         norms = np.zeros(0, np.float32) if self.norms is None else self.norms
-        words = self.words
-        return words, words.view(np.uint16), words.view(np.uint8), norms, LOGARITHMS
+        read_only, words = np.broadcast_to(norms, norms.shape), self.words
+        return words, words.view(np.uint16), words.view(np.uint8), read_only, LOGARITHMS
 
     @functools.cached_property
     def ceilings(self) -> Floats:
@@ -421,10 +423,6 @@ def build(
     join(folder, len(cuts))
     for number in range(count):
         remove(folder, number)
-
-
-def bm25_norm(k1: float, b: float) -> Callable[[npt.NDArray[np.int32], float], Floats]:
-    return lambda lengths, mean: length_norms(lengths, mean, k1, b)
 
 
 def open_postings(folder: Folder) -> Postings:

@@ -8,20 +8,33 @@ rises, more lists are only looked up and fewer passages are left.
 
 What numba compiled is kept on disk under the functions' source file and the values they close over. A closed-over function is another
 value in each process, so that nothing would ever be taken from there; and a function in another file could change unseen. So all of
-them are functions of this one file, which is imported where numba is.
+them are functions of this one file, which is imported where numba is. A plain 0 is a type of its own, for which all that it is given
+to is compiled once more: hence `np.int64(0)`.
 """
 
 from typing import Any
+from uuid import uuid4
 
 import numba
 import numpy as np
 
 from whichone.retrieval.bm25.postings import BLOCK
 
+
+def compiled(function: Any) -> Any:
+    """A function that numba compiles and keeps on disk, each compilation in a file of its own.
+
+    numba numbers these files: of two processes that compile at once, one would run what the other compiled for other types or values.
+    """
+    dispatcher = numba.njit(cache=True, nogil=True)(function)
+    dispatcher._cache._cache_file._data_name = lambda number: f"{function.__qualname__}.{uuid4().hex}.nbc"
+    return dispatcher
+
+
 NEAR = 48  # A list is read through where each of so many of its entries, on average, would be looked for
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def parts(place, frequency, words):  # type: ignore[no-untyped-def]
     """Number of entries, and where directory (in words), gaps, codes and large counts begin (in bytes)."""
     start, shape = place >> 2, place & 3
@@ -34,7 +47,7 @@ def parts(place, frequency, words):  # type: ignore[no-untyped-def]
     return entries, start + 2, 4 * gaps, 4 * codes, 2 * (codes + (entries + 15) // 16)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def keep(kept, marks, size, passage, score):  # type: ignore[no-untyped-def]
     """A heap of the best so far, the worst of them (lowest score, highest ordinal) on top; its new size."""
     k = len(kept)
@@ -66,7 +79,7 @@ def keep(kept, marks, size, passage, score):  # type: ignore[no-untyped-def]
     return size
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def largest(place, frequency, rise, ceilings, words, halves, octets):  # type: ignore[no-untyped-def]
     """What an impact in a list is at most: stored, or by the counts of a short list."""
     if place & 3:
@@ -82,7 +95,7 @@ def largest(place, frequency, rise, ceilings, words, halves, octets):  # type: i
     return most
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def seek(wanted, cursor, shape, place, words, halves, octets):  # type: ignore[no-untyped-def]
     """The cursor at the first entry that is not before a passage; blocks in between are not read."""
     at, passage, above = cursor
@@ -113,7 +126,7 @@ def seek(wanted, cursor, shape, place, words, halves, octets):  # type: ignore[n
     return at, passage, above
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def count_in(passage, cursor, place, halves, octets):  # type: ignore[no-untyped-def]
     """How often the passage that the cursor was moved to has the term."""
     at, reached, above = cursor
@@ -123,7 +136,7 @@ def count_in(passage, cursor, place, halves, octets):  # type: ignore[no-untyped
     return np.int64(halves[above]) if times == 3 else times
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def drop(touched, left, buffer, slack, rest, threshold):  # type: ignore[no-untyped-def]
     """Only passages that can be among the best stay touched; how many."""
     kept = 0
@@ -140,7 +153,7 @@ def drop(touched, left, buffer, slack, rest, threshold):  # type: ignore[no-unty
 def adder(shape: int) -> Any:
     """Compiled for one shape of lists: asking each entry for it would take longer than adding."""
 
-    @numba.njit(cache=True, nogil=True)
+    @compiled
     def add_up(  # type: ignore[no-untyped-def]
         base, cursor, place, weight, most, words, halves, octets, ceilings, buffer, touched, found, new
     ):  # fmt: skip
@@ -177,7 +190,7 @@ def adder(shape: int) -> Any:
 add_wide, add_bytes, add_shorts = adder(0), adder(1), adder(2)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def add_up(shape, *given):  # type: ignore[no-untyped-def]
     if shape == 1:
         return add_bytes(*given)
@@ -186,7 +199,7 @@ def add_up(shape, *given):  # type: ignore[no-untyped-def]
     return add_wide(*given)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def best(  # type: ignore[no-untyped-def]
     places, frequencies, weights, rise, near, ceilings, floor, words, halves, octets, norms, logarithms,
     passages, k, window,
@@ -204,7 +217,7 @@ def best(  # type: ignore[no-untyped-def]
     cursors = [(np.int64(0), np.int64(words[part[1]]), part[4]) for part in lists]
     scored = [(np.int64(0), np.int64(words[part[1]]), part[4]) for part in lists]
 
-    kept, marks, size, tried = np.empty(k, np.int64), np.empty(k, np.float32), 0, 0
+    kept, marks, size, tried = np.empty(k, np.int64), np.empty(k, np.float32), np.int64(0), 0
     threshold = np.float32(0)
     for i in range(count):
         if frequencies[i] >= k:  # so many passages have at least this
@@ -221,7 +234,7 @@ def best(  # type: ignore[no-untyped-def]
                 base = min(base, cursors[order[n]][1])
         if base >= passages:
             break
-        left = 0
+        left = np.int64(0)
         for n in range(looked_up, count):
             i = order[n]
             cursors[i], left = add_up(
@@ -236,7 +249,7 @@ def best(  # type: ignore[no-untyped-def]
                 cursors[i] = seek(base, cursors[i], shapes[i], lists[i], words, halves, octets)
                 cursors[i], _ = add_up(
                     shapes[i], base, cursors[i], lists[i], weights[i], most[n], words, halves,
-                    octets, ceilings, buffer, spare, 0, False,
+                    octets, ceilings, buffer, spare, np.int64(0), False,
                 )  # fmt: skip
                 continue
             if not ordered:
@@ -273,7 +286,7 @@ def best(  # type: ignore[no-untyped-def]
 def summer(shape: int) -> Any:
     """Compiled for one shape of lists, as `adder` is."""
 
-    @numba.njit(cache=True, nogil=True)
+    @compiled
     def add_list(  # type: ignore[no-untyped-def]
         place, weight, words, halves, octets, norms, logarithms, scores, touched, count
     ):
@@ -310,12 +323,12 @@ def summer(shape: int) -> Any:
 sum_wide, sum_bytes, sum_shorts = summer(0), summer(1), summer(2)
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def best_of_all(  # type: ignore[no-untyped-def]
     places, frequencies, weights, words, halves, octets, norms, logarithms, scores, touched, k
 ):
     """The same as `best` by adding up every list: sooner where they are short. `scores` is all 0 before and after."""
-    count = 0
+    count = np.int64(0)
     for i in range(len(places)):
         list_ = parts(places[i], frequencies[i], words)
         shape = places[i] & 3
@@ -326,7 +339,7 @@ def best_of_all(  # type: ignore[no-untyped-def]
             count = sum_shorts(*given)
         else:
             count = sum_wide(*given)
-    kept, marks, size = np.empty(k, np.int64), np.empty(k, np.float32), 0
+    kept, marks, size = np.empty(k, np.int64), np.empty(k, np.float32), np.int64(0)
     for i in range(count):
         passage = np.int64(touched[i])
         score = scores[passage]
@@ -336,7 +349,7 @@ def best_of_all(  # type: ignore[no-untyped-def]
     return kept[:size], marks[:size]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def best_real(places, frequencies, weights, documents, impacts, scores, k):  # type: ignore[no-untyped-def]
     touched = np.empty(min(frequencies.sum(), len(scores)) + 1, np.int32)
     count = 0
@@ -347,7 +360,7 @@ def best_real(places, frequencies, weights, documents, impacts, scores, k):  # t
             count += scores[passage] == 0
             scores[passage] += weights[i] * impacts[at]
     k = min(k, count)
-    kept, marks, size = np.empty(k, np.int64), np.empty(k, np.float32), 0
+    kept, marks, size = np.empty(k, np.int64), np.empty(k, np.float32), np.int64(0)
     for i in range(count):
         passage = touched[i]
         size = keep(kept, marks, size, np.int64(passage), scores[passage])
@@ -355,7 +368,7 @@ def best_real(places, frequencies, weights, documents, impacts, scores, k):  # t
     return kept[:size], marks[:size]
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled
 def of(  # type: ignore[no-untyped-def]
     places, frequencies, weights, words, halves, octets, norms, logarithms, rows
 ):

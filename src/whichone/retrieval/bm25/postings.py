@@ -170,7 +170,12 @@ def encode(
                 passages[firsts[lists]], peaks[lists],
             )  # fmt: skip
         _put(out, after, _up(n, 16), _packed(_padded(code, n, 16)))
-        _put(out, after + _up(n, 16), above[lists], _halves(high, frequent[lists]))
+        _put(
+            out,
+            after + _up(n, 16),
+            above[lists],
+            _padded(high.astype(np.uint16), frequent[lists], 2).view(np.uint32),
+        )
     return out, (starts << 2) | shapes
 
 
@@ -226,10 +231,6 @@ def _padded(values: Unsigned, counts: Ints, multiple: int) -> Unsigned:
 def _packed(codes: Unsigned) -> Words:
     four = codes.reshape(-1, 4)
     return (four[:, 0] | four[:, 1] << 2 | four[:, 2] << 4 | four[:, 3] << 6).view(np.uint32)
-
-
-def _halves(values: Ints, counts: Ints) -> Words:
-    return _padded(values.astype(np.uint16), counts, 2).view(np.uint32)
 
 
 def _spread(where: Ints, counts: Ints) -> Ints:

@@ -24,7 +24,7 @@ from whichone.records import Passage, Question, Ranking
 from whichone.retrieval.bm25 import inverted
 from whichone.retrieval.bm25.analysis import TermNumbers, Vocabulary, by_language
 from whichone.retrieval.bm25.inverted import Postings
-from whichone.retrieval.bm25.postings import RealPostings
+from whichone.retrieval.bm25.postings import RealPostings, length_norms
 from whichone.retrieval.indexes import created, found_or_built, opened
 
 Best = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
@@ -258,7 +258,7 @@ class Bm25:
                     texts_of(held, wanted.title_weight),
                     numbering,
                     place.partial,
-                    norm=inverted.bm25_norm(wanted.k1, wanted.b),
+                    norm=functools.partial(length_norms, k1=wanted.k1, b=wanted.b),
                     workers=workers or cores_for(len(held)),
                     advance=advance,
                 )

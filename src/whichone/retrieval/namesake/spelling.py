@@ -216,7 +216,9 @@ def place_forms() -> Mapping[str, PlaceForms]:
         said = {re.split(r"\s*[,(\[]", name)[0] for name in said | {*names}} - {""}
         own = {*said, *codes}
         for form in own:
-            known.setdefault(form if form in codes else _place_key(form), set()).update(own)
+            known.setdefault(
+                form if form in codes else " ".join(_WORD.findall(form.casefold())), set()
+            ).update(own)
 
     for country in pycountry.countries:
         code = country.alpha_2
@@ -234,10 +236,6 @@ def place_forms() -> Mapping[str, PlaceForms]:
 @functools.cache
 def _openers() -> frozenset[str]:
     return frozenset().union(*(RelationTable.load(code).language.openers for code in LANGUAGES))
-
-
-def _place_key(text: str) -> str:
-    return " ".join(_WORD.findall(text.casefold()))
 
 
 def places_in(text: str) -> list[PlaceForms]:
