@@ -21,6 +21,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models on few cores: thre
 # hundreds of processes are started here, and each would compile the whole package once more
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# whichone registers a plugin, so pytest would compile all of it once more for its assertions
+for finder in sys.meta_path:
+    getattr(finder, "_must_rewrite", set()).discard("whichone")
 
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")

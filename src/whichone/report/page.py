@@ -88,9 +88,8 @@ _LACKING = " Letters that the font lacks are in the SVG alone."
 
 
 def finish(figure: Any, key: str, title: str, note: str = "") -> Figure:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_pdf import FigureCanvasPdf
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from fontTools.subset import Options
+    from matplotlib.backends import backend_agg, backend_pdf, backend_svg
 
     svg, pdf, png = io.StringIO(), io.BytesIO(), io.BytesIO()
     with warnings.catch_warnings(record=True) as noticed:
@@ -98,11 +97,21 @@ def finish(figure: Any, key: str, title: str, note: str = "") -> Figure:
         figure.draw_without_rendering()
         figure.set_layout_engine("none")  # laid out once; each format would do it again
         # not by savefig, which draws every figure twice, the first time for the layout alone
-        FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
-        dates = {"CreationDate": None, "Producer": None, "Creator": None}
-        FigureCanvasPdf(figure).print_pdf(pdf, metadata=dates)
+        backend_svg.FigureCanvasSVG(figure).print_svg(svg, metadata={"Date": None, "Creator": None})
+        kept = Options._drop_tables_default
+        Options._drop_tables_default = [
+            *kept,
+            "GDEF",
+            "GPOS",
+            "GSUB",
+        ]  # long to read, and a PDF places each letter itself
+        try:
+            dates = {"CreationDate": None, "Producer": None, "Creator": None}
+            backend_pdf.FigureCanvasPdf(figure).print_pdf(pdf, metadata=dates)
+        finally:
+            Options._drop_tables_default = kept
         figure.set_dpi(160)
-        FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
+        backend_agg.FigureCanvasAgg(figure).print_png(png, metadata={"Software": None})
     text = svg.getvalue()
     for warning in noticed:
         if "missing from font" not in str(warning.message):

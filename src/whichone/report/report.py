@@ -32,8 +32,6 @@ from whichone.report.name_set_tables import TASKS, accuracy_table, confusion_tab
 from whichone.report.page import Cell, ReportPage, Section, Table, in_plain_words, render
 from whichone.runs.run import Answers, Run
 
-RANKED = ("acc@1",)  # What systems are ranked by
-
 
 class ReportOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a report shows of its runs."""
@@ -207,7 +205,7 @@ def nobody_section(
 
 def rank_table(systems: Sequence[scoring.Scores]) -> Table:
     """The systems by rank: those that the benchmark cannot tell apart share one, and it is said where none can be."""
-    (measure,) = parse_measures(RANKED)
+    (measure,) = parse_measures(("acc@1",))
     result = compare(systems, [measure])
     ranks = tied_ranks([s.system for s in systems], result)
     rows = {s.system: scoring.estimate(s, measure, np.arange(len(s.queries))) for s in systems}

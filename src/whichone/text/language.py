@@ -2,6 +2,7 @@
 
 import functools
 import re
+from collections import Counter
 from importlib import resources
 
 ENGLISH = "en"
@@ -49,13 +50,15 @@ def listed_stop_words(name: str) -> frozenset[str]:
 
 def likely_language(text: str) -> str:
     """The code of the language whose stop words clearly prevail in a text; empty where none do."""
-    words = re.findall(r"[^\W\d_]+", text.lower())
+    times = Counter(re.findall(r"[^\W\d_]+", text.lower()))
     lists = {"en": _ENGLISH} | {c: listed_stop_words(n) for c, n in SNOWBALL.items()}
-    counts = {c: sum(w in known for w in words) / max(1, len(words)) for c, known in lists.items()}
+    counts = {
+        c: sum(times[w] for w in known & times.keys()) / max(1, times.total()) for c, known in lists.items()
+    }
     best = max(counts, key=lambda code: counts[code])
     clear = counts[best] > _PREVAILS and (best == ENGLISH or counts[best] > 3 * counts[ENGLISH])
-    different = len(lists[best].intersection(words))  # a few in, a and no say nothing
-    return best if clear and len(words) >= _FEW_WORDS and different >= _DIFFERENT else ""
+    different = len(lists[best] & times.keys())  # a few in, a and no say nothing
+    return best if clear and times.total() >= _FEW_WORDS and different >= _DIFFERENT else ""
 
 
 _ENGLISH = frozenset({
