@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,7 @@ def row(
     ]
     if not unclear:  # each asks for what one of the bearers alone has: these can be resolved
         unclear, clear = only_named(benchmark, half), clear or [q for q in half if q.task == "qa"]
+    of_whom = {b.entity: set(b.pages) for s in benchmark.sets for b in s.bearers}
     asked, said, every, given, again = [], [], [], [], []
     for query in unclear[:MOST]:
         believed = namesake.resolve(query.input)
@@ -81,15 +82,17 @@ def row(
         given.append(_gives_away(believed.question, query))
         meant = {str(query.entity)} if known else query.gold_pages()
         if known:
-            answer = answered(
-                query.id, str(query.entity), known[str(query.entity).partition(":")[2]], believed
-            )
+            own = known[str(query.entity).partition(":")[2]]
+            answer = answered(query, own, believed)
+            several = fits(answer, own, believed) > 1
         else:
-            answer = told(query, believed, benchmark.corpus)
+            own = {*meant, *of_whom.get(query.entity, ())}
+            answer, pieces = told(query, believed, benchmark.corpus)
+            several = text_fits(pieces, own, believed, benchmark.corpus)
         decided = namesake.resolve(query.input, answer=answer)
         right = decided.best is not None and decided.best.id in meant and decided.outcome == "this one"
         every.append(right)
-        if known and fits(answer, known[str(query.entity).partition(":")[2]], believed) > 1:
+        if several:
             again.append(decided.outcome == "ask")
         elif answer != "another":
             said.append(right)
@@ -136,31 +139,44 @@ class Named:
 
 
 _PROPER = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][\w'’&-]*\w(?: [A-Z][\w'’&-]*\w)*")
+_INSIDE = re.compile(r"\(([^()]+)\)$")
 _IS = re.compile(r"\b(?:is|was|are|were) (?:an?|the) ([^.,;()]{4,60})")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d$")
 READ = 5  # Texts that a user remembers of the one who is meant
 
 
-def told(query: Any, believed: Any, corpus: Any) -> str:
-    """What a user says who knows half of what a few texts of the one who is meant say, and nothing else of them."""
-    from whichone.names import fold
+_NOT_SAID = re.compile(r"\([\d to]+\)$|\b(?:the one (?:of|whose documents mention)|the|and)\b")
 
+
+def told(query: Any, believed: Any, corpus: Any) -> tuple[str, list[str]]:
+    """What a user says who knows half of what a few texts of the one who is meant say, and nothing else of them.
+
+    A choice is taken only if all that it says is true of the one who is meant. The second is what of the texts is said.
+    """
     chance = _chances(query.id)
     pages = sorted(query.gold_pages(), key=lambda page: hashlib.sha256(page.encode()).digest())[:READ]
     passages = list(corpus.get([i for page in pages for i in corpus.passages_of(page)[:1]]).values())
     pieces = [
         p
         for passage in passages
-        for p in (passage.title, *_PROPER.findall(passage.text[:600]), *_IS.findall(passage.text[:300]))
+        for p in (
+            passage.title,
+            *_INSIDE.findall(passage.title),
+            *_PROPER.findall(passage.text[:600]),
+            *_IS.findall(passage.text[:300]),
+        )
     ]
     hidden = {w for text in (query.input, *query.answers()) for w in _WORD.findall(fold(text))}
     new = [p for p in dict.fromkeys(pieces) if len(p) > 3 and not hidden & set(_WORD.findall(fold(p)))]
     knows = [p for p in new if next(chance) < KNOWN] or new[:1]
     if not knows:
-        return "I do not know"
-    labels = re.split(r", (?=the |or another)|: ", believed.question)[1:-1]
+        return "I do not know", []
+    true = {w for p in passages for w in _WORD.findall(fold(f"{p.title} {p.text}"))}
+    labels = _labels(believed.question)
     for place, label in enumerate(labels):
         own = (p for p in knows if p in label and sum(p in other for other in labels) == 1)
-        if (shown := next(own, None)) is None:
+        says = set(_WORD.findall(fold(_NOT_SAID.sub("", label))))
+        if (shown := next(own, None)) is None or not says <= true:
             continue
         ways = [
             shown,
@@ -168,8 +184,18 @@ def told(query: Any, believed: Any, corpus: Any) -> str:
             str(place + 1),
             ["the first", "the second", "the third", "the fourth"][place],
         ]
-        return ways[int(next(chance) * len(ways))]
-    return "I only know " + " and ".join(knows[:2])
+        way = int(next(chance) * len(ways))
+        return ways[way], [shown] * (way < 2)
+    return "I only know " + " and ".join(knows[:2]), knows[:2]
+
+
+def text_fits(pieces: Sequence[str], own: Collection[str], believed: Any, corpus: Any) -> bool:
+    """Whether another bearer has all that an answer says, in what the user could know of it."""
+    others = [b.id for b in believed.bearers if b.id not in own]
+    texts = corpus.get([i for page in others for i in corpus.passages_of(page)[:1]]).values()
+    spaced = [f" {' '.join(_WORD.findall(fold(f'{p.title} {p.text}')))} " for p in texts]
+    said = [f" {' '.join(_WORD.findall(fold(piece)))} " for piece in pieces]
+    return bool(said) and any(all(piece in text for piece in said) for text in spaced)
 
 
 def fits(answer: str, own: Mapping[str, str], believed: Any) -> int:
@@ -188,16 +214,20 @@ def _gives_away(question: str, query: Any) -> bool:
     return any(words(a, short) in words(question, short) for a, short in answers if words(a, short).strip())
 
 
-def answered(key: str, meant: str, own: Mapping[str, str], believed: Any) -> str:
-    """What a user says who knows half of what there is to know of the one who is meant."""
-    chance = _chances(key)
-    knows = {name for name in own if next(chance) < KNOWN} or {min(own)}
+def answered(query: Any, own: Mapping[str, str], believed: Any) -> str:
+    """What a user says who knows half of what there is to know of the one who is meant, but what is asked for."""
+    chance, meant = _chances(query.id), str(query.entity)
+    known = [name for name in own if own[name] not in query.answers()]
+    knows = {name for name in known if next(chance) < KNOWN} or {min(known)}
     if meant not in believed.choices:
         return "another"
-    shown = [n for n in sorted(knows) if own[n] in believed.question or own[n][:4] in believed.question]
+    place = believed.choices.index(meant)
+    labels = _labels(believed.question)
+    label = labels[place] if len(labels) == len(believed.choices) else believed.question
+    shown = [n for n in sorted(knows) if own[n] in label or (_DATE.match(own[n]) and own[n][:4] in label)]
     if not shown:
         return "I only know " + " and ".join(f"the {name}, {own[name]}" for name in sorted(knows)[:2])
-    name, place = shown[0], believed.choices.index(meant)
+    name = shown[0]
     others = [b.attributes.get(name) for b in believed.bearers if b.id in believed.choices and b.id != meant]
     ways = [
         own[name],
@@ -205,9 +235,13 @@ def answered(key: str, meant: str, own: Mapping[str, str], believed: Any) -> str
         str(place + 1),
         ["the first", "the second", "the third", "the fourth"][place],
     ]
-    if len(others) == 1 and others[0]:
+    if len(others) == 1 and others[0] and others[0] != own[name]:  # else it would deny what is true
         ways.append(f"not {others[0]}")
     return ways[int(next(chance) * len(ways))]
+
+
+def _labels(question: str) -> list[str]:
+    return re.split(r", (?=the |or another)|: ", question)[1:-1]
 
 
 def _chances(key: str) -> Iterator[float]:
