@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import whichone
@@ -120,6 +122,18 @@ def test_the_value_that_is_asked_for_is_not_given_away(staff: whichone.Namesake)
     ]:
         asked = staff.resolve(text).question
         assert asked is not None and never not in asked and asked.count("the one") == 2
+
+
+def test_two_clauses_of_a_choice_are_joined_and_the_shorter_one_comes_first() -> None:
+    def asked(**both: tuple[str, str]) -> str:
+        known = [{name: values[n] for name, values in both.items()} for n in (0, 1)]
+        bearers = [PossibleBearer(str(n), "Ada Park", 0.5, attributes=own) for n, own in enumerate(known)]
+        return question_back("Ada Park", bearers)[0]
+
+    assert "the one whose badge is 7 and whose colour is red," in asked(
+        badge=("7", "8"), colour=("red", "blue")
+    )
+    assert "the one from Leeds who debuted in 1950," in asked(debut=("1950", "1960"), home=("Leeds", "Turin"))
 
 
 def test_the_attribute_that_splits_best_is_asked_for() -> None:
@@ -389,7 +403,7 @@ def test_texts_without_titles_are_told_apart_by_their_words() -> None:
         texts, names=[{"id": t["id"], "name": "Ada Park"} for t in texts], encoder="none"
     )
     believed = namesake.resolve("Where did Ada Park live?")
-    assert "“ordered and kettle”" in believed.question and "“mended”" in believed.question
+    assert "speak of ordered and kettle" in believed.question and "speak of mended" in believed.question
     private = whichone.Namesake.over(
         texts, names=[{"id": t["id"], "name": "Ada Park"} for t in texts], encoder="none", never=["text"]
     )
@@ -435,6 +449,81 @@ def test_pages_of_which_the_question_says_only_the_name() -> None:
     assert believed.question == "Which Bill Weir: the footballer, the painter, or another?"
     assert namesake.resolve("Tell me about the Irish Bill Weir.").best.id == "2"
     assert namesake.resolve("For which team did Bill Weir play football?").outcome == "this one"
+
+
+FIELDS = (
+    ("optics", "Leeds", "Bo Lind"),
+    ("weapons", "Turin", "Gino Rossi"),
+    ("railways", "Oslo", "Cem Okoye"),
+)
+
+
+@pytest.fixture(scope="module")
+def inventors() -> whichone.Namesake:
+    """Texts that only name somebody, two of each person."""
+    texts = [
+        {"id": f"{n}{copy}", "title": f"Device {n}{copy}", "text": f"Inventors: Ada Park ({town}); {beside}. Field: {field}. A device."}
+        for n, (field, town, beside) in enumerate(FIELDS) for copy in "ab"
+    ]  # fmt: skip
+    names = [{"id": t["id"], "name": "Ada Park"} for t in texts]
+    return whichone.Namesake.over(texts, names=names, encoder="none")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("What did the Ada Park who works on weapons invent?", "1"),
+        ("Where was Ada Park, whose inventions are in railways, based?", "2"),
+        ("For whom did Ada Park in the field of optics invent?", "0"),
+        ("Where did Ada Park, co-inventor of Gino Rossi, live?", "1"),
+    ],
+)
+def test_one_word_beside_the_name_says_enough(text: str, meant: str, inventors: whichone.Namesake) -> None:
+    believed = inventors.resolve(text)
+    assert (believed.outcome, believed.best.id[0]) == ("this one", meant)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Which device did Ada Park, who holds patents, invent?",
+        "In which field did the inventor Ada Park invent?",
+        "Where was Ada Park based?",
+    ],
+)
+def test_what_is_said_of_all_or_asked_for_says_nothing(text: str, inventors: whichone.Namesake) -> None:
+    assert inventors.resolve(text).outcome == "ask"
+
+
+PAINTERS = [
+    {"id": "1", "title": "Hal Moor (actor)", "text": "Hal Moor was a German actor, born near Berlin in 1919."},
+    {"id": "2", "title": "Hal Moor (artist)", "text": "Hal Moor was a German artist and film maker, born in Berlin in 1888. He died in Zurich."},
+    {"id": "3", "title": "Hal Moor", "text": "Hal Moor was a Hungarian rhythm and blues singer, born in Szeged in 1903."},
+    {"id": "4", "title": "Hal B. Moor", "text": "Hal Ben Moor was an Irish pilot, born in Cork in 1931."},
+]  # fmt: skip
+
+
+def test_an_answer_that_fits_two_is_asked_again_among_these() -> None:
+    namesake = whichone.Namesake.over(PAINTERS, encoder="none")
+    again = namesake.resolve("Tell me about Hal Moor.", answer="I only know German and Berlin")
+    assert (again.outcome, set(again.choices)) == ("ask", {"1", "2"})
+    assert namesake.resolve("Tell me about Hal Moor.", answer="German, Zurich").best.id == "2"
+
+
+@pytest.mark.parametrize("answer", ["the Irish pilot", "Cork", "I only know Cork and pilot"])
+def test_an_answer_that_one_alone_has_decides_whatever_else_fits_better(answer: str) -> None:
+    """The others have the name as it is asked for; the one who is meant has a longer one."""
+    told = whichone.Namesake.over(PAINTERS, encoder="none").resolve("Who is Hal Moor?", answer=answer)
+    assert (told.outcome, told.best.id) == ("this one", "4")
+
+
+@pytest.mark.parametrize("text", ["Who or what is Hal Moor?", "What is known of Hal Moor?"])
+def test_a_question_with_the_word_is_may_be_asked_back_by_what_they_are(text: str) -> None:
+    believed = whichone.Namesake.over(PAINTERS[1:3], encoder="none").resolve(text)
+    assert set(re.findall(r"the [A-Z][\w ]+", believed.question)) == {
+        "the German artist and film maker",
+        "the Hungarian rhythm and blues singer",
+    }
 
 
 def test_an_odd_word_of_the_question_does_not_outweigh_an_answer() -> None:

@@ -1,7 +1,9 @@
 """What a name in a question means: the bearers, how likely each or none of them is, and the question back that would decide."""
 
+import calendar
 import difflib
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
@@ -17,19 +19,29 @@ _PARENTHESES = re.compile(r"\(([^()]*)\)\s*$")
 _IS = re.compile(
     r"\b(?:is|was|are|were|ist|war|est|était|es|fue)\s+(?:an?|the|one of the|ein[e]?|der|die|das|une?|le|la|el|un[a]?)\s+"
 )
-_CLAUSE = re.compile(r"[.;,(]|\b(?:who|which|that|and|known|best|der|die|qui|que)\b")
-_BORN = re.compile(r"\([^()]*?\b(1\d{3}|20\d\d)\b|\bborn\b[^.()]*?\b(1\d{3}|20\d\d)\b")
-SHOWN, _LONGEST, _MOST_CLOSE = 4, 60, 3
+_CLAUSE = re.compile(r"[.;,(]|\b(?:who|which|that|known|best|\w+(?:ed|en) (?:and|by)|der|die|qui|que)\b")
+_BORN = re.compile(r"\([^()]*?\b(1\d{3}|20\d\d)\s*[–—-]|\bborn\b[^.()]*?\b(1\d{3}|20\d\d)\b")
+SHOWN, _LONGEST, _LONGEST_TITLE, _MOST_CLOSE = 4, 60, 80, 3
 _TIED = 0.2  # Of two whose odds are that close nothing but the order of the search tells which is meant
 _CLOSE = 0.7  # Of two spellings, how much must be the same
-# What several words that a text has are worth, and what one must be worth, to tell it from others
-_FEW, _MANY = 0.25, 0.6
+# What words that a text has must be worth to tell it from others, wherever the question says them
+_MANY = 0.6
 _OF_KIND = (
     "kind", "other_kind", "no_kind", "says", "states", "only_says", "best_kind", "where", "opening", "denied",
 )  # fmt: skip
 # Where texts say something of what is asked: the odds from which on it is asked back
 _OPEN_OF_TEXTS = 0.15 / 0.85
 _MOST_READ, _READ = 40, 2_000  # Texts, and characters of each
+_OF_ANSWER = ("missing", "unplaced", "qualified", "denied", "about", "period")
+# What is said of somebody right after the name, and in it what follows a preposition
+_BESIDE = re.compile(
+    r",?\s+(?:who|whose|that|which|in|of|from|at|with|on)\b[^,;?]*|,\s+[^,;?]*", re.IGNORECASE
+)
+_OBJECT = re.compile(
+    r"\b(?:in|of|from|at|with|on|for|by)\s+((?:(?!\b(?:in|of|from|at|with|on|for|by)\b)[^,;?])+)",
+    re.IGNORECASE,
+)
+_BEFORE = re.compile(r"\bthe\s+((?:(?!(?:in|of|from|at|with|on|for|by|about)\b)\w+\s+){1,3})$", re.IGNORECASE)
 _CAPITALS = re.compile(r"(?<!^)(?<![.!?] )\b[A-Z][\w'’&-]*\w(?: [A-Z][\w'’&-]*\w)*")
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _ASKS_A_NAME = re.compile(
@@ -51,6 +63,7 @@ _PHRASES = [
         (r"^(is|title)$", "the {}"),
         (r"^mentioned$", "whose documents mention {}"),
         (r"^document$", "of {}"),
+        (r"^words$", "whose documents speak of {}"),
         (r"\b(team|club|company|employer|organi[sz]ation|school)\b", "of {}"),
         (r"\b(department|office|unit)\b", "in {}"),
         (r"\b(birth|born)\b", "born in {}"),
@@ -127,7 +140,18 @@ def resolution(
     asking: Asking,
 ) -> Resolution:  # fmt: skip
     """From the weighed bearers of a name; `nobody` is the probability that none of them is meant."""
-    bearers = tuple(_candidate(bearer, index, asking.never) for bearer in evidence)
+    bearers = tuple(
+        PossibleBearer(
+            bearer.key,
+            title := index.pages.title(bearer.page),
+            round(bearer.probability, 4),
+            tuple(bearer.speaks_for),
+            tuple(bearer.speaks_against),
+            {n: v for n, v in index.attributes(bearer.page).items() if n not in asking.never}
+            | _described(title, index.pages.opening(bearer.page)),
+        )
+        for bearer in evidence
+    )
     known = Resolution(text, name, bearers, nobody=round(nobody, 4))
     texts = not any(index.attributes(e.page) for e in evidence)
     # what was said of a person may be spread over several texts
@@ -148,30 +172,59 @@ def resolution(
     titled = any(set(_words(name)) <= set(_words(b.title)) for b in bearers)
     if texts and not titled and _tells(values[0]) and not values[0]["strange"]:
         enough = max(enough, 0.5)
-    elif texts and _says_nothing(asked, values, index):
+    elif texts and not _tells_beside(asked, name, evidence, index) and _says_nothing(asked, values):
         enough = min(enough, 0.25)
     elif texts and not values[0]["strange"]:
         enough = enough / (enough + (1 - enough) * _OPEN_OF_TEXTS)
+    fits_two = all(values[0].get(n, 0.0) == values[1].get(n, 0.0) for n in _OF_ANSWER)
     # what may be a denial is asked; and of whom nothing is known the second may be of the kind that is asked for, too
-    if values[0]["strange"] or (values[0].get("kind") and values[1].get("no_kind") and not _tells(values[0])):
+    if (
+        values[0]["strange"]
+        or (values[0].get("kind") and values[1].get("no_kind") and not _tells(values[0]))
+        or (asked.said and texts and titled and fits_two)
+    ):
         enough = min(enough, 0.25)
     if enough >= 0.5:
         return msgspec.structs.replace(known, confidence=round(enough, 4))
-    return asked_back(known, enough, asking, asked, index, {e.key: e.page for e in evidence})
+    fits = [e for e in evidence if asked.said and not e.values.get("missing", 1.0)]
+    pages = {e.key: e.page for e in (fits if len(fits) > 1 else evidence)}
+    return asked_back(known, enough, asking, asked, index, pages)
 
 
-def _says_nothing(asked: Asked, values: Sequence[Mapping[str, float]], index: Index) -> bool:
+def _says_nothing(asked: Asked, values: Sequence[Mapping[str, float]]) -> bool:
     """Whether all that a question says beside the name fits every text that has it alike.
 
     What some have and others have not tells them apart, also where the first two have it.
     """
-    first, stem = values[0], index.pages.table.language.stem
-    plain = len({stem(word) for word in _words(asked.plain) if word not in asked.openers})
-    more = plain * (max(own.get("unsaid", 0.0) for own in values) - first.get("unsaid", 0.0))
+    first = values[0]
     ahead = first.get("words", 0.0) - min(own.get("words", 0.0) for own in values)
     alike = all(first.get(name, 0.0) == values[1].get(name, 0.0) for name in _OF_KIND)
     kinds = asked.relations and any(own.get("states") or own.get("kind") for own in values)
-    return alike and not kinds and not _tells(first) and ahead <= (_FEW if more > 1.5 else _MANY)
+    return alike and not kinds and not _tells(first) and ahead <= _MANY
+
+
+def _tells_beside(asked: Asked, name: str, evidence: Sequence[Evidence], index: Index) -> bool:
+    """Whether what is said beside the name, "the nurse", "in the field of optics", is on the best page and not on all."""
+    start, end = next(((m.start, m.end) for m in asked.mentions if m.name == name), (0, len(asked.text)))
+    beside, stems = _BESIDE.match(asked.text, end), index.pages.table.language.stems
+    words = [
+        w
+        for said in _BEFORE.findall(asked.text[:start]) + _OBJECT.findall(beside.group() if beside else "")
+        for w in _words(said)
+    ]
+    did = (
+        beside
+        and asked.text[beside.end() :] == "?"
+        and re.search(r"(?i)\b(?:do|does|did)\b", asked.text[:end])
+    )
+    # without the verb of "did ... invent?", "was ... based?"
+    told = words[:-1] if did or "".join(words[-1:]).endswith("ed") else words
+    said = set(stems(" ".join(w for w in told if w not in asked.openers)))
+    has = [
+        len(said.intersection(stems(" ".join(index.pages.texts(e.page))[:_READ])))
+        for e in evidence[: _MOST_READ if said else 1]
+    ]
+    return min(has) < has[0] >= len(said) / 2
 
 
 def _tells(values: Mapping[str, float]) -> bool:
@@ -182,13 +235,15 @@ def asked_back(
     known: Resolution, enough: float, asking: Asking, asked: Asked, index: Index, pages: Mapping[str, int]
 ) -> Resolution:  # fmt: skip
     """The same with a question back among its first bearers."""
-    hidden, shown, name = sought(asked, known.bearers, index), list(known.bearers), known.name or ""
+    shown, name = [b for b in known.bearers if b.id in pages], known.name or ""
+    hidden = sought(asked, shown, index)
     alike: list[list[str]] = []
     if not splitting(shown[:SHOWN], asking.first, hidden) and not {"text", "title"} & set(asking.never):
         texts = [(b, " ".join(index.pages.texts(pages[b.id]))[:_READ]) for b in shown[:_MOST_READ]]
         groups = marked(name, texts, _ASKS_WHEN.search(asked.text) is None)
         shown, alike = [bearer for bearer, _ in groups], [ids for _, ids in groups[:SHOWN]]
-        hidden.add("mentioned" if _ASKS_A_NAME.search(asked.text.partition(name)[0]) else "document")
+        by_name = _ASKS_A_NAME.search(asked.text.partition(name)[0])
+        hidden |= {"mentioned"} if by_name else {"document", "words"}
     question, choices = question_back(name, shown, asking.first, hidden)
     return msgspec.structs.replace(
         known,
@@ -203,17 +258,13 @@ def asked_back(
     )
 
 
-def nobody_of(text: str, name: str | None, index: Index) -> Resolution:
-    """Where the text has no name that anybody here has."""
-    return misspelt(Resolution(text, name, (), False, 0.0, None, 1.0, "nobody"), index)
-
-
 def misspelt(known: Resolution, index: Index) -> Resolution:
     """Where nobody has the name as it is written: that, and the names that are spelt alike."""
     if not known.name:
         return known
     close = close_spellings(known.name, index)
-    did_you_mean = f" Did you mean {_or(close)}?" if close else ""
+    listed = " or ".join([", ".join(close[:-1]), close[-1]] if len(close) > 1 else close)
+    did_you_mean = f" Did you mean {listed}?" if close else ""
     asked = f"Nobody here is called {known.name}.{did_you_mean}"
     return msgspec.structs.replace(known, question=asked, close=close)
 
@@ -228,19 +279,6 @@ def close_spellings(name: str, index: Index) -> tuple[str, ...]:
     return tuple(dict.fromkeys(known[key][0].name for key in near if key in known))[:_MOST_CLOSE]
 
 
-def _candidate(evidence: Evidence, index: Index, never: Collection[str]) -> PossibleBearer:
-    title = index.pages.title(evidence.page)
-    known = {n: v for n, v in index.attributes(evidence.page).items() if n not in never}
-    return PossibleBearer(
-        evidence.key,
-        title,
-        round(evidence.probability, 4),
-        tuple(evidence.speaks_for),
-        tuple(evidence.speaks_against),
-        {**known, **_described(title, index.pages.opening(evidence.page))},
-    )
-
-
 def _described(title: str, opening: str) -> dict[str, str]:
     """What a page's own title and opening say that it is, where nothing else is known."""
     described = {}
@@ -248,7 +286,12 @@ def _described(title: str, opening: str) -> dict[str, str]:
         described["title"] = inside[1].strip()
     if (match := _IS.search(opening[:300])) is not None:
         phrase = _CLAUSE.split(opening[match.end() : match.end() + 200])[0].strip()
-        if 0 < len(phrase) <= _LONGEST:
+        phrase = (
+            phrase
+            if len(phrase) <= _LONGEST
+            else re.split(r"\b(?:by|and|with|von|und|mit|par|et|avec|por|y|con)\b", phrase)[0].strip()
+        )
+        if 0 < len(phrase) <= _LONGEST and phrase.count('"') % 2 == 0:
             described["is"] = phrase
         if (born := _BORN.search(opening[: match.start()])) is not None:
             described["born"] = born[1] or born[2]
@@ -265,7 +308,7 @@ def sought(asked: Asked, bearers: Sequence[PossibleBearer], index: Index) -> set
     words -= {stem(w) for w in asked.openers}
     hidden = {
         name
-        for name in {n for b in bearers for n in b.attributes}
+        for name in {n for b in bearers for n in b.attributes} - {"is", "title"}
         if "".join(_words(name)) in together or any(stem(word) in words for word in _words(name))
     }
     if any(relation.name in _TOLD_BY_KIND for relation in asked.relations):
@@ -297,12 +340,21 @@ def question_back(
     further = [a for a in more if _distinct(likely, [*named, a]) > _distinct(likely, named)]
     named += (further or [a for a in more if _distinct(likely, [a]) == len(likely)])[:1]
     offered: dict[str, str] = {}
-    every = [[_phrase(a, b.attributes[a], likely) for a in named if a in b.attributes] for b in likely]
+    phrases = (
+        [
+            _phrase(a, b.attributes[a], likely)
+            for a in named
+            if a in b.attributes and (a == named[0] or not _within(b, a, named[0]))
+        ]
+        for b in likely
+    )
+    every = [sorted(said, key=lambda p: (not p.startswith("the "), p.startswith("who"))) for said in phrases]
     for bearer, said in zip(likely, every, strict=True):
         # "the novel", not "the novel the novel of 1938"
         alone = "".join(said[1:]).startswith("the ") and sum(said[0] in own for own in every) == 1
         if said:
-            offered.setdefault(" ".join(said[: 1 if alone else 2]), bearer.id)
+            joint = " and " if all(p.startswith("who") for p in said[:2]) else " "
+            offered.setdefault(joint.join(said[: 1 if alone else 2]), bearer.id)
     if len(offered) > 1:
         choices = [text if text.startswith("the ") else f"the one {text}" for text in offered]
         return f"Which {name}: {', '.join(choices)}, or another?", tuple(offered.values())
@@ -317,7 +369,8 @@ def marked(
 ) -> list[tuple[PossibleBearer, list[str]]]:
     """Of bearers that are texts some that have no names in common, with what they say that the others do not, and those like them."""
     own = set(_words(name))
-    named = [_names_beside(own, text) for _, text in texts]
+    written: dict[str, str] = {}  # "ACME CO" is Acme Co
+    named = [[written.setdefault(fold(n), n) for n in _names_beside(own, text)] for _, text in texts]
     small = [[w for w in _WORD.findall(text) if w.islower() and len(w) > SHOWN] for _, text in texts]
     common = Counter(n for names in named for n in names)
     groups: list[list[int]] = []
@@ -338,7 +391,12 @@ def marked(
         dates = sorted(y for place in group for y in _YEAR.findall(texts[place][1]) if years)
         span = f" ({' to '.join(dict.fromkeys([dates[0], dates[-1]]))})" if dates else ""
         bearer, words = texts[group[0]][0], alone(group, small)
-        known = {"mentioned": alone(group, named) or words, "document": f"“{bearer.title or words}”"}
+        title = f"“{textwrap.shorten(bearer.title, _LONGEST_TITLE, placeholder='…')}”"
+        known = {
+            "mentioned": alone(group, named) or words,
+            "document": title,
+            "words": words * (title == "“”"),
+        }
         attributes = {n: v + span for n, v in known.items() if v.strip("“”")}
         return msgspec.structs.replace(bearer, attributes=attributes), [texts[n][0].id for n in group]
 
@@ -350,7 +408,7 @@ def _names_beside(own: set[str], text: str) -> list[str]:
     small = {word for word in _WORD.findall(text) if word.islower()}
     return [
         n for n in dict.fromkeys(_CAPITALS.findall(text))
-        if not own & set(_words(n)) and any(w.casefold() not in small for w in _WORD.findall(n)) and 3 < len(n) <= _LONGEST
+        if not own & set(_words(n)) and n[1] != "-" and n not in calendar.month_name and any(w.casefold() not in small for w in _WORD.findall(n)) and 3 < len(n) <= _LONGEST
     ]  # fmt: skip
 
 
@@ -360,15 +418,16 @@ def splitting(
     """Attributes that tell bearers apart: the user's own order, then how many they tell apart and what people know."""
     names = [n for n in dict.fromkeys(n for b in bearers for n in b.attributes) if n not in hidden]
 
-    def worth(name: str) -> tuple[int, int, int, int]:
-        place = first.index(name) if name in first else len(first)
-        return place, _strangeness(name) == len(_PHRASES) + 1, -_distinct(bearers, [name]), _strangeness(name)
+    def worth(name: str) -> tuple[int, ...]:
+        return (
+            first.index(name) if name in first else len(first),
+            _strangeness(name) == len(_PHRASES) + 1,
+            -_distinct(bearers, [name]),
+            _strangeness(name),
+            sum(len(b.attributes.get(name, "")) for b in bearers),
+        )
 
-    def length(name: str) -> int:
-        return sum(len(b.attributes.get(name, "")) for b in bearers)
-
-    ranked = sorted(names, key=lambda name: (*worth(name), length(name)))
-    return [name for name in ranked if _distinct(bearers, [name]) > 1]
+    return [name for name in sorted(names, key=worth) if _distinct(bearers, [name]) > 1]
 
 
 def _strangeness(name: str) -> int:
@@ -397,10 +456,6 @@ def _phrase(name: str, value: str, bearers: Sequence[PossibleBearer]) -> str:
 
 def _words(name: str) -> list[str]:
     return _WORD.findall(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", name).casefold())
-
-
-def _or(texts: Sequence[str]) -> str:
-    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} or {texts[-1]}"
 
 
 # What an answer to a question back picks: a choice by its number, or none of those that were offered.

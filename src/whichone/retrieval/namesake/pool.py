@@ -134,7 +134,14 @@ class Pooler:
                     if page not in pages and page not in taken
                 }
                 likely = self.likeliest(text, list(other), MOST_FORMS)
-                other = {page: other[page] for page in likely if self._may_have(page, other[page])}
+                # only people, as far as is known, have longer and shorter first names
+                other = {
+                    page: other[page]
+                    for page in likely
+                    if other[page] not in ("longer", "nickname")
+                    or not (kinds := self._pages.kinds(page))
+                    or "person" in kinds
+                }
             for page in (*mention.pages, *other) if len(mention.pages) <= MOST_MAPPED else ():
                 if self._pages.lists_bearers(page):  # a map to bearers, no bearer
                     listed = self._names.listed(self._pages.texts(page))
@@ -147,11 +154,6 @@ class Pooler:
                 taken |= pages.keys()
                 groups.append(Group(same, pages))
         return groups
-
-    def _may_have(self, page: int, how: str) -> bool:
-        """Only people, as far as is known, have longer and shorter first names."""
-        kinds = self._pages.kinds(page) if how in ("longer", "nickname") else ()
-        return not kinds or "person" in kinds
 
     def likeliest(self, text: str, pages: Sequence[int], most: int) -> list[int]:
         """Of very many pages those that ordinary retrieval likes best."""

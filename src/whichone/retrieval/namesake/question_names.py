@@ -629,9 +629,11 @@ def _longer(words: Words, variants: Variants) -> list[str]:
 
 def _same_initials(one: Words, other: Words) -> bool:
     """Whether two names are the same but for first names that one of them has in full and the other by their initials."""
-    if len(one) != len(other) or one[-1] != other[-1]:
-        return False
-    return all(a == b or (a[0] == b[0] and 1 in (len(a), len(b))) for a, b in zip(one, other, strict=True))
+    return (
+        len(one) == len(other)
+        and one[-1] == other[-1]
+        and all(a == b or (a[0] == b[0] and 1 in (len(a), len(b))) for a, b in zip(one, other, strict=True))
+    )
 
 
 def is_longer_form(longer: Sequence[str], words: Sequence[str]) -> bool:

@@ -23,7 +23,6 @@ from whichone.retrieval.namesake.asking import (
     asked_back,
     is_another,
     misspelt,
-    nobody_of,
     picked,
     resolution,
 )
@@ -260,7 +259,8 @@ class Searcher:
     def resolution(self, text: str, reading: WeighedQuestion) -> Resolution:
         """Who is meant, of what was weighed."""
         if reading.meant is None:
-            return nobody_of(text, next(iter(self._strangers(text, reading)), None), self.index)
+            name = next(iter(strangers(text, reading.mentions, self._relations.language.openers)), None)
+            return misspelt(Resolution(text, name, (), False, 0.0, None, 1.0, "nobody"), self.index)
         mention, evidence = reading.meant
         nobody = self.nobody(text, reading) or 0.0
         known = resolution(
@@ -270,7 +270,7 @@ class Searcher:
 
     def nobody(self, text: str, reading: WeighedQuestion) -> float | None:
         """How likely nobody here is the one who is meant; None where the text has no name."""
-        unknown = self._strangers(text, reading)
+        unknown = strangers(text, reading.mentions, self._relations.language.openers)
         if reading.meant is None:
             return 1.0 if unknown else None
         evidence = reading.meant[1]
@@ -280,13 +280,6 @@ class Searcher:
         )  # fmt: skip
         english = reading.asked.denials is Denials.load("en")  # what it was learned on
         return logistic(self.fit.nobody, features) if self.fit.nobody and english else 0.0
-
-    def declining(self, nobody: float) -> dict[str, Any]:
-        """The same as a run notes it."""
-        return {"nobody": round(nobody, 4), "declines": nobody >= self.fit.nobody_from}
-
-    def _strangers(self, text: str, reading: WeighedQuestion) -> list[str]:
-        return strangers(text, reading.mentions, self._relations.language.openers)
 
     def readings(
         self, questions: Sequence[Question], k: int, wanted: Filter | None = None
@@ -371,6 +364,12 @@ class Searcher:
         weighed = []
         rivals = [e.score for e in others if "unread" not in e.values]
         for group, evidence in zip(pool.groups, named, strict=True):
+            # those that have all that was answered go before the best, if that lacks something of it
+            whole = [e for e in evidence if said and not e.values.get("missing", 1.0)]
+            if whole and (more := max(evidence[0].score - whole[0].score, 0.0)):
+                for bearer in whole:
+                    bearer.parts["answer"] = more + 1
+                evidence.sort(key=lambda e: ("unread" in e.values, -e.score, e.page))
             scores = [e.score for e in evidence]
             among = among_all(len(named), max(scores), rivals) if scores else {}
             for bearer in evidence:
@@ -418,7 +417,7 @@ class Searcher:
             denials=heard.denials,
             about=about(f"{text} {said}"),
             periods=periods(f"{text} {said}"),
-            claim=is_claim(text),
+            claim="?" not in text and subject(text) == text,
             where=self._relations.language.where.match(text) is not None,
             alone=names_one_thing(text, mentions, openers),
             vector=vector,
@@ -491,11 +490,6 @@ def periods(text: str) -> list[tuple[int, int]]:
 def plain_text(text: str) -> str:
     """A question as an encoder reads it."""
     return text.replace(SEPARATOR, " ")
-
-
-def is_claim(text: str) -> bool:
-    """Whether a text states something: neither a question nor a slot to fill."""
-    return "?" not in text and subject(text) == text
 
 
 def reordered(pages: Sequence[int], groups: Iterable[Sequence[Evidence]]) -> list[int]:

@@ -89,7 +89,7 @@ class NamesakeRetriever:
 
     @property
     def sees(self) -> tuple[str, ...]:
-        more = self.parameters.knowledge or self.index.has_given_names
+        more = self.parameters.knowledge or any(part.given for part in self.index.parts)
         return ("corpus", "knowledge base") if more else ("corpus",)
 
     @property
@@ -150,7 +150,14 @@ class NamesakeRetriever:
                 scores=tuple(reading.scores),
                 notes={
                     **reading.notes(self.index),
-                    **({} if nobody is None else self._searcher.declining(nobody)),
+                    **(
+                        {}
+                        if nobody is None
+                        else {
+                            "nobody": round(nobody, 4),
+                            "declines": nobody >= self._searcher.fit.nobody_from,
+                        }
+                    ),
                 },
             )
 

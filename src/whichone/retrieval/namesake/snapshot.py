@@ -281,10 +281,6 @@ class Index:
     def __len__(self) -> int:
         return len(self.lexical) - len(self.removed)
 
-    @property
-    def has_given_names(self) -> bool:
-        return any(part.given is not None and len(part.given) for part in self.parts)
-
     def select(self, wanted: Filter | None) -> RowSelection:
         """What a filter lets through; everything that was not removed without one."""
         if not wanted:
