@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from whichone.errors import BadInput
-from whichone.files.pools import run_in_order, run_jobs, start_workers
+from whichone.files.pools import run_in_order, run_jobs
 
 
 def square(n: int) -> int:
@@ -82,21 +82,17 @@ def test_a_dead_worker_is_an_error_with_its_job() -> None:
         list(run_jobs(die_at_three, range(1, 6), 2, describe=lambda n: f"job {n}"))
 
 
-def process(n: int) -> int:
-    return os.getpid()
-
-
-def test_workers_that_were_started_before_do_the_work_and_end_with_it() -> None:
-    started = start_workers(2, "whichone.errors")
-    theirs = {worker.process.pid for worker in started}
-    assert {pid for _, pid in run_jobs(process, range(1, 9), 2, started=started)} <= theirs
-    assert [worker.process.exitcode is None for worker in started] == [False, False]
-
-
-def test_more_workers_than_needed_end_too() -> None:
-    started = start_workers(3, "whichone.errors")
-    assert list(run_jobs(square, [5], 3, started=started)) == [(5, 25)]
-    assert all(worker.process.exitcode is not None for worker in started)
+def test_what_was_imported_for_workers_they_have(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from whichone.files.pools import import_for_workers, run_jobs\n"
+        "import_for_workers('whichone.corpus.save')\n"
+        "asked = [f'\"whichone.corpus.{m}\" in __import__(\"sys\").modules' for m in ('given', 'save')]\n"
+        "print(sorted(known for _, known in run_jobs(eval, asked, 2)), eval(asked[1]))\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    known = "[False, True] False\n"
+    assert (done.returncode, done.stdout) == (0, known), done.stderr
 
 
 def test_a_script_without_a_guard_is_not_run_again_in_the_workers(tmp_path: Path) -> None:

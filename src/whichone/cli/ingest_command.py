@@ -1,4 +1,4 @@
-"""`whichone ingest`: dumps or a catalogue in, a knowledge base out. Little is imported before its workers are started."""
+"""`whichone ingest`: dumps or a catalogue in, a knowledge base out. Workers begin to import before this process does."""
 
 from pathlib import Path
 from typing import Annotated
@@ -32,18 +32,17 @@ def ingest_command(
     whichone ingest --catalogue places.toml KB
     whichone ingest --redirects enwiki-redirect.sql.gz --redirects enwiki-page.sql.gz KB
     """
-    from whichone.files.pools import available_cores, start_workers
+    from whichone.files.pools import available_cores, import_for_workers
 
-    cores, started = options.workers or available_cores(), []
+    cores = options.workers or available_cores()
     dumps = [Path(dump) for dump in (given.wikidata, *given.pages) if dump and Path(dump).is_file()]
     large = sum(dump.stat().st_size for dump in dumps) > _LARGE
     if options.engine == "duckdb" and cores > 1 and large:
-        started = start_workers(cores, _READER)  # they import while this process does
+        import_for_workers(_READER)
 
     from whichone.knowledge.ingest import chosen_sources, ingest
 
-    options = replace(options, workers=cores)
-    manifest = ingest(kb, chosen_sources(given), options, started=started)
+    manifest = ingest(kb, chosen_sources(given), replace(options, workers=cores))
     if as_json:
         emit_json({"rows": manifest.counts, "sources": manifest.sources})
         return

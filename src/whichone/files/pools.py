@@ -45,9 +45,10 @@ def cores_for(rows: int) -> int:
     return available_cores() if rows > _MANY else 1
 
 
-def start_workers(count: int, *modules: str) -> list[Worker[Any, Any]]:
-    """Workers for a later `run_jobs`: the process that they are forked from imports modules while this one does other things."""
-    return [Worker(*modules) for _ in range(count)]
+def import_for_workers(*modules: str) -> None:
+    """For a later `run_jobs`: the process that workers are forked from imports modules while this one does other things."""
+    with _no_interrupt(), own_main():
+        _context(modules)
 
 
 def run_jobs(
@@ -56,13 +57,11 @@ def run_jobs(
     workers: int,
     describe: Callable[[_Job], str] = str,
     *,
-    started: Sequence[Worker[_Job, _Result]] = (),
     copies: bool = False,
 ) -> Iterator[tuple[_Job, _Result]]:
     """Each job with its result, as they finish; with one worker in this process.
 
-    An exception in a worker is raised here; so is the death of a worker, with its job. Those that
-    were `started` before are among the workers, and are ended with them. With `copies` workers are copies
+    An exception in a worker is raised here; so is the death of a worker, with its job. With `copies` workers are copies
     of this process, which `may_be_copied`: they have what the task refers to, and import nothing.
     """
     if workers <= 1:
@@ -70,13 +69,10 @@ def run_jobs(
             yield job, task(job)
         return
     pool: list[Worker[_Job, _Result]] = []
-    waiting = list(started)
     try:
         for job in jobs:
             if len(pool) < workers:
-                pool.append(
-                    waiting.pop() if waiting else Worker(copied=task if copies else None, beside=pool)
-                )
+                pool.append(Worker(task if copies else None, pool))
                 if not copies:
                     pool[-1].learn(task)
                 pool[-1].give(job)
@@ -87,7 +83,7 @@ def run_jobs(
         while any(worker.job is not None for worker in pool):
             yield _next_ready(pool).take(describe)
     finally:
-        for worker in (*pool, *waiting):
+        for worker in pool:
             worker.end()
 
 
@@ -114,15 +110,12 @@ class Worker(Generic[_Job, _Result]):
     """One process and the job it is at."""
 
     def __init__(
-        self,
-        *modules: str,
-        copied: Callable[[_Job], _Result] | None = None,
-        beside: Sequence[Worker[_Job, _Result]] = (),
+        self, copied: Callable[[_Job], _Result] | None = None, beside: Sequence[Worker[_Job, _Result]] = ()
     ) -> None:
         """With a task to be `copied` it is a copy of this process, which has the workers `beside` it."""
         self.connection: Connection
         with _no_interrupt(), own_main():
-            context = _context(modules) if copied is None else multiprocessing.get_context("fork")
+            context = _context() if copied is None else multiprocessing.get_context("fork")
             self.connection, theirs = context.Pipe()
             ours = [] if copied is None else [self.connection, *(w.connection for w in beside)]
             self.process: BaseProcess = context.Process(
@@ -186,7 +179,7 @@ def forked_context(imported: Sequence[str]) -> ForkServerContext | SpawnContext:
     return context
 
 
-def _context(modules: Sequence[str]) -> ForkServerContext | SpawnContext:
+def _context(modules: Sequence[str] = ()) -> ForkServerContext | SpawnContext:
     context = forked_context((*_IMPORTED, *modules))
     if isinstance(context, SpawnContext):
         return context

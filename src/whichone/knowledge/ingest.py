@@ -24,7 +24,7 @@ from whichone.files.lines import read_lines
 from whichone.files.manifest import MANIFEST, BlockHashes, Manifest, block_hash
 from whichone.files.output import already_there, may_overwrite
 from whichone.files.parts import join_frames, repacked_name
-from whichone.files.pools import Worker, run_jobs
+from whichone.files.pools import run_jobs
 from whichone.files.tables import ROW_GROUP, connect
 from whichone.knowledge.engines import DuckdbQueries, MergeQueries
 from whichone.knowledge.formats.catalogue import CatalogueSource
@@ -41,17 +41,8 @@ BAD_RECORDS = "bad.jsonl"
 _MEMORY = re.compile(r"\d+(\.\d+)? *[KMGT]i?B", re.IGNORECASE)
 
 
-def ingest(
-    path: str | Path,
-    sources: Sequence[Source],
-    options: IngestOptions | None = None,
-    *,
-    started: Sequence[Worker[PartJob, Finished]] = (),
-) -> Manifest:
-    """Take sources into a knowledge base, a new one or one that is there.
-
-    `started` are workers that were started before all that it takes to call this.
-    """
+def ingest(path: str | Path, sources: Sequence[Source], options: IngestOptions | None = None) -> Manifest:
+    """Take sources into a knowledge base, a new one or one that is there."""
     options = options or IngestOptions()
     if not sources:
         raise UsageError("nothing to take in", hint="name a dump, for example --wikidata FILE")
@@ -83,7 +74,7 @@ def ingest(
                     where=str(folder.root),
                     hint="finish that first with the command that began it, or drop it with --restart",
                 )
-            _read_parts(folder, work, options, started, session)
+            _read_parts(folder, work, options, session)
             _check_share(folder, work, options)
             # Positions go on from file to file of a kind, in the order in which they are taken in.
             taken: Counter[str] = Counter()
@@ -216,13 +207,7 @@ def _check_new(folder: Folder, described: Sequence[dict[str, Any]]) -> None:
         raise UsageError("the same file is named twice")
 
 
-def _read_parts(
-    folder: Folder,
-    work: Sequence[Work],
-    options: IngestOptions,
-    started: Sequence[Worker[PartJob, Finished]],
-    session: Any,
-) -> None:
+def _read_parts(folder: Folder, work: Sequence[Work], options: IngestOptions, session: Any) -> None:
     folder.journal.mend()
     for entry in folder.journal.read():
         owner = next(w for w in work if w.key == entry["key"])
@@ -235,7 +220,7 @@ def _read_parts(
         talk(f"going on: {sum(len(w.finished) for w in work)} parts are finished already")
     with progress("reading", total, "bytes") as advance:
         shown = 0
-        for job, finished in _results(task, work, options, started, session):
+        for job, finished in _results(task, work, options, session):
             owner = work[job.source]
             owner.finished.append(finished)
             entry = {"key": owner.key, "file": owner.source.path.name, "finished": finished}
@@ -248,16 +233,12 @@ def _read_parts(
 
 
 def _results(
-    task: PartWork,
-    work: Sequence[Work],
-    options: IngestOptions,
-    started: Sequence[Worker[PartJob, Finished]],
-    session: Any,
+    task: PartWork, work: Sequence[Work], options: IngestOptions, session: Any
 ) -> Iterator[tuple[PartJob, Finished]]:
     if session is None:
         workers = options.workers or 1
         jobs = _open_jobs(work, listed=workers > 1)
-        yield from run_jobs(task, jobs, workers, task.describe, started=started)
+        yield from run_jobs(task, jobs, workers, task.describe)
         return
     from whichone.knowledge.spark import run_on_spark
 
