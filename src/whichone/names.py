@@ -27,7 +27,7 @@ def without_parentheses(title: str) -> str:
 
     A title that is nothing but parentheses is left as it is.
     """
-    return _PARENTHESES.sub("", title).strip() or title.strip()
+    return (_PARENTHESES.sub("", title) if "(" in title else title).strip() or title.strip()
 
 
 def title_key(title: str) -> str:

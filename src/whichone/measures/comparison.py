@@ -56,8 +56,8 @@ class Comparison(msgspec.Struct, frozen=True):
     losses: int
     where: dict[str, Any] = {}
     direction: Direction = "higher"
+    # For how many queries a's rankings end above the measure's depth although there may be more.
     shallow_a: int = 0
-    """For how many queries a's rankings end above the measure's depth although there may be more."""
     shallow_b: int = 0
 
     @property
@@ -254,7 +254,7 @@ def permutation_p(sums: _Floats, *, seed: int = 0, permutations: int = PERMUTATI
 def _tossed(
     size: int,
     permutations: int,
-    generator: np.random.Generator,
+    generator: "np.random.Generator",
     extreme: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]],
 ) -> float:
     """The share of sign patterns that are `extreme`, of all of them or of those that were drawn."""

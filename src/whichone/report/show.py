@@ -16,18 +16,18 @@ from whichone.errors import BadInput, UsageError, did_you_mean, how_many, must_b
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
 from whichone.files.manifest import MANIFEST, Manifest, decode_manifest
-from whichone.measures.answer_measures import step_of
-from whichone.measures.outcomes import outcome
 from whichone.measures.ranking_measures import kind_of_page
-from whichone.measures.scores import as_answered, other_values
 from whichone.records import page_of
-from whichone.runs.retrieve import own_options
 from whichone.runs.run import COUNTS, TRACE, Answers, Run, open_corpus, trace_of
 
 # One question of a folder of answers: what was asked, shown, said, and what would have been right.
 
 
 def show_answer(answers: Answers, question: str) -> tuple[dict[str, Any], str]:
+    from whichone.measures.answer_measures import step_of
+    from whichone.measures.outcomes import outcome
+    from whichone.measures.scores import as_answered, other_values
+
     benchmark = answers.benchmark()
     known = {q.id: q for q in benchmark.queries}
     if question not in known:
@@ -189,6 +189,8 @@ def show_manifest(folder: Folder) -> _Shown:
 
 
 def command_of(manifest: Manifest, root: Path) -> str | None:
+    from whichone.runs.retrieve import own_options
+
     if command := manifest.made.get("command"):
         return str(command)
     if manifest.kind != "run":
