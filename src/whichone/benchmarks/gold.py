@@ -81,8 +81,8 @@ class TitleSets:
     def __init__(self, corpus: Corpus, near: str | Path | None = None) -> None:
         self._corpus = corpus
         self._used = UsedSets(near)
+        # The set of a `title_key`; None where fewer than two pages are called so.
         self.get = functools.lru_cache(4096)(self._get)
-        """The set of a `title_key`; None where fewer than two pages are called so."""
 
     def _get(self, name: str) -> NameSet | None:
         pages = sorted({b.page for b in self._corpus.names.bearers(name) if b.kind == "title"})
@@ -105,8 +105,8 @@ class GoldPages:
     def __init__(self, corpus: Corpus, source: str, near: str | Path | None = None) -> None:
         self._corpus, self._source = corpus, source
         self.titles = PageTitles(corpus)
+        # The pages about each entity, where the corpus says whom a passage is about.
         self.entity_pages = EntityPages(corpus, near)
-        """The pages about each entity, where the corpus says whom a passage is about."""
         self.sets = TitleSets(corpus, near)
 
     def names_of_pages(self) -> Iterator[tuple[str, str]]:

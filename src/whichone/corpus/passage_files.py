@@ -55,6 +55,7 @@ class PassageFields(msgspec.Struct, frozen=True):
     page: Annotated[
         str | None, Option("Field that groups passages into pages; else the entity, else the title.")
     ] = None
+    # Several pages may be about one entity, and some about nobody.
     entity: Annotated[
         str | None,
         Option(
@@ -62,7 +63,6 @@ class PassageFields(msgspec.Struct, frozen=True):
             flags=("--passage-entity",),
         ),
     ] = None
-    """Several pages may be about one entity, and some about nobody."""
 
 
 class CorpusFields(PassageFields, frozen=True):
@@ -428,7 +428,7 @@ class FilePassages:
         file = self._layout.file
         if is_documents(self.path):
             passages = read_documents(self.path, entity=self._fields.entity, source=self._source)
-            return _blocks_of_records((_number(p), p) for p in passages)
+            return _blocks_of_records((int(p.id.rpartition(PASSAGE_MARK)[2]), p) for p in passages)
         if _kind(file) in (".csv", ".json"):
             return _blocks_of_records(read_records(file))
         return _blocks_of_lines(file)
@@ -560,10 +560,6 @@ def _keep_entities_apart(runs: Sequence[Path], nobody_apart: bool) -> None:
         f"{len(owners):,} of the pages as grouped had passages about different entities: they are apart now"
         f" ({sample(sorted(owners), 3, count=len(owners))})"
     )
-
-
-def _number(passage: Passage) -> int:
-    return int(passage.id.rpartition(PASSAGE_MARK)[2])
 
 
 def _kind(path: Path) -> str:

@@ -164,10 +164,10 @@ class Selection(OnDisk[T], Generic[T]):
         self.records: Sequence[T] = records
         if isinstance(records, Selection):
             self.records, places = records.records, records.places[np.asarray(places, np.int64)]
+        # Where they are; of a choice among chosen ones where they are in all.
         self.places: npt.NDArray[Any] = np.asarray(
             places, np.int32 if len(self.records) < 2**31 else np.int64
         )
-        """Where they are; of a choice among chosen ones where they are in all."""
 
     def __len__(self) -> int:
         return len(self.places)

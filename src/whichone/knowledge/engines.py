@@ -79,8 +79,8 @@ class DuckdbEngine:
             memory_limit=memory, temp_directory=str(spill), preserve_insertion_order=False
         )
         self.backend.raw_sql("set enable_progress_bar = false")
+        # A folder for what is written meanwhile, which all machines see.
         self.scratch = spill
-        """A folder for what is written meanwhile, which all machines see."""
         self._numbers = itertools.count()
 
     def read(self, files: Sequence[Path], name: str) -> Table:

@@ -233,7 +233,7 @@ class Lookup(contextlib.AbstractContextManager["Lookup"]):
         began, low = time.perf_counter(), 0
         for high in (*_TIERS, 1 << 62):
             ids += [n for (n,) in self.rows(query, rare, low, high, key, limit - len(ids))]
-            if len(ids) >= limit or self._last(high):
+            if len(ids) >= limit or not self.rows("select 1 from names where id > ? limit 1", high):
                 break
             took, low = time.perf_counter() - began, high
             if took * 3 > _PATIENCE:  # the next tier is about twice as large as all before it
@@ -251,9 +251,6 @@ class Lookup(contextlib.AbstractContextManager["Lookup"]):
         if len(known) < len(trigrams):
             return None
         return " AND ".join(sql_name(trigram) for _, trigram in sorted(known)[:_RAREST])
-
-    def _last(self, number: int) -> bool:
-        return not self.rows("select 1 from names where id > ? limit 1", number)
 
     def _suggestions(self, ids: list[int], complete: bool = True) -> Suggestions:
         marks = ", ".join("?" * len(ids))

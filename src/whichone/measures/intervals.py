@@ -37,8 +37,8 @@ class Estimate(msgspec.Struct, frozen=True):
     n: int
     clusters: int = 0
     kind: str = ""
+    # For how many queries a ranking ended above the measure's depth although there may be more.
     shallow: int = 0
-    """For how many queries a ranking ended above the measure's depth although there may be more."""
 
     def brief(self) -> dict[str, Any]:
         fields = msgspec.structs.asdict(self)

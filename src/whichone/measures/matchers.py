@@ -40,8 +40,8 @@ class Matcher(msgspec.Struct, frozen=True):
     about: str
     ready: Callable[[str], Any]
     finds: Callable[[Sequence[Any], MatchedText], bool]
+    # Whether an answer has nothing to look for, so that every passage would be a hit.
     matches_everything: Callable[[str], bool]
-    """Whether an answer has nothing to look for, so that every passage would be a hit."""
 
     def prepare(self, answers: Sequence[str]) -> PreparedAnswers:
         return PreparedAnswers(self, [self.ready(answer) for answer in answers])

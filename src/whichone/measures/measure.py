@@ -38,17 +38,17 @@ class Retrieved:
     """One query with what a system returned for it: the input of every retrieval measure."""
 
     query: Query
+    # Pages in order of their best passage, each once.
     pages: Sequence[str]
-    """Pages in order of their best passage, each once."""
     gold: frozenset[str]
+    # Pages of the other bearers of the name that are not gold.
     others: frozenset[str]
-    """Pages of the other bearers of the name that are not gold."""
     passages: Sequence[str] = ()
+    # Looks a passage up, for measures that read its text.
     passage: Callable[[str], Passage] | None = None
-    """Looks a passage up, for measures that read its text."""
     failed: bool = False
+    # The system says that the one who is meant is not there.
     declined: bool = False
-    """The system says that the one who is meant is not there."""
 
 
 @dataclass(frozen=True)
@@ -56,24 +56,24 @@ class Answered:
     """One query with what a reader said to it: the input of every measure of answers."""
 
     query: Query
+    # None is a refusal, or a question back.
     text: str | None
-    """None is a refusal, or a question back."""
     gold: frozenset[str]
+    # Pages of the passages the answer rests on, then of the others that were shown, each once.
     pages: Sequence[str] = ()
-    """Pages of the passages the answer rests on, then of the others that were shown, each once."""
+    # Pages of the passages the answer rests on.
     cited: Sequence[str] = ()
-    """Pages of the passages the answer rests on."""
+    # What the other bearers' queries accept and this one does not.
     other_values: Sequence[str] = ()
-    """What the other bearers' queries accept and this one does not."""
     shown: Sequence[str] = ()
     passage: Callable[[str], Passage] | None = None
     failed: bool = False
+    # The question back, where the system says that it asks.
     asks: str | None = None
-    """The question back, where the system says that it asks."""
     others: frozenset[str] = frozenset()
     trace: Trace | None = None
+    # The outcome by a judge other than the rules, where one was asked.
     judged: str | None = None
-    """The outcome by a judge other than the rules, where one was asked."""
 
 
 @dataclass(frozen=True)
@@ -83,20 +83,20 @@ class Measure:
     name: str
     value: Callable[[Any], float | None]
     k: int | None = None
+    # What it says, in plain words; without one the first sentence of the function that makes it.
     label: str = ""
-    """What it says, in plain words; without one the first sentence of the function that makes it."""
+    # Which of two values is better; "neither" where a value alone says nothing about that.
     direction: Direction = "higher"
-    """Which of two values is better; "neither" where a value alone says nothing about that."""
+    # A share is from 0 to 1 and printed in percent; a number is 0 or more.
     unit: Literal["share", "number"] = "share"
-    """A share is from 0 to 1 and printed in percent; a number is 0 or more."""
+    # How the values of a slice become one: their mean, or the mean over name sets of each set's lowest.
     aggregate: Literal["mean", "all"] = "mean"
-    """How the values of a slice become one: their mean, or the mean over name sets of each set's lowest."""
     needs_text: bool = False
     of: Literal["rankings", "answers", "both"] = "rankings"
+    # What a query must have for it to apply, in words: "a gold page".
     needs: str = ""
-    """What a query must have for it to apply, in words: "a gold page"."""
+    # `value` of many queries at once, where that is faster.
     batch: Callable[[Sequence[Any]], Sequence[float | None]] | None = None
-    """`value` of many queries at once, where that is faster."""
 
     def __str__(self) -> str:
         return self.name if self.k is None else f"{self.name}@{self.k}"

@@ -46,8 +46,8 @@ class SharedName(msgspec.Struct, kw_only=True):
     documents: int
     questions: int = 0
     example: str = ""
+    # How likely a search is to hand over somebody else of the name; the mean over its bearers.
     likely: float = 0.0
-    """How likely a search is to hand over somebody else of the name; the mean over its bearers."""
     lost: str = ""  # The bearer for whom that is likeliest, and how likely it is
     tells_apart: list[str] = []  # Attributes that every bearer has, each with values of its own
     missing: list[str] = []  # Attributes that would tell them apart if those bearers had it that lack it

@@ -170,12 +170,12 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     note: str = ""
+    # Whether estimates are printed in percent, as the papers do.
     percent: bool = True
-    """Whether estimates are printed in percent, as the papers do."""
+    # Signs of significance behind a cell, by row and column.
     marks: dict[tuple[int, int], str] = field(default_factory=dict)
-    """Signs of significance behind a cell, by row and column."""
+    # What the page calls it, where its title is in technical words.
     plain: str = ""
-    """What the page calls it, where its title is in technical words."""
 
     @classmethod
     def of(
@@ -415,12 +415,12 @@ class Section:
     tables: Sequence[Table] = ()
     figures: Sequence[Figure] = ()
     html: str = ""
+    # Whether it is printed: folded panels are not.
     on_paper: bool = True
-    """Whether it is printed: folded panels are not."""
+    # Whether it is shown by its heading alone until it is opened.
     folded: bool = False
-    """Whether it is shown by its heading alone until it is opened."""
+    # Whether it opens the page, as a paper's own measure does for its benchmark.
     leads: bool = False
-    """Whether it opens the page, as a paper's own measure does for its benchmark."""
 
 
 @dataclass(frozen=True)
@@ -429,8 +429,8 @@ class ReportPage:
     subtitle: str
     sections: Sequence[Section]
     meta: dict[str, str] = field(default_factory=dict)
+    # What words mean on this page, where that differs from page to page.
     words: Mapping[str, str] = field(default_factory=dict)
-    """What words mean on this page, where that differs from page to page."""
 
     def to_html(self) -> str:
         style = files("whichone.report").joinpath("assets/report.css").read_text("utf-8")

@@ -252,10 +252,10 @@ class ValueBook:
         self._entities = entities
         self._extra_answers = extra_answers
         self._signs = signs
+        # The most frequent values of each property, for false claims.
         self.frequent: dict[str, list[AmberValue]] = {}
-        """The most frequent values of each property, for false claims."""
+        # By bearer, which of these its pages mention: property and place.
         self.mentioned: dict[str, set[tuple[str, int]]] = {}
-        """By bearer, which of these its pages mention: property and place."""
 
     def value(self, kind: str, value: str, unit: str | None = None) -> AmberValue | None:
         """A fact's value with its names; None for an entity without any."""
