@@ -5,7 +5,8 @@ import functools
 import hashlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.resources import files
@@ -53,7 +54,7 @@ from whichone.files.mapped import (
     write_mapped,
 )
 from whichone.files.output import cache_folder, one_at_a_time
-from whichone.files.pools import cores_for, run_jobs
+from whichone.files.pools import Worker, available_cores, cores_for, may_be_copied, run_jobs
 from whichone.files.tables import in_key_order
 from whichone.knowledge.knowledge_tables import KIND as KNOWLEDGE_BASE
 from whichone.knowledge.knowledge_tables import page_language
@@ -337,18 +338,60 @@ def made_once(origin: Mapping[str, Any] | None, place: Path) -> Iterator[Corpus 
     if origin is None:
         yield None
         return
-    key = hashlib.sha256(msgspec.json.encode([code_fingerprint(), origin], order="sorted")).hexdigest()
-    note = cache_folder() / "corpora" / key[:32] / "hash"
-    known = None
+    note, known = _note(origin), None
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError, WhichoneError):
             stack.enter_context(one_at_a_time(note.parent))
             known = find_corpus(note.read_text("ascii"))
         yield known
-        if known is None:
-            with contextlib.suppress(OSError, WhichoneError):
-                remember(corpus := Corpus.open(place))
+        with contextlib.suppress(OSError, WhichoneError):
+            remember(corpus := Corpus.open(place))
+            if known is None:
                 write_atomic(note, corpus.hash.encode())
+
+
+def _note(origin: Mapping[str, Any]) -> Path:
+    key = hashlib.sha256(msgspec.json.encode([code_fingerprint(), origin], order="sorted")).hexdigest()
+    return cache_folder() / "corpora" / key[:32] / "hash"
+
+
+_FEW = 30_000  # Pages that take no longer than starting a process does
+
+
+@contextlib.contextmanager
+def made_meanwhile(
+    kb: Folder, cut: Cut, origin: Mapping[str, Any] | None, language: str, out: str | Path
+) -> Iterator[Callable[[], object]]:
+    """A copy of this process makes the corpus that `made_once` is about to ask for; what is given waits for its end.
+
+    Not of few pages, nor of many, which take all processors, nor what somebody makes, nor where DuckDB has threads.
+    """
+    place, pages = Path(out).resolve().with_name(f".{Path(out).name}.corpus"), kb.rows("pages")
+    worker, made_of = None, {**(origin or {}), "language": "" if base_code(language) == "en" else language}
+    if origin and pages > _FEW and cores_for(pages) < available_cores() and place.parent.is_dir():
+        with contextlib.suppress(OSError):
+            _note(made_of).parent.mkdir(parents=True)  # by the first
+            if may_be_copied() and "duckdb" not in sys.modules:
+                worker = Worker(functools.partial(_make_once, kb, cut, made_of))
+    if worker is None:
+        yield lambda: None
+        return
+    worker.give(place)
+    try:
+        yield functools.partial(worker.connection.poll, None)
+    finally:
+        worker.end()
+        if place.exists():
+            with one_at_a_time(_note(made_of).parent):  # nobody links its files
+                shutil.rmtree(place)
+
+
+def _make_once(kb: Folder, cut: Cut, origin: Mapping[str, Any], place: Path) -> None:
+    os.environ["RANK"] = "1"  # another process talks
+    with made_once(origin, place) as known:
+        if known is None:
+            made = {"names": names_of_pages(kb), "language": origin["language"], "remembered": False}
+            save_corpus(place, cut_corpus(kb, cut, kind=origin["kind"]), origin=origin, **made)
 
 
 @functools.cache

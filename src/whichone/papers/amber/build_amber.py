@@ -11,11 +11,12 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from whichone.benchmarks.benchmark import Benchmark, card_text, save_benchmark
+from whichone.benchmarks.benchmark import Benchmark, card_text, given_corpus, save_benchmark
 from whichone.benchmarks.relations import Account
 from whichone.corpus.corpus import PASSAGES
 from whichone.corpus.cut import Cut, Way, cut_corpus, origin_of
 from whichone.corpus.page_names import names_of_pages
+from whichone.corpus.save import made_meanwhile
 from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.files.output import one_at_a_time
@@ -168,7 +169,12 @@ def build_amber(
     `extent` and `cut` say which pages are the corpus and how they are cut into passages.
     """
     kb, cut = Folder.open(kb_path, KIND), cut or Cut()
-    with opened_pipeline(kb, collection, rules, **how) as pipeline:
+    origin = origin_of(kb, cut) if extent == "all" and given_corpus() is None else None
+    language = language_asked(kb, how.get("language", ""))
+    with (
+        made_meanwhile(kb, cut, origin, language, out) as wait,
+        opened_pipeline(kb, collection, rules, **how) as pipeline,
+    ):
         built = build(pipeline, str(kb_path), tasks)
         _remark_on_views(kb, rules, built.account)
         if not built.sets:
@@ -198,6 +204,7 @@ def build_amber(
         sets = name_sets(pipeline.collection, built.sets, ranked=pipeline.ranked)
         statistics = set_statistics(sets, built.queries)
         shares = property_shares(pipeline.collection, built.sets)
+        wait()
         benchmark = save_benchmark(
             out,
             name=f"amber-{pipeline.collection.key}",
@@ -205,7 +212,7 @@ def build_amber(
             sets=sets,
             passages=passages,
             names=names_of_pages(kb, engine=pipeline.engine) if extent != "none" else (),
-            origin=origin_of(kb, cut) if extent == "all" else None,
+            origin=origin,
             card=card_text(
                 Path(__file__).with_name("card.md"),
                 collection=pipeline.collection,
