@@ -10,23 +10,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from scipy.optimize import minimize
+from scipy.stats import beta
 
 from whichone.retrieval.namesake.weights import (
     FEATURES,
     FLOORS,
+    MOST_UNTOLD,
     EvidenceModel,
     Fit,
     about_it,
     among_all,
     calibrated,
+    kind_of,
     lead_features,
 )
 
 PARTS = 3
 PART_OPEN = -1.0
-STRANGE_SURE, STRANGE_OPEN = -3.0, -12.0
+STRANGE_SURE, STRANGE_OPEN = -1.0, -12.0
+CONFIDENCE, LEAST_RIGHT = 0.95, 0.98
+"""Of a kind of evidence at least so many sure answers are right, with that confidence; else none is above MOST_UNTOLD."""
 NEVER_FOR = {
     "other_kind", "no_kind", "claim_other", "disambiguation", "denied", "extra", "numbered", "respelt", "longer", "company", "nickname",
     "claim_agent", "claim_level", "claim_unnamed",
@@ -287,7 +293,24 @@ def whole_fit(cases: Sequence[Case], features: Sequence[str], leads: bool = True
         for case in cases:
             if part_of(case.name) == part:
                 weigh(case, inner)
-    return Fit(weights, fit_leads(cases, hit=False), fit_leads(cases, hit=True))
+    fit = Fit(weights, fit_leads(cases, hit=False), fit_leads(cases, hit=True))
+    return msgspec.structs.replace(fit, supported=supported(cases, fit.sure))
+
+
+def supported(cases: Sequence[Case], sure: Mapping[str, float]) -> tuple[str, ...]:
+    """The kinds of evidence whose answers above MOST_UNTOLD are right often enough, by a lower bound, to stay above it."""
+    right: dict[str, list[bool]] = {}
+    for case in cases:
+        own = meant(case)
+        if len(own) < 2 or not tells(case):
+            continue
+        scores, values = [float(case.scores[n]) for n in own], values_of(case, own)
+        kind = kind_of(values, scores)
+        shares = calibrated(scores, values, Fit({}, sure=sure, supported=(kind,) if kind else ()))
+        if max(shares) > MOST_UNTOLD:
+            right.setdefault(kind, []).append(case.right[own[int(np.argmax(shares))]])
+    bounds = {k: float(beta.ppf(1 - CONFIDENCE, sum(r), len(r) - sum(r) + 1)) if any(r) else 0.0 for k, r in right.items()}  # fmt: skip
+    return tuple(sorted(kind for kind, bound in bounds.items() if bound >= LEAST_RIGHT))
 
 
 def cross_validate(cases: Sequence[Case], features: Sequence[str], leads: bool = True) -> None:

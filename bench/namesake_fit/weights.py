@@ -43,6 +43,8 @@ def write(cases: Sequence[Case], judge: str | None, into: Path | None) -> Eviden
             known = old.fits.get(name)
             weight = known.weights.get(feature, weight) if known is not None else weight
             fits[name] = msgspec.structs.replace(own, weights={**own.weights, feature: weight})
+    if not judge:
+        fits = {name: msgspec.structs.replace(fit, supported=own.supported) for name, fit in fits.items()}
     model = EvidenceModel(
         fits,
         {

@@ -189,18 +189,24 @@ def test_calibration_keeps_the_order_and_adds_up() -> None:
     shares = calibrated([2.0, 1.0, 0.0], values, fit)
     assert sum(shares) == pytest.approx(1)
     assert shares == sorted(shares, reverse=True)
-    sure = calibrated([2.0, 1.0, 0.0], values, Fit({"x": 1.0}, sure={"": 5.0}))
+    sure = calibrated([2.0, 1.0, 0.0], values, Fit({"x": 1.0}, sure={"": 5.0}, supported=("proper",)))
     assert sure[0] == pytest.approx(0.9933, abs=1e-4)
     assert sure[1] / sure[2] == pytest.approx(softmax([1.0, 0.0])[0] / softmax([1.0, 0.0])[1])
 
 
 def test_nobody_is_sure_of_whom_the_question_does_not_tell_from_the_next() -> None:
-    fit = Fit({"x": 1.0}, sure={"": 5.0})
+    fit = Fit({"x": 1.0}, sure={"": 5.0}, supported=("proper", "denied"))
     told, alike = {"x": 2.0, "proper": 0.5}, {"x": 1.0, "proper": 0.5}
     assert calibrated([2.0, 1.0], [told, {"x": 1.0}], fit)[0] > MOST_UNTOLD
     assert calibrated([2.0, 1.0], [told, alike], fit)[0] == pytest.approx(MOST_UNTOLD)
     alike["denied"] = 1.0
     assert calibrated([2.0, 1.0], [told, alike], fit)[0] > MOST_UNTOLD
+    few = Fit(
+        {"x": 1.0}, sure={"": 5.0}, supported=("denied",)
+    )  # of the other kind too few are known to be right
+    assert calibrated([2.0, 1.0], [told, {"x": 1.0}], few)[0] == pytest.approx(MOST_UNTOLD)
+    claims = [{**told, "claim": 1.0}, {"x": 1.0}]
+    assert calibrated([2.0, 1.0], claims, fit)[0] == pytest.approx(MOST_UNTOLD)
 
 
 @pytest.mark.parametrize("judge", [None, "cross", "late"])

@@ -208,12 +208,14 @@ class Denials:
             if not inside and (code or word.casefold() not in self._skip):
                 yield match.span()
 
-    def strange(self, text: str, placed: Sequence[tuple[Span, str]], clue: Clue) -> str:
+    def strange(
+        self, text: str, placed: Sequence[tuple[Span, str]], clue: Clue, *, claim: bool = False
+    ) -> str:
         """What stands beside the one who is meant and is not known to affirm: "minus", "left", "the elder", "bores me".
 
         Who is meant may be denied in more ways than any list has, so only frames that are known to affirm decide. `placed` says
         where its "name" stands, or an "other" one. `clue` says of a word that some bearers have it ("clue") or their texts
-        do ("said"), that all have it or it asks ("known"), or nothing.
+        do ("said"), that all have it or it asks ("known"), or nothing. A `claim` may say of the one who is meant what nobody knows.
         """
         if (corrects := self._corrects.search(text)) and any(map(clue, _WORD.findall(text))):
             return corrects.group()  # "Ada Park of Leeds was the wrong one"
@@ -240,7 +242,7 @@ class Denials:
                 continue  # of something else
             for n, clause in enumerate(clauses):
                 asks = said.endswith("?") and n == len(clauses) - 1
-                if found := self._unplaced(clause, begins=not n, asks=asks, named=named):
+                if found := self._unplaced(clause, begins=not n, asks=asks, named=named, claim=claim):
                     return found
         return ""
 
@@ -258,7 +260,7 @@ class Denials:
             words.append(Word(match.group(), match.group().casefold(), kind))
         return words
 
-    def _unplaced(self, clause: Sequence[Word], *, begins: bool, asks: bool, named: bool) -> str:
+    def _unplaced(self, clause: Sequence[Word], *, begins: bool, asks: bool, named: bool, claim: bool) -> str:
         """The first word of a clause that is not known to affirm; `asks`: the end of a question.
 
         Of what is asked any word may stand before the name: "the shoe size of Ada Park", "Which invoice did Ada Park ...?"
@@ -271,7 +273,17 @@ class Denials:
             opens = False  # "who left Leeds"
         elif opens and told and "name" not in told and ("clue" in told or not named):
             return clause[lead].text  # "Who needs the one in Leeds?"
-        denies = next((word.text for word in clause if word.kind == "denies"), "")
+        over = (
+            tells[-1] if tells and opens and asks else len(clause)
+        )  # "Why does the printer of Ada Park not print?"
+        denies = next(
+            (
+                w.text
+                for n, w in enumerate(clause)
+                if w.kind == "denies" and not (n > over and self._negator.fullmatch(w.text))
+            ),
+            "",
+        )
         if not tells:
             return denies or next((w.text for w in clause if w.kind in _UNKNOWN and not (opens or asks)), "")
         first = next((n for n in tells if clause[n].kind != "clue" or not opens), tells[0])
@@ -305,9 +317,13 @@ class Denials:
                     return word.text
             elif word.kind in _UNKNOWN:
                 # "with the home town Leeds", not "with disdain for Leeds"
-                label = clause[n - 1].kind in (*_LABELLED, "known") and not clause[n - 1].text.istitle()
-                label = label and n < tells[-1] and clause[n + 1].kind not in ("relative", "preposition")
-                if not (label and word.kind == "strange") and not (n > tells[-1] and opens and asks):
+                at = n - 1 - (clause[n - 1].kind == "neutral" and n > 1)  # "with the time zone"
+                label = clause[at].kind in (*_LABELLED, "known") and not clause[at].text.istitle()
+                inside = n < tells[-1] and clause[n + 1].kind not in ("relative", "preposition")
+                stated = claim and (
+                    label or word.kind == "value"
+                )  # "plays the trombone", "was written by Alec Coppel"
+                if not (label and inside and word.kind == "strange") and n <= over and not stated:
                     return word.text
         return ""
 

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from whichone.names import token_key, without_parentheses
 from whichone.records import grouped
 from whichone.retrieval.dense.encoder import Vectors
@@ -26,6 +24,7 @@ from whichone.retrieval.namesake.knowledge_evidence import (
     extremes,
 )
 from whichone.retrieval.namesake.lexical import RowSelection
+from whichone.retrieval.namesake.pool import best_by_page, with_shared
 from whichone.retrieval.namesake.question_names import SEPARATOR, Mention, remainder
 from whichone.retrieval.namesake.sentences import SentenceCloseness, SentenceJudge, split_sentences
 from whichone.retrieval.namesake.snapshot import Index
@@ -58,7 +57,6 @@ _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d(?!\d)")
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _NEAR = 0.03
-_CODE = 3  # Words of values with so many letters count only as they are written
 _OTHER_SAYS = 0.3  # So much counts what a page of another kind says of the relation
 _BY = frozenset(["by", "von", "vom", "par", "por"])
 _A = frozenset(["a", "an", "ein", "eine", "un", "une", "una"])
@@ -231,7 +229,7 @@ class Weigher:
                 for evidence in best if only or feature == "best_kind" else ():
                     evidence.values[feature] = 1.0
             self._add_extreme(own, asked, around)
-            self._add_strange([e for e in own if "unread" not in e.values], asked, around)
+            self._add_strange(own, weighed[:-1], asked, around)
         self._weigh(every)
         self._list_carrying(pool, weighed)
         self._weigh(every)
@@ -329,7 +327,7 @@ class Weigher:
         owners = self._pages.of_passages(rows).tolist()
 
         def scores(text: str) -> dict[int, float]:
-            return _best(owners, self._index.lexical.of(text, rows)) if text else {}
+            return best_by_page(owners, self._index.lexical.of(text, rows)) if text else {}
 
         texts = {"words": scores(asked.plain), "proper": scores(around.proper)}
         kept = [page for page in pages if page in pool.level]
@@ -600,22 +598,28 @@ class Weigher:
         listed = [frozenset(language.stems(s)) for _, s in zip(range(_SENTENCES), sentences, strict=False)]
         return tuple([listed[0] | title, *listed[1:]] if listed else [title])
 
-    def _add_strange(self, own: Sequence[Evidence], asked: Asked, around: Around) -> None:
+    def _add_strange(
+        self, own: list[Evidence], every: Sequence[list[Evidence]], asked: Asked, around: Around
+    ) -> None:
         """What the question says of the one who is meant and nobody can place, or may deny what it covers."""
-        if len(own) < 2 or around.mention is None:
+        if (mention := around.mention) is not None:
+            own = [e for e in with_shared(own, every, mention) if "unread" not in e.values]
+        if len(own) < 2 or mention is None:
             return
-        stem, mention = self._pages.table.language.stem, around.mention
+        stem = self._pages.table.language.stem
         values, texts, codes = Counter[str](), Counter[str](), set[str]()
         words = _WORD.findall(asked.told.casefold())
         names = {name for evidence in own for name in self._index.attributes(evidence.page)}
         known = asked.cue.union(*(map(stem, name.split()) for name in names))
-        spelt = {word for pair in itertools.pairwise(words) if "".join(pair) in names for word in pair}
         for evidence in own:
             values.update({s for _, _, value in self._attributes(evidence) for s in value})
             codes.update(w for _, value, _ in self._attributes(evidence) for w in _WORD.findall(value))
             texts.update(frozenset().union(*self._read_sentences(evidence)))
         placed = {w for forms in around.said.places for form in forms for w in _WORD.findall(form)}
+        pairs = ((pair, "".join(pair)) for pair in itertools.pairwise(words))
+        spelt = {word for pair, whole in pairs if whole in names or stem(whole) in texts for word in pair}
         superlatives = {word for _, phrases in compared() for phrase in phrases for word in phrase.split()}
+        labels = tuple(label for listed, _ in compared() for label in listed)
         evident = any(e.values.get(name) for e in own for name in ("about", "period", "extreme"))
         had = {name for name in ("attribute", "place") if any(name in e.values for e in own)}
 
@@ -623,9 +627,9 @@ class Weigher:
             own_stem = stem(small := word.lower())
             if own_stem in known or small in spelt:  # the "time zone" of a timezone
                 return "known"
-            if evident and (any(map(str.isdigit, word)) or small in superlatives):
+            if evident and (any(map(str.isdigit, word)) or small in superlatives or small.startswith(labels)):
                 return "clue"
-            if (count := values[own_stem]) and (len(word) > _CODE or word in codes):
+            if (count := values[own_stem]) and (len(word) > 3 or word in codes):  # CO is not co
                 return "clue" if count < len(own) else "known"
             if (count := texts[own_stem]) or (own_stem,) in self._pages.table.kinds:
                 return "said" if 0 < count < len(own) else "known"
@@ -633,7 +637,7 @@ class Weigher:
             return "clue" if younger or (had and word in placed) else ""
 
         spans = [((m.start, m.end), "name" if m.pages == mention.pages else "other") for m in asked.mentions]
-        word = asked.denials.strange(asked.told, spans, clue)
+        word = asked.denials.strange(asked.told, spans, clue, claim=asked.claim)
         for evidence in own if word else ():
             why = f"the question says {word!r}, which nothing here explains"
             evidence.add("strange", 1.0, why, speaks=False)
@@ -688,11 +692,3 @@ def _fit(evidence: Evidence) -> float:
 
 def _worth(clues: Mapping[str, float], stems: frozenset[str]) -> float:
     return sum(value for stem, value in clues.items() if stem in stems)
-
-
-def _best(owners: Sequence[int], scores: Any) -> dict[int, float]:
-    """Each page's best passage."""
-    best: dict[int, float] = {}
-    for page, score in zip(owners, np.asarray(scores).tolist(), strict=True):
-        best[page] = max(best.get(page, 0.0), score)
-    return best

@@ -1,7 +1,10 @@
 """Which pages a question may be about: the bearers of its names, and what ordinary retrieval likes."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +16,9 @@ from whichone.retrieval.namesake.lexical import RowSelection
 from whichone.retrieval.namesake.question_names import Mention, PageNames, remainder
 from whichone.retrieval.namesake.snapshot import Index
 from whichone.retrieval.namesake.weights import NamesakeParameters
+
+if TYPE_CHECKING:
+    from whichone.retrieval.namesake.evidence import Evidence
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -196,3 +202,19 @@ def by_name(mentions: Sequence[Mention]) -> list[list[Mention]]:
     groups = [sorted(group, key=lambda m: (m.start,)) for group in same.values()]
     groups.sort(key=lambda g: max((m.whole and m.proper, m.end - m.start) for m in g), reverse=True)
     return groups[:MOST_NAMES]
+
+
+def with_shared(own: list[Evidence], every: Sequence[Sequence[Evidence]], mention: Mention) -> list[Evidence]:
+    """A name's bearers; those too that were weighed for another name, where a page has two names of the question and one is left."""
+    if len(own) > 1 or len(mention.pages) < 2:
+        return own
+    more = (e for other in every for e in other if e not in own and {*e.pages} & {*mention.pages})
+    return sorted([*own, *more], key=lambda e: ("unread" in e.values, -e.score, e.page))
+
+
+def best_by_page(owners: Sequence[int], scores: Any) -> dict[int, float]:
+    """Each page's best passage."""
+    best: dict[int, float] = {}
+    for page, score in zip(owners, np.asarray(scores).tolist(), strict=True):
+        best[page] = max(best.get(page, 0.0), score)
+    return best

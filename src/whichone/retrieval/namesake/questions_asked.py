@@ -30,7 +30,7 @@ from whichone.retrieval.namesake.denials import Denial, Denials, blanked
 from whichone.retrieval.namesake.evidence import Asked, Evidence, Weigher
 from whichone.retrieval.namesake.knowledge_evidence import Knowledge, RelationTable, RelationWords
 from whichone.retrieval.namesake.lexical import Filter, RowSelection
-from whichone.retrieval.namesake.pool import MOST_PAGES, Pool, Pooler
+from whichone.retrieval.namesake.pool import MOST_PAGES, Pool, Pooler, with_shared
 from whichone.retrieval.namesake.question_names import (
     SEPARATOR,
     Mention,
@@ -363,7 +363,8 @@ class Searcher:
         *named, others = self._weigher.weigh(pool, asked, selection)
         weighed = []
         rivals = [e.score for e in others if "unread" not in e.values]
-        for group, evidence in zip(pool.groups, named, strict=True):
+        for group, own in zip(pool.groups, named, strict=True):
+            evidence = with_shared(own, named, group.mention)
             # those that have all that was answered go before the best, if that lacks something of it
             whole = [e for e in evidence if said and not e.values.get("missing", 1.0)]
             if whole and (more := max(evidence[0].score - whole[0].score, 0.0)):

@@ -122,6 +122,8 @@ class Fit(msgspec.Struct, frozen=True):
     nobody: Mapping[str, float] = {}
     # From which probability on nobody is handed over: one in twenty of those who are there is refused.
     nobody_from: float = 0.5
+    # The kinds of evidence (`kind_of`) with enough sure answers, nearly all right, that one may be above MOST_UNTOLD.
+    supported: tuple[str, ...] = ()
 
 
 class EvidenceModel(msgspec.Struct, frozen=True):
@@ -162,7 +164,7 @@ def calibrated(scores: Sequence[float], values: Sequence[Mapping[str, float]], f
     second = max(share for n, share in enumerate(shares) if n != best)
     sure = logistic(fit.sure, lead_features(values, scores))
     rest = max(1 - shares[best], 1e-12)
-    if not _may_be_sure(values, scores):
+    if not _may_be_sure(values, scores, fit.supported):
         sure = min(sure, MOST_UNTOLD)
     # never so low that the second would be more likely than the first
     sure = max(sure, second / (rest + second))
@@ -191,34 +193,42 @@ def logistic(weights: Mapping[str, float], features: Mapping[str, float]) -> flo
     return float(1 / (1 + np.exp(-np.clip(value, -50, 50))))
 
 
-# So sure at most, where nothing that the question says besides a name and what it asks tells the first from the second,
-# where the first lacks a word with a capital or a digit that the question says or has another form of the name, where
+# So sure at most, where the kind of evidence that tells the first from the second has too few sure answers in the development
+# sets, where the first lacks a word with a capital or a digit that the question says or has another form of the name, where
 # one only carries the words of the name, and in a claim with several names, of which one was chosen.
 MOST_UNTOLD = 0.95
 _OTHER_FORMS = ("respelt", "longer", "company", "nickname", "missing")
-TELLING = ("proper", "attribute", "place", "about", "extreme", "period", "fact", "qualified")
+TELLING = ("attribute", "place", "about", "extreme", "period", "fact", "proper", "qualified")
 _WORDS_APART, _DENIED_APART = 0.3, 0.4
 
 
-def _may_be_sure(values: Sequence[Mapping[str, float]], scores: Sequence[float]) -> bool:
+def _may_be_sure(
+    values: Sequence[Mapping[str, float]], scores: Sequence[float], supported: Sequence[str]
+) -> bool:
     first = values[max(range(len(scores)), key=lambda n: scores[n])]
     if ("claim" in first and first.get("names")) or any(
         "near" in own or own.get("strange") for own in values
     ):
         return False
-    return _told_apart(values, scores) and not any(first.get(name) for name in _OTHER_FORMS)
+    return kind_of(values, scores) in supported and not any(first.get(name) for name in _OTHER_FORMS)
 
 
-def _told_apart(values: Sequence[Mapping[str, float]], scores: Sequence[float]) -> bool:
-    """Whether the first has something that the question says, and the second has not."""
+def kind_of(values: Sequence[Mapping[str, float]], scores: Sequence[float]) -> str:
+    """What of the question the first has and the second has not: a fact, a denial, a name or number in its text, other words; or nothing."""
     order = sorted(range(len(scores)), key=lambda n: -scores[n])
 
     def ahead(name: str) -> float:
         return values[order[0]].get(name, 0.0) - values[order[1]].get(name, 0.0)
 
-    if ahead("words") > _WORDS_APART or ahead("denied") < -_DENIED_APART:
-        return True
-    return any(ahead(name) > 0 for name in TELLING)
+    kinds = {
+        "fact": any(ahead(name) > 0 for name in TELLING[:-2]),
+        "denied": ahead("denied") < -_DENIED_APART,
+        "proper": ahead("proper") > 0,
+        "qualified": ahead("qualified") > 0,
+        "words": ahead("words") > _WORDS_APART,
+    }
+    kind = next((name for name, tells in kinds.items() if tells), "")
+    return f"{kind} in a claim" if kind and "claim" in values[order[0]] else kind
 
 
 AHEAD = (
@@ -233,7 +243,7 @@ def lead_features(values: Sequence[Mapping[str, float]], scores: Sequence[float]
     shares = softmax(scores)
     kind = [v.get("kind", 0.0) - v.get("other_kind", 0.0) for v in (first, second)]
     odds = float(np.log(max(shares[order[0]], 1e-9) / max(shares[order[1]], 1e-9)))
-    told = float(_told_apart(values, scores))
+    told = float(bool(kind_of(values, scores)))
     most = max(v.get("attribute", 0.0) for v in values)  # another has what the question says of it
     return {
         **{f"ahead {name}": first.get(name, 0.0) - second.get(name, 0.0) for name in AHEAD},
