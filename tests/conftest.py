@@ -63,16 +63,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in slow)
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
+_frozen = [0]
+"""How many modules there were when what they left was last taken out of the search for garbage."""
+
+
+def keep_imported() -> None:
     """What was imported stays, and is not searched for garbage again and again: an eighth of the time."""
-    gc.collect()
-    gc.freeze()
+    if len(sys.modules) > _frozen[-1] + 100:
+        gc.collect()
+        gc.freeze()
+        _frozen.append(len(sys.modules))
+        if "ibis.backends.duckdb" in sys.modules:
+            import kept_queries
+
+            kept_queries.keep_compiled()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    keep_imported()
     gc.set_threshold(20_000, 10, 20)
 
 
 def shared_folder() -> Path | None:
     place = Path(os.environ.get("WHICHONE_SHARED") or ROOT.parent / "shared")
     return place if (place / "golden").is_dir() else None
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """What is left can go in the order that its libraries expect."""
+    gc.unfreeze()
+    if queries := sys.modules.get("kept_queries"):
+        queries.forget()
 
 
 @pytest.fixture(scope="session")
@@ -141,6 +162,7 @@ def find_program(name: str) -> str | None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    keep_imported()
     for tool, (programs, how) in _TOOLS.items():
         if item.get_closest_marker(tool) and not all(map(find_program, programs)):
             if os.environ.get("CI") == "true":
