@@ -67,7 +67,7 @@ def test_a_selection_reads_places() -> None:
     assert len(chosen) == 3
 
 
-@pytest.mark.parametrize(("few", "decoded"), [(3, 4), (4, 1)])
+@pytest.mark.parametrize(("few", "decoded"), [(3, 2), (4, 1)])
 def test_of_a_stored_table_few_records_are_kept(
     monkeypatch: pytest.MonkeyPatch, few: int, decoded: int
 ) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.records import Bearer, NameSet, Output, Passage, Provenance, Query
 from whichone.report.figures import clearest_pair, spread
+from whichone.report.first_screen import GOLD, NAMESAKE
 from whichone.report.page import drawing, finish, shortened
 
 
@@ -45,8 +47,8 @@ def benchmark(path: Path) -> Benchmark:
 
 def test_the_example_is_one_on_which_systems_differ(tmp_path: Path) -> None:
     """Both fall for Ada 1; for Bo only the second system does: Bo is the example."""
-    first = {"c:Ada1": ["c:Ada1"], "c:Ada2": ["c:Ada1"], "c:Bo1": ["c:Bo1"], "c:Bo2": ["c:Bo2"]}
-    second = {**first, "c:Bo2": ["c:Bo1"]}
+    first = np.array([GOLD, NAMESAKE, GOLD, GOLD], np.int8)
+    second = np.array([GOLD, NAMESAKE, GOLD, NAMESAKE], np.int8)
     pair = clearest_pair({"good": first, "popular": second}, benchmark(tmp_path / "b"))
     assert pair is not None
     assert (pair.first.id, pair.second.id) == ("c:Bo1", "c:Bo2")

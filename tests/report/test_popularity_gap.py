@@ -55,13 +55,13 @@ def test_query_accuracy_in_bins_of_log_views(benchmark: Benchmark) -> None:
     values = {"acc@1": np.array([1.0, 0.0, 0.0, 1.0, 1.0, 0.0])}
     scores = Scores("s", benchmark.id, benchmark.queries, measures, values)
     assert popularity_gap(10_000, 1_000, "log10") == pytest.approx(1 / 3)
-    found = gap_bins(scores, benchmark, "human")
+    (found,) = gap_bins([scores], benchmark, "human")
     assert {b: (e.value, e.n) for b, e in zip(BINS, found, strict=True) if e.n} == {
         "0-20": (1.0, 1),
         "20-40": (0.5, 1),
         "> 100": (-0.5, 1),
     }
-    on_views = gap_bins(scores, benchmark, "human", "views")
+    (on_views,) = gap_bins([scores], benchmark, "human", "views")
     assert [e.n for e in on_views] == [1, 0, 0, 0, 0, 2]
     assert on_views[-1].value == pytest.approx(0.5 - 0.5)
 

@@ -185,9 +185,9 @@ _FEW = 1 << 15  # Records of a table that are kept in memory
 
 
 class Stored(OnDisk[T], Generic[T]):
-    """Records of a table on disk: few are kept in memory, more are decoded at each pass.
+    """Records of a table on disk: few are kept in memory, of more a mapped copy is read.
 
-    Of these, what is asked for by its place is read from a mapped copy, which is written the first time.
+    It is written at the second pass, or when a record is first asked for by its place.
     """
 
     def __init__(self, kind: Any, counts: Sequence[int], decode: Callable[[int], Iterator[T]]) -> None:
@@ -195,12 +195,15 @@ class Stored(OnDisk[T], Generic[T]):
         self._kind, self._decode, self._parts = kind, decode, range(len(counts))
         self._count = sum(counts)
         self._computed: dict[str, Any] = {}
+        self._passed = False
 
     def __len__(self) -> int:
         return self._count
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self._rows) if self._count <= _FEW else self._decoded()
+        first, self._passed = not self._passed, True
+        once = first and self._count > _FEW and "_rows" not in vars(self)
+        return self._decoded() if once else iter(self._rows)
 
     def chosen(self, places: npt.NDArray[Any]) -> Iterator[T]:
         rows = self._rows
@@ -409,9 +412,8 @@ def of_keys(records: Mapping[str, T], keys: Sequence[str]) -> list[T | None]:
 
 
 def lists_of(column: pa.ChunkedArray) -> list[list[str]]:
-    """A column of lists of texts; equal texts are one object, as most runs return a page many times."""
+    """A column of lists of texts."""
     whole = column.combine_chunks()
-    texts = whole.flatten().dictionary_encode()
-    every = np.array(texts.dictionary.to_pylist(), object)[texts.indices.to_numpy()].tolist()
+    every = whole.flatten().to_pylist()
     ends = accumulate(whole.value_lengths().fill_null(0).to_pylist(), initial=0)
     return [every[start:end] for start, end in pairwise(ends)]

@@ -114,8 +114,8 @@ class Scores:
     def without_result(self) -> str:
         """How many queries failed or got nothing, in words; empty where none did."""
         counted = {
-            "questions failed": sum(q.id in self.failed for q in self.queries),
-            "got no result": sum(q.id in self.empty for q in self.queries),
+            what: sum(q.id in among for q in self.queries) if among else 0
+            for what, among in (("questions failed", self.failed), ("got no result", self.empty))
         }
         return " and ".join(f"{n:,} of {len(self.queries):,} {what}" for what, n in counted.items() if n)
 

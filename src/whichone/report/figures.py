@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from array import array
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 
 from whichone.benchmarks.bearer_labels import BearerLabels
 from whichone.benchmarks.benchmark import Benchmark
-from whichone.benchmarks.benchmark_tables import members, members_with_rows
+from whichone.benchmarks.benchmark_tables import members_with_rows
 from whichone.errors import UsageError, WhichoneError
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
@@ -25,9 +26,8 @@ from whichone.measures.summary import HEAD as HEAD_ROLE
 from whichone.measures.summary import TAIL as TAIL_ROLE
 from whichone.measures.summary import group_of, roles_of
 from whichone.records import Bearer, NameSet, Query, grouped
-from whichone.report.first_screen import first_kind
+from whichone.report.first_screen import GOLD, NAMESAKE, Codes
 from whichone.report.page import GREY, HEAD, PALE, PALETTE, TAIL, Figure, drawing, finish, shortened
-from whichone.runs.run import of_many
 
 GapScale = Literal["views", "log10"]
 FEW_PAIRS = 5  # Bins with fewer pairs are grey: their height says little
@@ -139,25 +139,22 @@ def _clearest_name(benchmark: Benchmark) -> str:
 
 
 def gap_bins(
-    scores: Scores, benchmark: Benchmark, collection: str, scale: GapScale = "log10"
-) -> list[Estimate]:
-    """For each bin of the popularity gap, head minus tail accuracy at 1 of the QA queries in it.
+    systems: Sequence[Scores], benchmark: Benchmark, collection: str, scale: GapScale = "log10"
+) -> list[list[Estimate]]:
+    """For each system and bin of the popularity gap, head minus tail accuracy at 1 of the QA queries in it.
 
     A pair is a head and one tail of its set, its gap (ph - pt) / pt. The queries of both go into the bin
     of their pair, each once a bin, and the accuracy of a bin's head queries is compared with that of its
     tail queries, as in the paper. Bins of 20 %, the last open; `n` is the number of pairs.
     """
-    values = scores.values["acc@1"]
-    bins = [_Bin() for _ in BINS]
-    for block in members_with_rows(benchmark):
-        for name_set, rows, queries in block:
-            asked = grouped(
-                (query.entity or "", (query.id, value))
-                for query, value in zip(queries, values[rows].tolist(), strict=True)
-                if _counts(query, collection) and not np.isnan(value)
-            )
+    each = [(scores.values["acc@1"], [_Bin() for _ in BINS]) for scores in systems]
+    for name_set, rows, every in chain.from_iterable(members_with_rows(benchmark)):
+        queries = [(q, row) for q, row in zip(every, rows.tolist(), strict=True) if _counts(q, collection)]
+        for values, bins in each:
+            found = ((query, float(values[row])) for query, row in queries)
+            asked = grouped((q.entity or "", (q.id, value)) for q, value in found if value == value)
             _add_pairs(bins, name_set, asked, scale)
-    return [gap_bin.estimate() for gap_bin in bins]
+    return [[gap_bin.estimate() for gap_bin in bins] for _, bins in each]
 
 
 def _add_pairs(
@@ -230,8 +227,10 @@ def gap_figure(systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale 
     size = (max(5.2, 2.6 * len(systems)), 2.4 * len(collections) + 0.3)
     with drawing(len(collections), len(systems), size) as (figure, axes):
         for i, collection in enumerate(collections):
-            for j, scores in enumerate(systems):
-                _panel(axes[i][j], scores, benchmark, collection, scale)
+            for j, (scores, bins) in enumerate(
+                zip(systems, gap_bins(systems, benchmark, collection, scale), strict=True)
+            ):
+                _panel(axes[i][j], scores, bins, collection)
                 title = f"{scores.system}, {collection}".rstrip(", ")
                 axes[i][j].set_title(textwrap.fill(title, 30), fontsize=8, parse_math=False)
                 axes[i][j].set_ylim(-125, 112)
@@ -250,8 +249,7 @@ def gap_figure(systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale 
         )
 
 
-def _panel(axis: Any, scores: Scores, benchmark: Benchmark, collection: str, scale: GapScale) -> None:
-    bins = gap_bins(scores, benchmark, collection, scale)
+def _panel(axis: Any, scores: Scores, bins: Sequence[Estimate], collection: str) -> None:
     heights = [100 * (b.value or 0) for b in bins]
     colours = [PALETTE[0] if b.n >= FEW_PAIRS else PALE for b in bins]
     axis.bar(range(len(BINS)), heights, color=colours, width=0.8)
@@ -330,50 +328,31 @@ class Pair(msgspec.Struct, frozen=True):
         return [s for s in systems if s in chosen]
 
 
-def clearest_pair(ranked: Mapping[str, _Ranked], benchmark: Benchmark) -> Pair | None:
+def clearest_pair(kinds: Mapping[str, Codes], benchmark: Benchmark) -> Pair | None:
     """A pair on which systems differ, and that most of the others get half right; the first name in order."""
     best: tuple[tuple[bool, int], tuple[str, str], Pair] | None = None
-    for block in members(benchmark):
-        tops = _tops(ranked, block, benchmark)
-        for name_set, every in block:
-            queries = [query for query in every if query.task == "qa"]
-            head = next((b.entity for b in name_set.bearers if b.role == "head"), None)
-            lead = head or next((q.entity for q in queries), None)
-            name = (name_set.name, name_set.id)
-            for first in (q for q in queries if q.entity == lead):
-                for second in (q for q in queries if q.entity != lead):
-                    pair = _pair(tops, first, second)
-                    rivals = best is None or pair.telling > best[0]
-                    if rivals or (best and pair.telling == best[0] and name < best[1]):
-                        best = pair.telling, name, pair
+    for name_set, rows, every in chain.from_iterable(members_with_rows(benchmark)):
+        asked = [(query, row) for query, row in zip(every, rows.tolist(), strict=True) if query.task == "qa"]
+        head = next((b.entity for b in name_set.bearers if b.role == "head"), None)
+        lead = head or next((q.entity for q, _ in asked), None)
+        name = (name_set.name, name_set.id)
+        for first, a in ((q, row) for q, row in asked if q.entity == lead):
+            for second, b in ((q, row) for q, row in asked if q.entity != lead):
+                tops = {system: codes[b] for system, codes in kinds.items() if codes[a] == GOLD}
+                right = tuple(system for system, top in tops.items() if top == GOLD)
+                half = tuple(system for system, top in tops.items() if top == NAMESAKE)
+                pair = Pair(first, second, right, half)
+                rivals = best is None or pair.telling > best[0]
+                if rivals or (best and pair.telling == best[0] and name < best[1]):
+                    best = pair.telling, name, pair
     return best[2] if best else None
 
 
-def _tops(
-    ranked: Mapping[str, _Ranked], block: Sequence[tuple[NameSet, Sequence[Query]]], benchmark: Benchmark
-) -> dict[str, dict[str, str]]:
-    """By system the kind of the first page of each query of a block."""
-    queries = [query for _, own in block for query in own]
-    ids, others = [query.id for query in queries], benchmark.others_of(queries)
-    return {
-        system: {
-            query.id: first_kind(query.id, list_of, query.gold_pages(), other, {})
-            for query, list_of, other in zip(queries, of_many(pages, ids), others, strict=True)
-        }
-        for system, pages in ranked.items()
-    }
-
-
-def _pair(tops: Mapping[str, Mapping[str, str]], first: Query, second: Query) -> Pair:
-    kinds = {system: (top[first.id], top[second.id]) for system, top in tops.items()}
-    right = tuple(system for system, both in kinds.items() if both == ("gold", "gold"))
-    half = tuple(system for system, both in kinds.items() if both == ("gold", "namesake"))
-    return Pair(first, second, right, half)
-
-
-def example_figure(ranked: Mapping[str, _Ranked], benchmark: Benchmark) -> Figure | None:
+def example_figure(
+    ranked: Mapping[str, _Ranked], kinds: Mapping[str, Codes], benchmark: Benchmark
+) -> Figure | None:
     """Figure 1: a row for each system, its ranking for both questions side by side."""
-    if (pair := clearest_pair(ranked, benchmark)) is None:
+    if (pair := clearest_pair(kinds, benchmark)) is None:
         return None
     systems = {system: ranked[system] for system in pair.shown(list(ranked))}
     labels = BearerLabels(benchmark)

@@ -126,7 +126,7 @@ def _sections(
             place = options.knowledge or figures.knowledge_beside(benchmark)
             entities = figures.popularity_sample(place) if place and benchmark.sets else None
             tail = figures.long_tail(benchmark, entities=entities)
-            example = figures.example_figure(ranked, benchmark) if results.any_set else None
+            example = figures.example_figure(ranked, results.kinds, benchmark) if results.any_set else None
     popularity = [figure for figure in (tail, gap) if figure is not None]
     sections = [
         first_screen.first_screen(runs, systems, benchmark, results, telling, redact=redact),
