@@ -17,7 +17,7 @@ from whichone.errors import NAMED, BadInput, sample
 from whichone.files import arrow_records
 from whichone.files.folder import Folder
 from whichone.files.mapped import run_starts
-from whichone.files.tables import TableSchema, in_key_order, unreadable, write_batches
+from whichone.files.tables import TableSchema, unreadable, write_batches
 from whichone.records import Bearer, NameSet, Query
 from whichone.text.language import base_code
 
@@ -130,9 +130,7 @@ def queries_of_table(table: pa.Table | pa.RecordBatch) -> Iterator[Query]:
 
 def write_sets(folder: Folder, sets: Iterable[NameSet]) -> None:
     """Write the table of name sets, which may come in any order."""
-    given = (batch for block in arrow_records.blocks(sets, BLOCK) for batch in set_rows(block).to_batches())
-    path = folder.partial / SETS.file
-    folder.adopt(SETS.file, rows=write_batches(path, in_key_order(given, SETS, folder.partial), SETS))
+    folder.write_in_any_order(SETS, map(set_rows, arrow_records.blocks(sets, BLOCK)))
 
 
 def set_rows(sets: Iterable[NameSet]) -> pa.Table:

@@ -9,7 +9,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -31,15 +31,17 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
 
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        if self.path.exists():
+            yield from (msgspec.json.decode(record) for record, _ in sealed_records(self.path))
+
     def read(self) -> list[dict[str, Any]]:
-        if not self.path.exists():
-            return []
-        return [msgspec.json.decode(record) for record in sealed_records(self.path)[0]]
+        return list(self)
 
     def mend(self) -> None:
         """Cut off a torn last line, so that the next entry starts a line of its own."""
         if self.path.exists():
-            os.truncate(self.path, sealed_records(self.path)[1])
+            os.truncate(self.path, max((end for _, end in sealed_records(self.path)), default=0))
 
     def append(self, entry: Mapping[str, Any], *, sync: bool = True) -> None:
         """Without `sync` the line survives the end of the process, but not of the machine."""
@@ -250,6 +252,12 @@ class Folder:
         rows = write(self.partial / schema.file, table, schema)
         self.adopt(schema.file, rows=rows)
         return rows
+
+    def write_in_any_order(self, schema: TableSchema, some: Iterable[pa.Table]) -> None:
+        """Write one table whose rows come in any order, some at a time."""
+        batches = (batch for rows in some for batch in rows.to_batches())
+        ordered = tables.in_key_order(batches, schema, self.partial)
+        self.adopt(schema.file, rows=tables.write_batches(self.partial / schema.file, ordered, schema))
 
     def write_bytes(self, name: str, data: bytes) -> None:
         (self.partial / name).write_bytes(data)
@@ -504,7 +512,7 @@ def verify_folder(root: Path) -> FolderReport:
         missing = [name for name in state.segments if not (root / name / files_manifest.MANIFEST).exists()]
         damage += [f"{name} is missing" for name in missing]
         if (root / UPDATES).exists():
-            sealed_records(root / state.journal)
+            list(sealed_records(root / state.journal))
     except (WhichoneError, FileNotFoundError) as error:
         damage.append(str(error))
     for name, entry in files.items():

@@ -210,30 +210,26 @@ def unsealed(line: bytes) -> bytes | None:
     return record if sealed(record) == line else None
 
 
-def sealed_records(path: Path, start: int = 0) -> tuple[list[bytes], int]:
-    """The records of the lines after byte `start`, and where the last whole line ends.
+def sealed_records(path: Path, start: int = 0) -> Iterator[tuple[bytes, int]]:
+    """The records of the lines after byte `start`, each with where its line ends.
 
     A last line that was cut off was never confirmed and is left out; any other that differs from what
     was written is an error.
     """
     with path.open("rb") as file:
         file.seek(start)
-        *lines, rest = file.read().split(b"\n")
-    if rest and unsealed(rest[:-1]) is not None:  # complete but for its end, which has changed
-        lines.append(rest)
-    records = []
-    end = start
-    for line in lines:
-        if (record := unsealed(line)) is None:
-            number = path.read_bytes()[:end].count(b"\n") + 1
-            raise BrokenFolder(
-                "the line is damaged: its checksum differs from what was written",
-                where=f"{path}:{number}",
-                hint="copy the folder again; or remove the line, and do again what it confirmed",
-            )
-        records.append(record)
-        end += len(line) + 1
-    return records, end
+        for line in file:
+            if not line.endswith(b"\n") and unsealed(line[:-1]) is None:
+                return
+            if (record := unsealed(line.removesuffix(b"\n"))) is None:
+                number = path.read_bytes()[:start].count(b"\n") + 1
+                raise BrokenFolder(
+                    "the line is damaged: its checksum differs from what was written",
+                    where=f"{path}:{number}",
+                    hint="copy the folder again; or remove the line, and do again what it confirmed",
+                )
+            start += len(line)
+            yield record, start
 
 
 # Tables as text: CSV, where quotation marks may wrap a field of several lines, and TSV, where a line is a record.

@@ -6,7 +6,7 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import metadata
 from itertools import chain, islice
@@ -325,7 +325,7 @@ def model_hash(path: Path) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def drawn(queries: Sequence[Query], limit: int, seed: int = 0) -> frozenset[str]:
+def drawn(queries: Iterable[Query], limit: int, seed: int = 0) -> frozenset[str]:
     """So many questions of a seeded draw of names: all tasks of a name, one name after the other.
 
     The first questions of a file are those of one task, or of the most popular names.

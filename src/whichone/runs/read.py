@@ -4,23 +4,24 @@ import functools
 import hashlib
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
 from whichone import registry
 from whichone.benchmarks.benchmark import Benchmark, Where
 from whichone.benchmarks.several import parts_of
 from whichone.errors import BadInput, UsageError, WhichoneError, masked
-from whichone.files.arrow_records import blocks
+from whichone.files.arrow_records import MappedRecords, blocks
 from whichone.files.folder import Folder
 from whichone.options import takes
 from whichone.progress import progress, talk
 from whichone.protocols import Reader
 from whichone.reading.llm import FunctionReader
-from whichone.records import Answer, ReadingTask
+from whichone.records import Answer, Query, ReadingTask
 from whichone.retrieval.adapters.adapted import load_function
 from whichone.runs import shown as showing
 from whichone.runs.provenance import Maker, drawn, identified, latency
@@ -90,10 +91,9 @@ class ReadingRunner:
         parents = self._parents(parameters["reader"])
         maker = Maker.of(self.reader, description)
         done = _finished(path, name, parameters, parents, maker)
-        earlier: dict[str, showing.Entry] = {}
         if done is not None:
-            earlier = showing.finished_entries(done) if self.retry else {}
-            again = len(done.failures) + len(done.answers) - len(earlier)
+            kept_before = sum(1 for _ in showing.finished_entries(done)) if self.retry else 0
+            again = len(done.failures) + len(done.answers) - kept_before
             if not (self.retry and again):
                 at = done.folder.manifest.made.get("at")
                 failed = f"; {len(done.failures):,} failed, --retry asks them" if done.failures else ""
@@ -104,13 +104,15 @@ class ReadingRunner:
         with Folder.create(path, ANSWERS_KIND, resume=True, extend=done is not None) as folder:
             identity = {"parameters": parameters, "parents": parents}
             kept = showing.begin(folder, {**identity, **({"inputs": maker.inputs} if maker.inputs else {})})
+            for entry in showing.finished_entries(done) if done is not None else ():
+                kept.add(entry)
             shown = self._shown()
-            entries = self._entries(folder, {**earlier, **kept}, shown)
+            self._answer_rest(folder, kept, shown)
             counts = showing.write_tables(
-                folder, self.queries, entries, shown, shows=self.setting.passages != "none"
+                folder, self.queries, kept, shown, shows=self.setting.passages != "none"
             )
             account = getattr(self.reader, "usage", None)
-            asked = [e.usage.seconds for e in entries.values() if not e.usage.cached]
+            asked = (e.usage.seconds for e in kept if not e.usage.cached)
             folder.commit(
                 name=name,
                 parameters=parameters,
@@ -123,23 +125,29 @@ class ReadingRunner:
                     **({"run": str(self.retrieved.path.resolve())} if self.retrieved else {}),
                     **({"command": command} if command else {}),
                     "seconds": round(time.perf_counter() - started, 3),
-                    **latency([seconds for seconds in asked if seconds is not None]),
+                    **latency(np.fromiter((seconds for seconds in asked if seconds is not None), float)),
                     **({"endpoint": account()} if account else {}),
                 },
             )
         return Answers.open(path)
 
-    def _shown(self) -> dict[str, showing.Shown]:
-        left_out = showing.not_for_reader(self.queries, self.reader, self.wanted)
-        able = [q for q in self.queries if q.id not in left_out]
+    def _shown(self) -> MappedRecords[showing.Shown]:
+        """What each question is shown, or why it is not asked, in their order."""
+
+        def why_not(query: Query) -> str | None:
+            return showing.not_for_reader(query, self.reader, self.wanted)
+
+        chosen: Container[str] | None = None
         if self.limit is not None:
+            able = (query for query in self.queries if why_not(query) is None)
             chosen = drawn(able, self.limit, self.setting.seed)
-            beyond = f"only {self.limit:,} questions, drawn by name, are asked"
-            left_out |= {q.id: beyond for q in able if q.id not in chosen}
-        return {
-            q.id: showing.Shown(left_out=left_out[q.id]) if q.id in left_out else self.shows.choose(q)
-            for q in self.queries
-        }
+        shown = MappedRecords(showing.Shown)
+        for query in self.queries:
+            reason = why_not(query)
+            if reason is None and chosen is not None and query.id not in chosen:
+                reason = f"only {self.limit:,} questions, drawn by name, are asked"
+            shown.append(showing.Shown(left_out=reason) if reason else self.shows.choose(query))
+        return shown
 
     def _parents(self, reader: Mapping[str, Any]) -> dict[str, str]:
         identity = msgspec.json.encode(reader, order="deterministic")
@@ -152,22 +160,32 @@ class ReadingRunner:
             **({"run": run.folder.content_hash[:16]} if run is not None else {}),
         }
 
-    def _entries(
-        self, folder: Folder, kept: dict[str, showing.Entry], shown: Mapping[str, showing.Shown]
-    ) -> dict[str, showing.Entry]:
-        """Every question's entry: from the journal where it is answered, else read now."""
-        left = [q for q in self.queries if q.id not in kept and not shown[q.id].left_out]
-        if not left and not kept:
-            reason = next(s.left_out for s in shown.values() if s.left_out)
+    def _left(
+        self, kept: showing.Entries, shown: Iterable[showing.Shown]
+    ) -> Iterator[tuple[Query, showing.Shown]]:
+        """The questions that are still to be asked, with what they are shown."""
+        for block in blocks(zip(self.queries, shown, strict=True), 1_024):
+            known = kept.has([query.id for query, _ in block])
+            yield from (pair for pair, has in zip(block, known, strict=True) if not (has or pair[1].left_out))
+
+    def _answer_rest(
+        self, folder: Folder, kept: showing.Entries, shown: MappedRecords[showing.Shown]
+    ) -> None:
+        """Reads every question that has no entry, and adds its own."""
+        left = sum(1 for _ in self._left(kept, shown))
+        if not left and not len(kept):
+            reason = next(s.left_out for s in shown if s.left_out)
             raise BadInput(f"no question of {self.benchmark.id} can be asked: {reason}")
         if (prepare := getattr(self.reader, "prepare", None)) and left:
-            prepare(len(left), self.setting)
-        in_a_row, synced = 0, 0.0
-        with progress("reading", len(left), "questions") as advance:
+            prepare(left, self.setting)
+        in_a_row, synced, error = 0, 0.0, None
+        with progress("reading", left, "questions") as advance:
             in_words = bool(getattr(self.reader, "asks_in_words", False))
-            for part in blocks(left, self.block):
-                for entry in self._one_block(self.shows.tasks(part, shown, in_words=in_words)):
-                    kept[entry.answer.question] = entry
+            for part in blocks(self._left(kept, shown), self.block):
+                chosen = {query.id: what for query, what in part}
+                asked = [query for query, _ in part]
+                for entry in self._one_block(self.shows.tasks(asked, chosen, in_words=in_words)):
+                    kept.add(entry)
                     now = time.monotonic()
                     folder.journal.append(msgspec.to_builtins(entry), sync=now - synced > SYNC)
                     synced = now if now - synced > SYNC else synced
@@ -180,11 +198,8 @@ class ReadingRunner:
                             hint="fix it and start again: it goes on where it stopped",
                         )
                     advance(1)
-        if kept and all(entry.answer.error for entry in kept.values()):
-            raise BadInput(
-                f"all {len(kept)} questions failed, the last one so: {kept[left[-1].id].answer.error}"
-            )
-        return kept
+        if kept.failures and kept.failures == len(kept):
+            raise BadInput(f"all {len(kept)} questions failed, the last one so: {error}")
 
     def _one_block(self, tasks: Sequence[ReadingTask]) -> Iterator[showing.Entry]:
         """Checked entries of a block; when the reader itself breaks, each question alone."""

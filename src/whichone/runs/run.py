@@ -306,17 +306,18 @@ def _answer(row: Mapping[str, Any]) -> Answer:
     )
 
 
-def begun(folder: Folder, identity: Mapping[str, Any]) -> list[dict[str, Any]]:
+def begun(folder: Folder, identity: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """What the journal of a folder has of this very work; what was begun of other work is removed."""
     folder.journal.mend()
-    if (entries := folder.journal.read()) and entries[0] == identity:
-        return entries[1:]
-    if entries:
+    entries = iter(folder.journal)
+    if (first := next(entries, None)) == identity:
+        return entries
+    if first is not None:
         talk(f"{folder.root}: what was begun there was other work; starting over")
     shutil.rmtree(folder.partial)
     folder.partial.mkdir()
     folder.journal.append(identity)
-    return []
+    return iter(())
 
 
 # Opens a corpus where its folder, or a benchmark that has one, is named.

@@ -23,7 +23,7 @@ from whichone.progress import talk
 from whichone.records import Answer, Passage, Query, page_of
 from whichone.runs import predictions
 from whichone.runs.run import ANSWERS_KIND, FAILURES, KIND, LEFT_OUT, RANKINGS, TIMING, Answers, Run, beside
-from whichone.runs.shown import AMBIGDOCS, Entry, write_tables
+from whichone.runs.shown import AMBIGDOCS, Entries, Entry, write_tables
 from whichone.versions import environment
 
 # Those that runs are written in as well; linkers' files are only read.
@@ -196,8 +196,7 @@ def write_answers(
 ) -> Answers:
     """A folder of answers: every query once, and none that the benchmark does not ask, unless those are skipped."""
     known = predictions.BenchmarkNames(benchmark).queries
-    entries: dict[str, Entry] = {}
-    strangers = 0
+    entries, strangers = Entries(), 0
     for said in given:
         if (query := known.get(said.question)) is None:
             strangers += 1
@@ -209,29 +208,30 @@ def write_answers(
                     hint="is this the right benchmark? --on-error skip passes over them" if file else None,
                 )
             continue
-        if query.id in entries:
-            raise BadInput(f"this query came before: {said.question[:100]}", file=file, line=said.line)
         answer = Answer(question=query.id, text=said.text, passages=said.passages, notes=said.notes)
-        entries[query.id] = Entry(answer, _shown(query, said))
-    if not entries:
+        if not entries.add(Entry(answer, _shown(query, said))):
+            raise BadInput(f"this query came before: {said.question[:100]}", file=file, line=said.line)
+    if not len(entries):
         raise BadInput("the file contains no answers to these questions", file=file)
     if strangers:
         talk(f"passed over: {strangers:,} answers to questions that the benchmark does not have")
-    missing = [query.id for query in benchmark.queries if query.id not in entries]
+    ids = [query.id for query in benchmark.queries]
+    missing = [query for query, has in zip(ids, entries.has(ids), strict=True) if not has]
     if missing and not missing_is_wrong:
         raise BadInput(
             f"{len(missing)} of {len(benchmark.queries)} queries are missing",
             ids=missing,
             hint="say that missing queries count as wrong, or answer every query",
         )
-    entries |= {q: Entry(Answer(question=q, error="the file has nothing for it")) for q in missing}
+    for query_id in missing:
+        entries.add(Entry(Answer(question=query_id, error="the file has nothing for it")))
     with Folder.create(out, ANSWERS_KIND) as folder:
         source = {"file": file.name, "sha256": file_hash(file)} if file is not None else {}
         folder.commit(
             name=name,
             parameters={"reader": {"reader": "file", **source}} if source else {},
             parents={"benchmark": benchmark.id, **parts_of(benchmark)},
-            counts=write_tables(folder, benchmark.queries, entries, {}),
+            counts=write_tables(folder, benchmark.queries, entries),
             made={**environment(), "benchmark": benchmark.place} if source else {},
         )
     return Answers.open(out)

@@ -21,7 +21,7 @@ from whichone.errors import BadInput, UsageError, WhichoneError, masked, masked_
 from whichone.files.arrow_records import blocks
 from whichone.files.folder import Folder
 from whichone.files.lines import write_atomic
-from whichone.files.tables import TableSchema, in_key_order, read_table, write_batches
+from whichone.files.tables import TableSchema, read_table
 from whichone.progress import progress, talk
 from whichone.protocols import Retriever
 from whichone.records import Question, Ranking
@@ -351,7 +351,7 @@ def _begin(folder: Folder, identity: Mapping[str, Any], code: str | None) -> Non
 
     Code that was fixed after a failure goes on: what it had done is kept, and it is said.
     """
-    if entries := begun(folder, identity):
+    if entries := [*begun(folder, identity)]:
         changed = any(entry.get("code") != code for entry in entries)
         kept = any(folder.partial.glob("block-*.json"))
         parameters = ": blocks that were made before the code changed are kept" if kept and changed else ""
@@ -375,17 +375,13 @@ def _assemble(folder: Folder, questions: int) -> tuple[dict[str, Any], dict[str,
         shutil.rmtree(folder.partial)
         raise BadInput(f"all {questions:,} questions failed, the last one so: {last}")
 
-    def write(schema: TableSchema, tables: Iterable[pa.Table]) -> None:
-        batches = (batch for table in tables for batch in table.to_batches())
-        ordered = in_key_order(batches, schema, folder.partial)
-        folder.adopt(schema.file, rows=write_batches(folder.partial / schema.file, ordered, schema))
-
     def write_by_question(schema: TableSchema, column: str, values: str) -> None:
         by_block = (getattr(block, values) for block in _finished_blocks(folder))
         rows = ([{"question": q, column: value} for q, value in block.items()] for block in by_block)
-        write(schema, map(schema.from_rows, rows))
+        folder.write_in_any_order(schema, map(schema.from_rows, rows))
 
-    write(RANKINGS, map(read_table, sorted(folder.partial.glob("rankings-*.parquet"))))
+    rankings = map(read_table, sorted(folder.partial.glob("rankings-*.parquet")))
+    folder.write_in_any_order(RANKINGS, rankings)
     write_by_question(FAILURES, "error", "failures")
     write_by_question(TIMING, "seconds", "seconds")
     if noted:

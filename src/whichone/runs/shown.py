@@ -5,23 +5,29 @@ of another bearer of the name instead of the gold one, which is what confusion d
 """
 
 import hashlib
+import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import msgspec
+import numpy as np
+import pyarrow as pa
 from msgspec.structs import asdict
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.relations import worded
 from whichone.benchmarks.several import own_id
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
+from whichone.files.arrow_records import KeyedTable, MappedRecords, Seen, blocks
 from whichone.files.folder import Folder
 from whichone.files.lines import ODD_RECORD
+from whichone.files.tables import TableSchema
 from whichone.options import takes
 from whichone.progress import talk
 from whichone.protocols import USAGE, Reader
-from whichone.records import Answer, NameSet, Query, ReadingTask
+from whichone.records import Answer, Query, ReadingTask
 from whichone.runs.run import ANSWERS, ANSWERS_TIMING, FAILURES, LEFT_OUT, Answers, Run, begun
 from whichone.runs.run_options import Passages, ShownOptions
 from whichone.text import normalisers
@@ -93,7 +99,7 @@ class Shows:
             )
         self.setting = setting
         self.corpus = benchmark.corpus
-        self._sets: Mapping[str, NameSet] = {s.id: s for s in benchmark.sets}
+        self._set_by_id = benchmark.set_by_id
         self._ranked = run.ranked_passages() if run is not None and setting.needs_run else {}
 
     def choose(self, query: Query) -> Shown:
@@ -171,7 +177,7 @@ class Shows:
     def _other_bearer(self, query: Query) -> Shown:
         """The most popular other bearer that has a page in the corpus: the one retrievers prefer."""
         own = query.gold_pages()
-        names = self._sets.get(query.name_set or "")
+        names = self._set_by_id(query.name_set or "")
         for bearer in names.bearers if names else ():
             if bearer.entity == query.entity or own.intersection(bearer.pages):
                 continue
@@ -228,9 +234,40 @@ def entry_of(task: ReadingTask, answer: Answer, seconds: float) -> Entry:
     return entry
 
 
-def begin(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Entry]:
+class Entries:
+    """The entries of a journal by question, on disk: all added, then read."""
+
+    def __init__(self, near: Path | None = None) -> None:
+        self._entries = MappedRecords(Entry, near)
+        self._places = Seen()
+        self.failures = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self._entries)
+
+    def add(self, entry: Entry) -> bool:
+        """Whether its question had none yet; else nothing is added."""
+        if self._places.add_one(entry.answer.question, len(self._entries)) is not None:
+            return False
+        self._entries.append(entry)
+        self.failures += entry.answer.error is not None
+        return True
+
+    def has(self, questions: Sequence[str]) -> list[bool]:
+        return [place is not None for place in self._places.numbers_of(questions)]
+
+    def of(self, questions: Sequence[str]) -> list[Entry | None]:
+        places = self._places.numbers_of(questions)
+        known = self._entries.chosen(np.array([place for place in places if place is not None], np.int64))
+        return [None if place is None else next(known) for place in places]
+
+
+def begin(folder: Folder, identity: Mapping[str, Any]) -> Entries:
     """Answers that were already given, if they belong to this very work; failures not among them."""
-    kept, useless = {}, 0
+    kept, useless = Entries(folder.root), 0
     for raw in begun(folder, identity):
         try:
             entry = msgspec.convert(raw, Entry)
@@ -238,63 +275,84 @@ def begin(folder: Folder, identity: Mapping[str, Any]) -> dict[str, Entry]:
             useless += 1
             continue
         if not entry.answer.error:
-            kept[entry.answer.question] = entry
+            kept.add(entry)
     if useless:
         talk(f"{folder.root}: {useless:,} answers cannot be used and are asked for again")
-    if kept:
+    if len(kept):
         talk(f"going on with {folder.root}: {len(kept):,} questions are answered")
     return kept
 
 
-def finished_entries(answers: Answers) -> dict[str, Entry]:
+def finished_entries(answers: Answers) -> Iterator[Entry]:
     """What finished answers contain, without the questions that failed or got an empty reply."""
-    usage = {r["question"]: msgspec.convert(r, Usage) for r in answers.folder.rows_of(ANSWERS_TIMING.name)}
-    return {
-        question: Entry(answer, shown, usage.get(question, Usage()))
-        for (question, answer), shown in zip(answers.answers.items(), answers.shown.values(), strict=True)
-        if answer.notes.get("form") != "empty"
-    }
+    took = KeyedTable(answers.folder.batches(ANSWERS_TIMING.name), ANSWERS_TIMING.schema, _usage)
+    for block in blocks(zip(answers.answers.values(), answers.shown.values(), strict=True), _TOGETHER):
+        for (answer, shown), usage in zip(block, took.many([a.question for a, _ in block]), strict=True):
+            if answer.notes.get("form") != "empty":
+                yield Entry(answer, shown, usage or Usage())
+
+
+def _usage(table: pa.Table) -> Iterator[Usage]:
+    return (msgspec.convert(row, Usage) for row in table.to_pylist())
+
+
+_TOGETHER = 1_024
+COUNTED = (
+    *("answered", "asked", "refused", "empty", "failures", "left_out", "shown_nothing"),
+    "passages_beyond_depth",
+)
 
 
 def write_tables(
-    folder: Folder, queries: Sequence[Query], entries: Mapping[str, Entry], shown: Mapping[str, Shown],
+    folder: Folder, queries: Sequence[Query], entries: Entries, shown: Iterable[Shown] | None = None,
     *, shows: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
-    """The tables, from the journal's entries in the benchmark's order; what to count.
+    """The tables, from the journal's entries and what was shown in the benchmark's order; what to count.
 
     Not `shows` is a setting that shows nobody anything: a closed book, or an agent that searches itself.
     """
-    read = [entries[q.id] for q in queries if q.id in entries]
-    good = [e for e in read if e.answer.error is None]
-    answers = [
-        {
-            "question": e.answer.question,
-            "text": e.answer.text,
-            "asks": e.answer.asks,
-            "passages": list(e.answer.passages),
-            "shown": list(e.shown),
-            "score": e.answer.score,
-            "notes": msgspec.json.encode(e.answer.notes).decode() if e.answer.notes else None,
-        }
-        for e in good
-    ]
-    failures = [{"question": e.answer.question, "error": e.answer.error} for e in read if e.answer.error]
-    left_out = [{"question": q, "reason": s.left_out} for q, s in shown.items() if s.left_out]
-    folder.write(ANSWERS, ANSWERS.from_rows(answers))
-    folder.write(FAILURES, FAILURES.from_rows(failures))
-    folder.write(LEFT_OUT, LEFT_OUT.from_rows(left_out))
-    timing = [{"question": e.answer.question, **asdict(e.usage)} for e in read if e.usage != Usage()]
-    folder.write(ANSWERS_TIMING, ANSWERS_TIMING.from_rows(timing))
+
+    def each() -> Iterator[list[tuple[str, Shown, Entry | None]]]:
+        every = zip(queries, itertools.repeat(Shown()) if shown is None else shown, strict=False)
+        for block in blocks(every, _TOGETHER):
+            read = entries.of([query.id for query, _ in block])
+            yield [(query.id, what, entry) for (query, what), entry in zip(block, read, strict=True)]
+
+    def write(schema: TableSchema, row: Callable[[Shown, Entry | None], dict[str, Any] | None]) -> None:
+        made = ([(question, row(what, entry)) for question, what, entry in block] for block in each())
+        rows = ([{"question": question, **given} for question, given in block if given] for block in made)
+        folder.write_in_any_order(schema, map(schema.from_rows, rows))
+
+    write(ANSWERS, _answer_row)
+    write(FAILURES, lambda _, e: {"error": e.answer.error} if e and e.answer.error else None)
+    write(LEFT_OUT, lambda what, _: {"reason": what.left_out} if what.left_out else None)
+    write(ANSWERS_TIMING, lambda _, e: asdict(e.usage) if e and e.usage != Usage() else None)
+    counts = {"questions": len(queries)} | dict.fromkeys(COUNTED, 0)
+    for _, what, entry in itertools.chain.from_iterable(each()):
+        counts["left_out"] += what.left_out is not None
+        if entry is not None:
+            text, asks, error = entry.answer.text, entry.answer.asks, entry.answer.error
+            counts["answered"] += text is not None
+            counts["asked"] += asks is not None
+            counts["refused"] += error is None and text is None and asks is None
+            counts["empty"] += text is not None and not text.strip()
+            counts["failures"] += bool(error)
+            counts["shown_nothing"] += shows and not entry.shown
+            counts["passages_beyond_depth"] += what.cut
+    return counts
+
+
+def _answer_row(_: Shown, entry: Entry | None) -> dict[str, Any] | None:
+    if entry is None or entry.answer.error is not None:
+        return None
+    answer = entry.answer
     return {
-        "questions": len(queries),
-        "answered": sum(e.answer.text is not None for e in good),
-        "asked": sum(e.answer.asks is not None for e in good),
-        "refused": sum(e.answer.text is None and e.answer.asks is None for e in good),
-        "empty": sum(e.answer.text is not None and not e.answer.text.strip() for e in good),
-        "failures": len(failures),
-        "left_out": len(left_out),
-        "shown_nothing": sum(not e.shown for e in read) if shows else 0,
-        "passages_beyond_depth": sum(s.cut for q, s in shown.items() if q in entries),
+        "text": answer.text,
+        "asks": answer.asks,
+        "passages": list(answer.passages),
+        "shown": list(entry.shown),
+        "score": answer.score,
+        "notes": msgspec.json.encode(answer.notes).decode() if answer.notes else None,
     }
 
 
@@ -332,9 +390,9 @@ def checked_tasks(wanted: Sequence[str], reader: Reader, benchmark: Benchmark) -
     return tuple(dict.fromkeys(wanted))
 
 
-def not_for_reader(queries: Sequence[Query], reader: Reader, wanted: Sequence[str]) -> dict[str, str]:
-    """By question: why it is not asked."""
-    able = tasks_of(reader)
-    unasked = {q.id: f"only the task {', '.join(wanted)} is asked" for q in queries if q.task not in wanted}
-    beyond = [q.id for q in queries if able and not {q.task, kind_of(q.task)} & set(able)]
-    return (unasked if wanted else {}) | dict.fromkeys(beyond, f"the reader can do {', '.join(able)} only")
+def not_for_reader(query: Query, reader: Reader, wanted: Sequence[str]) -> str | None:
+    """Why a question is not asked."""
+    able, task = tasks_of(reader), query.task
+    if able and not {task, kind_of(task)} & set(able):
+        return f"the reader can do {', '.join(able)} only"
+    return f"only the task {', '.join(wanted)} is asked" if wanted and task not in wanted else None

@@ -139,8 +139,9 @@ class Updates:
         journal = self.folder / self._state.journal
         if self._state == UpdateState() and not journal.exists():
             return  # nothing was ever added
-        records, self._read_to = sealed_records(journal, self._read_to)
-        for record in records:
+        records = list(sealed_records(journal, self._read_to))
+        self._read_to = records[-1][1] if records else self._read_to
+        for record, _ in records:
             yield msgspec.json.decode(record, type=UpdateEntry)
 
     def _apply(self, entry: UpdateEntry) -> None:
