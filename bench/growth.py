@@ -268,6 +268,29 @@ def first_pages(question: str, k: int) -> list[str]:
     return [page_id(n) for n in range(k)]
 
 
+def repeat_question(question: str, passages: object) -> str:
+    """A reader that does nothing."""
+    return question
+
+
+def need_trec(place: Path, queries: int) -> Path:
+    """A run as others write it."""
+    file = need_asked(place, queries) / "run.txt"
+    if not file.exists():
+        again(command("export", place / "asked" / "run0", file, "--format", "trec"))
+    return file
+
+
+def need_said(place: Path, queries: int) -> Path:
+    """Answers as others write them."""
+    file = need_asked(place, queries) / "said.jsonl"
+    if not file.exists():
+        with file.open("w") as out:
+            for n in range(queries):
+                out.write(json.dumps({"id": f"q{n:07}", "answer": f"answer {n}"}) + "\n")
+    return file
+
+
 def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "whichone", *map(str, words)]
 
@@ -345,6 +368,19 @@ COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
     "score, records": lambda place, size: command("score", need_asked(place, size) / "run0"),
     "report, records": lambda place, size: command(
         "report", need_asked(place, size) / "run0", place / "report-many.html", "--overwrite"
+    ),
+    "read, records": lambda place, size: command(
+        "read", need_asked(place, size) / "benchmark", place / "asked" / "read",
+        "--reader", "growth:repeat_question", "--run", place / "asked" / "run0", "--passages", "retrieved",
+        "--overwrite",
+    ),
+    "import-run, records": lambda place, size: command(
+        "import", "run", need_trec(place, size), place / "asked" / "imported",
+        "--benchmark", place / "asked" / "benchmark", "--format", "trec", "--overwrite",
+    ),
+    "import-answers, records": lambda place, size: command(
+        "import", "answers", need_asked(place, size) / "benchmark", need_said(place, size),
+        place / "asked" / "imported-answers", "--overwrite",
     ),
     "score, answers": lambda place, size: command("score", need_answers(place, size)),
     "report, answers": lambda place, size: command(

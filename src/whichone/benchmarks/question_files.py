@@ -190,8 +190,7 @@ class _Titles:
     """The pages of a corpus that some questions may mean, by what their titles name; `texts` gives those of a page's passages."""
 
     def __init__(self, titles: dict[str, str], texts: Callable[[str], Iterable[str]]) -> None:
-        self.titles = titles
-        self.texts = texts
+        self.titles, self.texts = titles, texts
         self.pages: dict[str, list[str]] = grouped((title_key(title), page) for page, title in titles.items())
         self.by_title = pages_by_title((p, plain_title(title)) for p, title in titles.items())
         self.sets = sets_from_titles(titles)

@@ -125,11 +125,10 @@ class EndpointOptions(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     model: str
     concurrency: int = 16
+    # Seconds that one call may take, from its first byte sent to its last byte received.
     timeout: float = 120.0
-    """Seconds that one call may take, from its first byte sent to its last byte received."""
     retries: int = 5
-    back_off: float = 0.5
-    """Seconds before the first retry; each further one waits twice as long."""
+    back_off: float = 0.5  # Seconds before the first retry; each further one waits twice as long
     seed: int | None = None
     prices: Prices = Prices()
 

@@ -76,8 +76,7 @@ class Corpus:
         language: str = "",
         folder: Folder | None = None,
     ) -> None:
-        self._given = passages
-        self.hash = hash
+        self._given, self.hash = passages, hash
         """Of its content: two folders with the same passages and names have the same."""
         self.name = name
         self.language = language or "en"

@@ -103,8 +103,7 @@ class GivenNames:
     """The given names that mean pages of one corpus, and what is known of these pages."""
 
     def __init__(self, names: CorpusNames, known: MappedTable) -> None:
-        self.names = names
-        self._known = known
+        self.names, self._known = names, known
         self._pages = pa.chunked_array([b["page"] for b in known.batches(["page"])], pa.int64()).to_numpy()
 
     @classmethod

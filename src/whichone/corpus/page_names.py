@@ -171,8 +171,7 @@ def names_of_page(title: str, text: str, language: str = "en") -> Iterator[Named
 
 class CorpusNames:
     def __init__(self, table: MappedTable, index: HashIndex) -> None:
-        self.table = table
-        self._index = index
+        self.table, self._index = table, index
 
     @classmethod
     def of(cls, table: MappedTable) -> CorpusNames:

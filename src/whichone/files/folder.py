@@ -76,12 +76,10 @@ class Folder:
     """One folder on disk: open it to read, create it (as a context) to write and commit."""
 
     def __init__(self, path: Path, manifest: files_manifest.Manifest) -> None:
-        self.root = path
-        self.manifest = manifest
+        self.root, self.manifest = path, manifest
         self._lock: int | None = None
         self._files: dict[str, files_manifest.FileEntry] = {}
-        self._resume = False
-        self._new = False
+        self._resume, self._new = False, False
 
     # reading
 

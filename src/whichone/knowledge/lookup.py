@@ -314,9 +314,7 @@ class NameIndex(contextlib.AbstractContextManager["NameIndex"]):
     """
 
     def __init__(self, lookup: Lookup, hashes: np.ndarray[Any, Any], numbers: np.ndarray[Any, Any]) -> None:
-        self.lookup = lookup
-        self._hashes = hashes
-        self._numbers = numbers
+        self.lookup, self._hashes, self._numbers = lookup, hashes, numbers
         self._bearers = lru_cache(16_384)(lookup.bearers_of_number)
 
     @classmethod

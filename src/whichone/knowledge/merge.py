@@ -46,8 +46,7 @@ class Finished(msgspec.Struct, frozen=True):
 
 class Work:
     def __init__(self, source: Source, key: str, partial: Path, parameters: dict[str, Any]) -> None:
-        self.source = source
-        self.key = key
+        self.source, self.key = source, key
         self.folder = partial.resolve() / f"{source.kind}-{key}"
         self.parameters = parameters
         self.finished: list[Finished] = []

@@ -77,20 +77,16 @@ class Scores:
     queries: Sequence[Query]
     measures: Sequence[Measure]
     values: Mapping[str, _Floats]
-    failed: frozenset[str] = frozenset()
-    """Queries at which the system failed; they score as wrong."""
-    empty: frozenset[str] = frozenset()
-    """Queries to which it gave nothing."""
-    unasked: frozenset[str] = frozenset()
-    """Queries that the system was not asked: they count nowhere."""
-    learned: int = 0
-    """How many of the benchmark's questions the system was trained on."""
+    failed: frozenset[str] = frozenset()  # Queries at which the system failed; they score as wrong
+    empty: frozenset[str] = frozenset()  # Queries to which it gave nothing
+    unasked: frozenset[str] = frozenset()  # Queries that the system was not asked: they count nowhere
+    learned: int = 0  # How many of the benchmark's questions the system was trained on
+    # What the system was given, where it says so: "corpus", "knowledge base", "gold".
     sees: tuple[str, ...] = ()
-    """What the system was given, where it says so: "corpus", "knowledge base", "gold"."""
+    # How popular the one is whom a query is about, as its name set says.
     popularity: Callable[[Query], float | None] | None = field(default=None, repr=False, compare=False)
-    """How popular the one is whom a query is about, as its name set says."""
+    # Measures deeper than the run: for how many queries more might have been found below its end.
     shallow: Mapping[str, int] = field(default_factory=dict)
-    """Measures deeper than the run: for how many queries more might have been found below its end."""
 
     @functools.cached_property
     def clusters(self) -> npt.NDArray[np.integer[Any]]:

@@ -50,9 +50,7 @@ class Llm:
     """Asks one question a call, several calls at once, and gives the answers in their order."""
 
     def __init__(self, endpoint: Endpoint, options: LlmOptions, prompt: Prompt) -> None:
-        self.endpoint = endpoint
-        self.options = options
-        self.prompt = prompt
+        self.endpoint, self.options, self.prompt = endpoint, options, prompt
         self.name = options.model.rstrip("/").rpartition("/")[2]
         self._structured = options.structured and not prompt.plain
 

@@ -55,8 +55,7 @@ class RagModel:
     def __init__(
         self, rag: Any, question_tokenizer: Any, generator_tokenizer: Any, marginal: Marginal
     ) -> None:
-        self.rag = rag
-        """transformers' own model: it loads, saves and contains both."""
+        self.rag = rag  # transformers' own model: it loads, saves and contains both
         self.encoder, self.generator = rag.rag.question_encoder, rag.rag.generator
         self.question_tokenizer, self.tokenizer = question_tokenizer, generator_tokenizer
         self.marginal: Marginal = marginal

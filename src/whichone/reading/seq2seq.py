@@ -111,8 +111,7 @@ class ExactTitle:
     tasks = ("el",)
 
     def __init__(self, titles: dict[str, str]) -> None:
-        self._titles = titles
-        """For each title, as it is compared, the title as written."""
+        self._titles = titles  # For each title, as it is compared, the title as written
 
     @classmethod
     def over(cls, corpus: Corpus) -> Self:

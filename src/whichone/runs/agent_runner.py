@@ -127,12 +127,9 @@ class AgentReader:
         self.name = str(getattr(agent, "name", type(agent).__name__))
         self.own_code = getattr(agent, "own_code", agent)
         self.parts = (agent, retriever)
-        self._retriever = retriever
-        self._corpus = benchmark.corpus
+        self._retriever, self._corpus = retriever, benchmark.corpus
         self._check = RankingCheck(benchmark.corpus)
-        self._budget = budget
-        self._user = user
-        self._act = act
+        self._budget, self._user, self._act = budget, user, act
         self._turns = turns
 
     def describe(self) -> dict[str, Any]:

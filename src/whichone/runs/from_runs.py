@@ -21,8 +21,7 @@ class _Known:
     name: ClassVar[str]
 
     def __init__(self, ranked: Mapping[str, Sequence[str]], **described: Any) -> None:
-        self._ranked = ranked
-        self._described = described
+        self._ranked, self._described = ranked, described
 
     def describe(self) -> dict[str, Any]:
         return {"retriever": self.name, **self._described}

@@ -5,7 +5,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -13,11 +13,14 @@ from whichone.benchmarks.benchmark import Benchmark
 from whichone.corpus.corpus import from_trec, trec_order
 from whichone.corpus.passage_files import pages_by_title
 from whichone.errors import BadInput, sample
+from whichone.files.arrow_records import Seen, blocks
 from whichone.files.json_records import array_records
 from whichone.files.lines import read_json_lines, read_lines
 from whichone.names import name_key
 from whichone.progress import talk
 from whichone.records import Answer, Query, Ranking, grouped, page_id
+
+T = TypeVar("T")
 
 NOT_ENOUGH = frozenset({"NOT ENOUGH INFO", "NEI", "NEUTRAL"})
 REFUTES = "REFUTES"
@@ -62,15 +65,21 @@ class BenchmarkNames:
         self.benchmark, self._knowledge = benchmark, knowledge
 
     @functools.cached_property
-    def queries(self) -> dict[str, Query]:
-        """By their ids, and by those that they have in the files that they are from."""
-        known = {query.id: query for query in self.benchmark.queries}
-        for query in self.benchmark.queries:
+    def _places(self) -> Seen:
+        """Of queries by their ids, and by those that they have in the files that they are from."""
+        seen = Seen()
+        for block in blocks(enumerate(self.benchmark.queries), 1_024):
+            seen.add([query.id for _, query in block], [n for n, _ in block])
+        for n, query in enumerate(self.benchmark.queries):
             kept = query.attributes.get("kilt")
             own = kept.get("id") if isinstance(kept, dict) else query.attributes.get("qid")
             if own is not None:
-                known.setdefault(str(own).strip(), query)
-        return known
+                seen.add_one(str(own).strip(), n)
+        return seen
+
+    def query(self, name: str) -> Query | None:
+        (place,) = self._places.numbers_of([name])
+        return None if place is None else self.benchmark.queries[place]
 
     @functools.cached_property
     def by_text(self) -> dict[str, list[Query]]:
@@ -188,29 +197,24 @@ def folded_title(title: str) -> str:
 # Rankings.
 
 
+def each_line(
+    file: str | Path, form: Callable[[bytes, int], T], skipped: list[str] | None = None
+) -> Iterator[T]:
+    """What a layout makes of each line; bad ones are raised, or said in `skipped`."""
+    for line, text in read_lines(file):
+        try:
+            if text.strip():
+                yield form(text, line)
+        except BadInput as error:
+            if skipped is None:
+                raise
+            skipped.append(str(error))
+
+
 def trec_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
     """In trec_eval's order: by score, ties by id from the end of the alphabet; ranks do not count."""
-    rankings: dict[str, list[tuple[float, RankedResult]]] = {}
-    tag: list[str] | None = None
-    for line, text in read_lines(file):
-        if not text.strip():
-            continue
-        parts = text.decode("utf-8", "replace").split()
-        if len(parts) < 5:
-            raise BadInput("six columns are expected: query Q0 id rank score tag", file=file, line=line)
-        question, _, identity, rank, score, *tags = parts
-        tag = tags if tag is None else tag
-        if tags != tag:
-            raise BadInput(
-                f"a line of {' '.join(tags)!r} in the run of {' '.join(tag)!r}",
-                file=file,
-                line=line,
-                hint="one file is one system: the last column of all lines is the same",
-            )
-        result = RankedResult(identity, _number(score, "score", file, line), line)
-        rankings.setdefault(question, []).append((int(_number(rank, "rank", file, line)), result))
     contradicting = 0
-    for question, listed in rankings.items():
+    for question, listed in trec_rows(file).items():
         ordered = sorted(listed, key=lambda r: trec_order(r[1].score, r[1].identity))
         contradicting += [place for place, _ in ordered] != sorted(place for place, _ in listed)
         results = tuple(result for _, result in ordered)
@@ -222,7 +226,38 @@ def trec_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
         )
 
 
-def _number(text: str, what: str, file: Path, line: int) -> float:
+def trec_rows(
+    file: str | Path, skipped: list[str] | None = None
+) -> dict[str, list[tuple[int, RankedResult]]]:
+    """The lines of a TREC run by query, each with its rank."""
+    rankings: dict[str, list[tuple[int, RankedResult]]] = {}
+    tag: list[str] | None = None
+
+    def read(text: bytes, line: int) -> tuple[str, tuple[int, RankedResult]]:
+        nonlocal tag
+        parts = text.decode("utf-8", "replace").split()
+        if len(parts) < 5:
+            raise BadInput(
+                "six columns of a TREC run are expected: query Q0 id rank score tag", file=file, line=line
+            )
+        question, _, identity, rank, score, *tags = parts
+        tag = tags if tag is None else tag
+        if tags != tag:
+            raise BadInput(
+                f"a line of {' '.join(tags)!r} in the run of {' '.join(tag)!r}",
+                file=file,
+                line=line,
+                hint="one file is one system: the last column of all lines is the same",
+            )
+        result = RankedResult(identity, _number(score, "score", file, line), line)
+        return question, (int(_number(rank, "rank", file, line)), result)
+
+    for question, row in each_line(file, read, skipped):
+        rankings.setdefault(question, []).append(row)
+    return rankings
+
+
+def _number(text: str, what: str, file: str | Path, line: int) -> float:
     try:
         number = float(text)
     except ValueError:
@@ -243,11 +278,12 @@ def msmarco_results(file: Path, names: BenchmarkNames) -> Iterator[Predicted]:
     for line, text in read_lines(file):
         try:
             question, identity, rank = text.decode("utf-8", "replace").split("\t")
-            rankings.setdefault(question, []).append(RankedResult(identity, -float(rank), line))
         except ValueError:
             raise BadInput(
                 "three columns between tabs are expected: query id rank", file=file, line=line
             ) from None
+        result = RankedResult(identity, -_number(rank, "rank", file, line), line)
+        rankings.setdefault(question, []).append(result)
     for question, listed in rankings.items():
         yield Predicted(listed[0].line, question, results=tuple(sorted(listed, key=lambda r: -r.score)))
 
@@ -418,7 +454,7 @@ def _linked_question(
 ) -> str:
     if not isinstance(record, dict):
         raise BadInput("a JSON object is expected", file=file, line=line)
-    if (question := str(record.get("id", record.get("sent_idx_unq", place)))) in names.queries:
+    if names.query(question := str(record.get("id", record.get("sent_idx_unq", place)))):
         return question
     number = int(question) if question.isdecimal() else -1
     if not 0 <= number < len(ids):
@@ -456,7 +492,7 @@ def kilt_answers(file: Path, benchmark: Benchmark) -> Iterator[Predicted]:
         known = tuple(dict.fromkeys(page for page in pages if page is not None))
         question, text = str(record["id"]).strip(), None if given is None else str(given)
         said = Predicted(line, question, text, known, notes={"pages_not_in_the_corpus": lost} if lost else {})
-        query = names.queries.get(question)
+        query = names.query(question)
         yield as_task(said, query.task, names) if query is not None else said
 
 

@@ -36,8 +36,7 @@ class RankingCheck:
     """Checks ids against a corpus; the first block decides whether they are pages or passages."""
 
     def __init__(self, corpus: Corpus, returns: Returns | None = None) -> None:
-        self._corpus = corpus
-        self.returns = returns
+        self._corpus, self.returns = corpus, returns
         self._seen: dict[Returns, set[str]] = {"page": set(), "passage": set()}
 
     def _known(self, kind: Returns, ids: Sequence[str]) -> set[str]:

@@ -60,17 +60,11 @@ class ReadingRunner:
         retry: bool = False,
         tasks: Sequence[str] = (),
     ) -> None:
-        self.reader = reader
-        self.benchmark = benchmark
-        self.setting = setting
+        self.reader, self.benchmark, self.setting = reader, benchmark, setting
         self.retrieved = run if setting.needs_run else None
         self.shows = showing.Shows(benchmark, setting, run)
-        self.on_error = on_error
-        self.block = block
-        self.stop_after = stop_after
-        self.cites = cites
-        self.queries = benchmark.queries
-        self.limit = limit
+        self.on_error, self.block, self.stop_after = on_error, block, stop_after
+        self.cites, self.queries, self.limit = cites, benchmark.queries, limit
         self.retry = retry
         self.wanted = showing.checked_tasks(tasks, reader, benchmark)
 
@@ -142,11 +136,16 @@ class ReadingRunner:
             able = (query for query in self.queries if why_not(query) is None)
             chosen = drawn(able, self.limit, self.setting.seed)
         shown = MappedRecords(showing.Shown)
-        for query in self.queries:
-            reason = why_not(query)
-            if reason is None and chosen is not None and query.id not in chosen:
-                reason = f"only {self.limit:,} questions, drawn by name, are asked"
-            shown.append(showing.Shown(left_out=reason) if reason else self.shows.choose(query))
+        for block in blocks(self.queries, 1_024):
+            reasons = [why_not(query) for query in block]
+            if chosen is not None:
+                beyond = f"only {self.limit:,} questions, drawn by name, are asked"
+                reasons = [
+                    r or (None if q.id in chosen else beyond) for q, r in zip(block, reasons, strict=True)
+                ]
+            asked = (query for query, reason in zip(block, reasons, strict=True) if reason is None)
+            what = self.shows.choose_each(asked)
+            shown.extend(showing.Shown(left_out=r) if r else next(what) for r in reasons)
         return shown
 
     def _parents(self, reader: Mapping[str, Any]) -> dict[str, str]:

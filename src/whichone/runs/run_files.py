@@ -80,7 +80,7 @@ def import_run(
 
     for path in files:
         for said in predictions.READERS[plan.format](path, names):
-            query = names.queries.get(said.question) or names.queries.get(from_trec(said.question))
+            query = names.query(said.question) or names.query(from_trec(said.question))
             if query is None:
                 refuse("the benchmark has no such query", path, said.line, said.question)
                 continue
@@ -102,7 +102,8 @@ def import_run(
                     repeated += ours in ranked
                     ranked.setdefault(ours, score)
     missing = [query for query in benchmark.queries if query.id not in rankings]
-    relations = {names.queries[q].relation for q in rankings} - {None} if plan.format == "dpr" else set()
+    asked = (query for query in benchmark.queries if plan.format == "dpr" and query.id in rankings)
+    relations = {query.relation for query in asked} - {None}
     unasked = [q.id for q in missing if relations and not whole and q.relation not in relations]
     if (missing := [q for q in missing if q.id not in set(unasked)]) and plan.on_error == "fail":
         raise BadInput(
@@ -195,10 +196,9 @@ def write_answers(
     missing_is_wrong: bool = False,
 ) -> Answers:
     """A folder of answers: every query once, and none that the benchmark does not ask, unless those are skipped."""
-    known = predictions.BenchmarkNames(benchmark).queries
-    entries, strangers = Entries(), 0
+    names, entries, strangers = predictions.BenchmarkNames(benchmark), Entries(), 0
     for said in given:
-        if (query := known.get(said.question)) is None:
+        if (query := names.query(said.question)) is None:
             strangers += 1
             if on_error == "fail":
                 raise BadInput(

@@ -71,14 +71,9 @@ class Runner:
             raise UsageError(f"on_error is 'fail' or 'skip', not {on_error!r}")
         if returns not in (None, "page", "passage"):
             raise UsageError(f"returns is 'page' or 'passage', not {returns!r}")
-        self.retriever = retriever
-        self.benchmark = benchmark
-        self.k = k
-        self.pages = pages
-        self.on_error = on_error
-        self.timeout = timeout
-        self.block = block
-        self.learned = learned
+        self.retriever, self.benchmark, self.k = retriever, benchmark, k
+        self.pages, self.on_error, self.timeout = pages, on_error, timeout
+        self.block, self.learned = block, learned
         self.check = RankingCheck(benchmark.corpus, returns)
 
     def run(self, path: Path, *, name: str, description: Mapping[str, Any]) -> Run:

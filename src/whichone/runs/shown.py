@@ -14,13 +14,14 @@ from typing import Annotated, Any, get_args
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec.structs import asdict
 
 from whichone.benchmarks.benchmark import Benchmark
 from whichone.benchmarks.relations import worded
 from whichone.benchmarks.several import own_id
 from whichone.errors import BadInput, UsageError, did_you_mean, sample
-from whichone.files.arrow_records import KeyedTable, MappedRecords, Seen, blocks
+from whichone.files.arrow_records import KeyedTable, MappedRecords, Seen, Selection, blocks
 from whichone.files.folder import Folder
 from whichone.files.lines import ODD_RECORD
 from whichone.files.tables import TableSchema
@@ -28,7 +29,7 @@ from whichone.options import takes
 from whichone.progress import talk
 from whichone.protocols import USAGE, Reader
 from whichone.records import Answer, Query, ReadingTask
-from whichone.runs.run import ANSWERS, ANSWERS_TIMING, FAILURES, LEFT_OUT, Answers, Run, begun
+from whichone.runs.run import ANSWERS, ANSWERS_TIMING, FAILURES, LEFT_OUT, Answers, Run, begun, of_many
 from whichone.runs.run_options import Passages, ShownOptions
 from whichone.text import normalisers
 
@@ -40,12 +41,10 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """What is shown: AmbER reads 20 passages, BART+DPR 3, RAG 5, AmbigDocs at most 5 in any order."""
 
     passages: Passages = "gold"
-    depth: int = 20
-    """At most so many passages a question."""
-    shuffled: bool = False
-    """In a seeded order of its own for each question, instead of by rank."""
+    depth: int = 20  # At most so many passages a question
+    shuffled: bool = False  # In a seeded order of its own for each question, instead of by rank
+    # How many passages represent a page that a page-level run returned; 0: all of them.
     page_passages: int = 1
-    """How many passages represent a page that a page-level run returned; 0: all of them."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -81,8 +80,7 @@ class Shown(msgspec.Struct, frozen=True):
 
     passages: tuple[str, ...] = ()
     left_out: str | None = None
-    cut: int = 0
-    """How many passages there were beyond the depth."""
+    cut: int = 0  # How many passages there were beyond the depth
 
 
 class Shows:
@@ -97,19 +95,24 @@ class Shows:
                 file=run.path,
                 hint="retrieve on this benchmark first",
             )
-        self.setting = setting
-        self.corpus = benchmark.corpus
-        self._set_by_id = benchmark.set_by_id
+        self.setting, self.corpus, self._set_by_id = setting, benchmark.corpus, benchmark.set_by_id
         self._ranked = run.ranked_passages() if run is not None and setting.needs_run else {}
 
     def choose(self, query: Query) -> Shown:
+        return next(self.choose_each([query]))
+
+    def choose_each(self, queries: Iterable[Query]) -> Iterator[Shown]:
+        for block in blocks(queries, _TOGETHER):
+            yield from map(self._choose, block, of_many(self._ranked, [query.id for query in block]))
+
+    def _choose(self, query: Query, ranked_of: Sequence[str]) -> Shown:
         if (kind := self.setting.passages) == "none":
             return Shown()
         if kind == "other-bearer":
             return self._other_bearer(query)
         passages, cut = self._gold(query) if "gold" in kind else ([], 0)
         if "retrieved" in kind:
-            ranked = [p for p in self._retrieved(query) if p not in passages]
+            ranked = [p for p in self._retrieved(ranked_of) if p not in passages]
             passages += ranked[: self.setting.depth - len(passages)]
         return Shown(self._ordered(query, passages), cut=cut)
 
@@ -162,9 +165,9 @@ class Shows:
         kept = set(sorted(passages_of_gold, key=lambda p: not states(p))[:depth])
         return [p for p in passages_of_gold if p in kept], len(passages_of_gold) - depth
 
-    def _retrieved(self, query: Query) -> list[str]:
+    def _retrieved(self, ranked: Sequence[str]) -> list[str]:
         pages: dict[str, None] = {}
-        for identity in self._ranked.get(query.id, ()):
+        for identity in ranked:
             if identity in self.corpus:
                 pages.setdefault(identity)
             else:
@@ -304,24 +307,28 @@ COUNTED = (
 
 
 def write_tables(
-    folder: Folder, queries: Sequence[Query], entries: Entries, shown: Iterable[Shown] | None = None,
+    folder: Folder, queries: Sequence[Query], entries: Entries, shown: Sequence[Shown] | None = None,
     *, shows: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
     """The tables, from the journal's entries and what was shown in the benchmark's order; what to count.
 
     Not `shows` is a setting that shows nobody anything: a closed book, or an agent that searches itself.
     """
+    ids = pa.array((query.id for query in queries), pa.string())
+    order = pc.sort_indices(ids).to_numpy()
 
     def each() -> Iterator[list[tuple[str, Shown, Entry | None]]]:
-        every = zip(queries, itertools.repeat(Shown()) if shown is None else shown, strict=False)
-        for block in blocks(every, _TOGETHER):
-            read = entries.of([query.id for query, _ in block])
-            yield [(query.id, what, entry) for (query, what), entry in zip(block, read, strict=True)]
+        """In the order of the tables, so that they need no sorting."""
+        for places in np.split(order, range(_TOGETHER, len(order), _TOGETHER)):
+            some = ids.take(pa.array(places)).to_pylist()
+            what = itertools.repeat(Shown(), len(some)) if shown is None else Selection(shown, places)
+            yield list(zip(some, what, entries.of(some), strict=True))
 
     def write(schema: TableSchema, row: Callable[[Shown, Entry | None], dict[str, Any] | None]) -> None:
         made = ([(question, row(what, entry)) for question, what, entry in block] for block in each())
         rows = ([{"question": question, **given} for question, given in block if given] for block in made)
-        folder.write_in_any_order(schema, map(schema.from_rows, rows))
+        batches = (batch for some in rows for batch in schema.from_rows(some).to_batches())
+        folder.write(schema, pa.RecordBatchReader.from_batches(schema.schema, batches))
 
     write(ANSWERS, _answer_row)
     write(FAILURES, lambda _, e: {"error": e.answer.error} if e and e.answer.error else None)

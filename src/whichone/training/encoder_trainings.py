@@ -146,8 +146,7 @@ class DprTower:
     scale = 1.0
 
     def __init__(self, side: DprSide, longest: int) -> None:
-        self._side = side
-        self.module = side.model
+        self._side, self.module = side, side.model
         side.longest = min(longest, side.longest)
 
     def questions(self, texts: Sequence[str]) -> dict[str, Any]:
@@ -279,8 +278,8 @@ class BiEncoderTraining(EncoderTraining):
     of the library has DPR's two layouts, or leaves one of two encoders as it is.
     """
 
+    # The encoders that are saved; those that stay as they are may be left out.
     keeps: tuple[str, ...] = ("questions", "passages")
-    """The encoders that are saved; those that stay as they are may be left out."""
 
     kind = "bi-encoder"
 

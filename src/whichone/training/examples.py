@@ -170,11 +170,8 @@ class ExampleMaker:
         seed: int = 0,
         run: Run | None = None,
     ) -> None:
-        self.benchmark = benchmark
-        self.kinds = kinds
-        self.most = most
-        self.seed = seed
-        self._corpus = benchmark.corpus
+        self.benchmark, self.kinds, self.most = benchmark, kinds, most
+        self.seed, self._corpus = seed, benchmark.corpus
         self._searches: dict[NegativeKind, Callable[..., Iterable[Ranking]]] = {
             kind: made.over(benchmark.corpus, work).search for kind, made in SEARCHES.items() if kind in kinds
         }

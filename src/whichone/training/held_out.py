@@ -82,8 +82,8 @@ class Leaks:
     """What is on both sides: how many different things of each kind, some of them, and who has them."""
 
     def __init__(self, train: Sequence[Example | Query], tests: Sequence[HeldOutKeys]) -> None:
+        # Which of the examples have something that test data have.
         self.sharing = np.zeros(len(train), bool)
-        """Which of the examples have something that test data have."""
         self._counts = dict.fromkeys(KINDS, 0)
         self._first: dict[str, list[str]] = {what: [] for what in KINDS}
         seen = Seen()

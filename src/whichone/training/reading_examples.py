@@ -47,10 +47,10 @@ class ReadingExample(msgspec.Struct, frozen=True, omit_defaults=True):
     start: int = -1  # Where the answer begins in the text; -1 where there is none
     source: str = ""
     task: str = "qa"
+    # Passages to be put before the question, best first; None: one passage, `title` and `text`.
     context: tuple[str, ...] | None = None
-    """Passages to be put before the question, best first; None: one passage, `title` and `text`."""
+    # The other gold answers, and where each begins: another epoch learns the next one.
     others: tuple[tuple[str, int], ...] = ()
-    """The other gold answers, and where each begins: another epoch learns the next one."""
 
     def at(self, epoch: int) -> Self:
         """With the answer that this epoch learns."""

@@ -244,8 +244,8 @@ class LearningPlan(msgspec.Struct, frozen=True, kw_only=True):
             flags=("--relation",),
         ),
     ] = ()
+    # Ask slots by their published template questions, as readers of questions are asked.
     in_words: bool = False
-    """Ask slots by their published template questions, as readers of questions are asked."""
     corpus: TrainingCorpus = TrainingCorpus()
 
     def wants(self, record: Example | Query) -> bool:

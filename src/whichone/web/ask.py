@@ -107,8 +107,7 @@ class Asker:
     def __init__(self, namesake: Namesake, others: Mapping[str, _Search] | None = None) -> None:
         own: dict[str, _Search] = {"namesake": namesake.search, "BM25": namesake.by_words}
         self.namesake, self._systems = namesake, own | dict(others or {})
-        self.open_question: str | None = None
-        """A question to click on that one is asked back to."""
+        self.open_question: str | None = None  # A question to click on that one is asked back to
         self._stems = Stemmer.Stemmer(namesake.describe()["bm25"]["stemmer"])
 
     def answer(self, text: str, said: str = "") -> dict[str, Any]:

@@ -80,9 +80,7 @@ class RequestGuard:
         self, app: ASGIApp, *, hosts: Iterable[str], upload_bytes: int, refusal: Refusing,
         body_seconds: float = 30.0,
     ) -> None:  # fmt: skip
-        self._app = app
-        self._refusal = refusal
-        self._body_seconds = body_seconds
+        self._app, self._refusal, self._body_seconds = app, refusal, body_seconds
         self._hosts = frozenset(hosts)
         self._upload_bytes = upload_bytes
 

@@ -107,8 +107,8 @@ class ServedFolder:
         self.indexes = Indexes((cache or cache_folder()) / "web")
         self._lock = threading.Lock()
         self._benchmarks: dict[str, ServedBenchmark] = {}
+        # Runs whose benchmark is not below the folder, and folders that could not be opened.
         self.strays: list[str] = []
-        """Runs whose benchmark is not below the folder, and folders that could not be opened."""
         self._looked = 0.0
 
     def benchmarks(self) -> dict[str, ServedBenchmark]:

@@ -13,8 +13,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
     folder: Path | None = None
-    more: tuple[Path, ...] = ()
-    """Further folders to show, such as other benchmarks over the same corpus."""
+    more: tuple[Path, ...] = ()  # Further folders to show, such as other benchmarks over the same corpus
     host: Annotated[str, Option("Address to listen at.")] = "127.0.0.1"
     port: Annotated[int, Option("The port it listens on."), Meta(ge=1, le=65535)] = 8000
     database: Annotated[
@@ -70,13 +69,12 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True):
     scoring_bytes: int = 4 * 2**30
     scoring_seconds: float = 1800.0
     submissions_a_day: int = 20
-    submissions_in_all: int = 100
-    """To one board that hides its gold."""
+    submissions_in_all: int = 100  # To one board that hides its gold
     writes_a_second: float = 10.0
     write_burst: int = 60
+    # How long a request may pause while its headers or its body arrive; the whole of a form may take twice
+    # as long, an upload twenty times.
     body_seconds: float = 30.0
-    """How long a request may pause while its headers or its body arrive; the whole of a form may take
-    twice as long, an upload twenty times."""
 
     @property
     def upload_bytes(self) -> int:

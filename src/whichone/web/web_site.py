@@ -36,8 +36,8 @@ class Visitor(msgspec.Struct, frozen=True):
     id: str
     role: Role
     token: str
+    # `study:KEY`, `campaign:KEY` or `board:KEY`; empty for readers and admins of the whole site.
     scope: str = ""
-    """`study:KEY`, `campaign:KEY` or `board:KEY`; empty for readers and admins of the whole site."""
 
     def may(self, role: Role, scope: str = "") -> bool:
         """Admins everything; readers read; annotators and submitters only inside their scope."""
@@ -120,8 +120,7 @@ class Link(msgspec.Struct, frozen=True):
     role: Role
     scope: str
     person: str
-    external: str
-    """Who it is elsewhere (a participant's id of Prolific or MTurk)."""
+    external: str  # Who it is elsewhere (a participant's id of Prolific or MTurk)
     made: float
     expires: float
     revoked: float | None
@@ -259,12 +258,11 @@ class Site:
     passages: PassageCache
     tries: TokenBuckets = field(default_factory=lambda: TokenBuckets(0.5, 20))
     campaigns: dict[str, tuple[Row, QueuePlan]] = field(default_factory=dict)
+    # The benchmarks that are not shown, with what they were computed from.
     hidden: tuple[object, frozenset[str]] | None = None
-    """The benchmarks that are not shown, with what they were computed from."""
+    # The admin of a server without login: the browser that opened the address printed at the start.
     local: Visitor | None = None
-    """The admin of a server without login: the browser that opened the address printed at the start."""
-    once: str = ""
-    """The token in that address; empty once it was used."""
+    once: str = ""  # The token in that address; empty once it was used
 
     def person_of_cookie(self, token: str) -> Visitor | None:
         if self.local is not None and same_secret(token, self.local.token):

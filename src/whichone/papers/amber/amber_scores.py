@@ -12,6 +12,7 @@ from whichone.files.lines import decode_line, read_json_lines, read_lines
 from whichone.measures.answer_measures import of_text, token_f1
 from whichone.measures.ranking_measures import is_confused, is_right
 from whichone.records import Role, page_of
+from whichone.runs.predictions import each_line, trec_rows
 from whichone.runs.run import Run
 from whichone.text.normalisers import amber_normalize, amber_tokens
 
@@ -129,49 +130,35 @@ def read_predictions(path: str | Path, on_error: OnError = "fail") -> Prediction
 
 def _read_json(path: str | Path, on_error: OnError) -> Predictions:
     predictions = Predictions({})
-    decoder = Decoder(_Record)
-    for line, text in read_lines(path):
-        if not text.strip():
-            continue
-        pages: list[PageId] | None = None
-        try:
-            record = decode_line(decoder, text, path, line)
-            about: dict[str, Any] = {"file": path, "line": line, "ids": [f"id {record.id}"]}
-            ranked = record.provenance
-            if len(ranked) != 1:
-                raise BadInput(f"{len(ranked)} outputs with provenance where one is expected", **about)
-            pages = [page.wikipedia_id for page in ranked[0] if page.wikipedia_id is not UNSET]
-            if lacking := len(ranked[0]) - len(pages):
-                raise BadInput(
-                    f"{lacking} of {len(ranked[0])} provenance entries have no wikipedia_id", **about
-                )
-        except BadInput as error:
-            if on_error == "fail":
-                raise
-            predictions.skipped.append(str(error))
-            if pages is None:
-                continue
-        predictions.repeated += str(record.id) in predictions.pages
-        predictions.pages[str(record.id)] = pages
+    decoder, skipped = Decoder(_Record), predictions.skipped if on_error == "skip" else None
+
+    def read(text: bytes, line: int) -> tuple[str, list[PageId]]:
+        record = decode_line(decoder, text, path, line)
+        about: dict[str, Any] = {"file": path, "line": line, "ids": [f"id {record.id}"]}
+        ranked = record.provenance
+        if len(ranked) != 1:
+            raise BadInput(f"{len(ranked)} outputs with provenance where one is expected", **about)
+        pages = [page.wikipedia_id for page in ranked[0] if page.wikipedia_id is not UNSET]
+        if lacking := len(ranked[0]) - len(pages):
+            problem = f"{lacking} of {len(ranked[0])} provenance entries have no wikipedia_id"
+            if skipped is None:
+                raise BadInput(problem, **about)
+            skipped.append(str(BadInput(problem, **about)))
+        return str(record.id), pages
+
+    for question, pages in each_line(path, read, skipped):
+        predictions.repeated += question in predictions.pages
+        predictions.pages[question] = pages
     return predictions
 
 
 def _read_trec(path: str | Path, on_error: OnError) -> Predictions:
     """Ordered by score, as trec_eval does; equal scores by rank."""
     predictions = Predictions({}, text_ids=True)
-    rows: dict[str, list[tuple[float, int, str]]] = {}
-    for line, text in read_lines(path):
-        if not text.strip():
-            continue
-        try:
-            query, _, document, rank, score, _ = text.decode().split()
-            rows.setdefault(query, []).append((-float(score), int(rank), _wikipedia_id(document)))
-        except ValueError:
-            wrong = BadInput("not a line of a TREC run: query Q0 page rank score tag", file=path, line=line)
-            if on_error == "fail":
-                raise wrong from None
-            predictions.skipped.append(str(wrong))
-    predictions.pages = {query: [page for _, _, page in sorted(ranked)] for query, ranked in rows.items()}
+    rows = trec_rows(path, predictions.skipped if on_error == "skip" else None)
+    for query, listed in rows.items():
+        ordered = sorted((-result.score, rank, _wikipedia_id(result.identity)) for rank, result in listed)
+        predictions.pages[query] = [page for *_, page in ordered]
     return predictions
 
 

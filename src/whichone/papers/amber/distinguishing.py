@@ -229,12 +229,8 @@ class Pipeline:
         popularity: Popularity,
         language: str = "en",
     ) -> None:
-        self.engine = engine
-        self.tables = tables
-        self.collection = collection
-        self.rules = rules
-        self.popularity = popularity
-        self.language = language
+        self.engine, self.tables, self.collection = engine, tables, collection
+        self.rules, self.popularity, self.language = rules, popularity, language
         self.relations: dict[str, Table] = {}
         self.every_set = False  # go on with names that cannot become a set, to explain why
 

@@ -328,26 +328,33 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
 
     A `gen_answer` of null is a failure of the model and is read as an empty answer.
     """
+    for number, record, text, docs in _said(path):
+        question, spans = question_of(record, path, number), record.get("span_predictions")
+        yield Prediction(
+            question=question if spans is None else with_span_list(question, spans),
+            gen_answer=text,
+            docs=docs,
+            wrong_answers=tuple(map(str, record.get("wrong_answers") or ())),
+        )
+
+
+def _said(path: str | Path) -> Iterator[tuple[int, dict[str, Any], str, tuple[BearerDocument, ...] | None]]:
+    """The number of each record, the record, the model's answer and what it was shown."""
     for number, record in read_objects(path):
-        question = question_of(record, path, number)
-        if "gen_answer" not in record:
+        ids = [record["qid"]] if "qid" in record else ()
+        if not ids or "gen_answer" not in record:
             raise BadInput(
-                "the prediction has no 'gen_answer'",
+                "not a prediction: qid or gen_answer is missing",
                 file=path,
                 line=number,
-                ids=[question.qid],
+                ids=ids,
                 hint="a model that said nothing has the gen_answer null",
             )
-        spans = record.get("span_predictions")
         try:
-            yield Prediction(
-                question=question if spans is None else with_span_list(question, spans),
-                gen_answer=str(record["gen_answer"] or ""),
-                docs=documents_of(record["docs"], shown=True) if record.get("docs") is not None else None,
-                wrong_answers=tuple(map(str, record.get("wrong_answers") or ())),
-            )
+            docs = documents_of(record["docs"], shown=True) if record.get("docs") is not None else None
         except msgspec.ValidationError as error:
-            raise BadInput(f"docs are wrong: {error}", file=path, line=number, ids=[question.qid]) from error
+            raise BadInput(f"docs are wrong: {error}", file=path, line=number, ids=ids) from error
+        yield number, record, str(record["gen_answer"] or ""), docs
 
 
 def with_span_list(question: AmbigQuestion, spans: Sequence[str]) -> AmbigQuestion:
@@ -432,17 +439,10 @@ def passages_by_id(benchmark: Benchmark, ids: Iterable[str]) -> dict[str, Passag
 def read_uploaded(file: Path, benchmark: Benchmark) -> Iterator[Predicted]:
     """AmbigDocs' predictions; `docs` is what the model was shown."""
     corpus = _Documents(benchmark)
-    for line, record in read_objects(file):
-        if "qid" not in record or "gen_answer" not in record:
-            raise BadInput("not a prediction: qid or gen_answer is missing", line=line)
-        shown = None
-        if record.get("docs") is not None:
-            try:
-                documents = documents_of(record["docs"], shown=True)
-            except msgspec.ValidationError as error:
-                raise BadInput(f"docs are wrong: {error}", line=line) from None
-            shown = corpus.passages(str(record["qid"]), documents)
-        yield Predicted(line, str(record["qid"]), str(record["gen_answer"] or ""), shown=shown)
+    for line, record, text, docs in _said(file):
+        question = str(record["qid"])
+        shown = None if docs is None else corpus.passages(question, docs)
+        yield Predicted(line, question, text, shown=shown)
 
 
 UPLOAD = UploadFormat(
@@ -454,12 +454,11 @@ UPLOAD = UploadFormat(
 
 class _Documents:
     def __init__(self, benchmark: Benchmark) -> None:
-        self._own: dict[str, list[str]] = {}
+        self._names = BenchmarkNames(benchmark)
         self._passages: dict[str, BearerDocument] = {}
         self._by_text: dict[tuple[str, str], str] = {}
         if not any(q.task == TASK for q in benchmark.queries):
             return
-        self._own = {key: named_passages(q) for key, q in BenchmarkNames(benchmark).queries.items()}
         for passage in benchmark.passage_records():
             self._passages[passage.id] = shown_document(passage)
             self._by_text[passage.title, passage.text] = passage.id
@@ -469,7 +468,8 @@ class _Documents:
 
     def passages(self, question: str, documents: tuple[BearerDocument, ...]) -> tuple[str, ...]:
         """Documents from elsewhere are about no bearer of the question and change no category."""
-        own = self._own.get(question, [])
+        query = self._names.query(question)
+        own = named_passages(query) if query else []
         places = (self._place(own, document) for document in documents)
         return tuple(dict.fromkeys(p for p in places if p is not None))
 

@@ -223,9 +223,7 @@ class QueryMaker:
         reworded: bool = False,
         language: str = "en",
     ) -> None:
-        self.language = language
-        self.relations = relations
-        self.bearers = bearers
+        self.language, self.relations, self.bearers = language, relations, bearers
         self.reworded = reworded
         self.sets = name_sets(bearers)
         by_words = grouped((relation.ask("", reworded=reworded), key) for key, relation in relations.items())

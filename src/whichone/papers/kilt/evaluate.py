@@ -52,8 +52,7 @@ class LineIndex:
         self._reader = reader
         self._file = _seekable(path)
         self._starts = array("Q", [0])
-        self.number: dict[str, int] = {}
-        """Line number, from 0, of each id."""
+        self.number: dict[str, int] = {}  # Line number, from 0, of each id
         self.bad: list[Problem] = []
         end = 0
         starts, number = self._starts, self.number
@@ -175,9 +174,7 @@ class BlockResult(Struct):
 
 class BlockScorer:
     def __init__(self, scorer: RecordScorer, gold: LineIndex, guess: LineIndex) -> None:
-        self._scorer = scorer
-        self._gold = gold
-        self._guess = guess
+        self._scorer, self._gold, self._guess = scorer, gold, guess
         self._inspector = PredictionInspector(scorer)
         self._left_out = [NAN] * len(scorer.settings.names)
 
@@ -277,8 +274,8 @@ class Evaluation(Struct, frozen=True):
     findings: list[SubmissionFinding]
     problems: list[Problem]
     ids: list[str]
+    # For each record of the gold file its value under each name; NaN where it was left out.
     columns: dict[str, array[float]]
-    """For each record of the gold file its value under each name; NaN where it was left out."""
 
     def rows(self) -> list[dict[str, str | float | None]]:
         rows = zip(self.ids, *self.columns.values(), strict=True)

@@ -35,8 +35,8 @@ class OriginalEvidence(msgspec.Struct, frozen=True):
 
     page: str | None
     text: str | None
+    # Paragraph and character of start and end in the snapshot that the record was made for.
     span: tuple[int, int, int, int] | None = None
-    """Paragraph and character of start and end in the snapshot that the record was made for."""
     rest: Mapping[str, Any] = {}
 
 
@@ -174,8 +174,8 @@ class Original(msgspec.Struct, kw_only=True):
     seed: int = 0
     options: dict[str, int] = {}
     names: Names | None = None
+    # What is about to be written: files that a converter needs for a while are on the same disk.
     near: Path | None = None
-    """What is about to be written: files that a converter needs for a while are on the same disk."""
     left_out: Counter[str] = msgspec.field(default_factory=Counter)
 
 

@@ -98,16 +98,15 @@ class Ranked(Struct, frozen=True):
 
     ids: dict[str, None]
     repeated: bool = False  # Whether an id occurred more than once
+    # Whether every entry had the keys, all of them text; otherwise a closer look is needed.
     all_text: bool = True
-    """Whether every entry had the keys, all of them text; otherwise a closer look is needed."""
 
 
 class IdMaker:
     """Makes ids of provenance entries from the values of the rank keys, joined by a plus sign."""
 
     def __init__(self, get_keys: GetKeys, several_keys: bool) -> None:
-        self._get = get_keys
-        self._several = several_keys
+        self._get, self._several = get_keys, several_keys
 
     def gold(self, outputs: Iterable[Any]) -> GoldIds:
         complete: list[frozenset[str]] = []

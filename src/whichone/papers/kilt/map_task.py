@@ -178,8 +178,7 @@ class Mapper:
         self._published = plan.rules == "published"
         self._tokenizer = spans.named_tokenizer(plan.tokenizer)
         self._marks = spans.words_and_marks if plan.tokenizer == "words" else self._tokenizer
-        self._whole_pages = whole_pages
-        self.crashes = 0
+        self._whole_pages, self.crashes = whole_pages, 0
 
     def map(self, records: Sequence[TaskRecord]) -> list[list[list[Mapped] | None]]:
         """For each output of each record its evidence, mapped; None where it has none."""
@@ -338,8 +337,8 @@ class MappingAccount(msgspec.Struct, kw_only=True):
     pages_not_found: int = 0
     published_crashes: int = 0
     bad_lines: int = 0
+    # What never became a record, by reason: bad lines, and what a converter does not use.
     left_out: dict[str, int] = {}
-    """What never became a record, by reason: bad lines, and what a converter does not use."""
     histogram: list[int] = []
 
     @property

@@ -321,8 +321,8 @@ class PublishedMatch(msgspec.Struct, frozen=True):
     start: int
     end: int
     bleu: float
+    # The released program fails here with an IndexError; the end is that of the last token.
     crashed: bool = False
-    """The released program fails here with an IndexError; the end is that of the last token."""
 
 
 class _Paragraph(msgspec.Struct, frozen=True):

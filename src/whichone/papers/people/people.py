@@ -253,8 +253,8 @@ class Person(msgspec.Struct, frozen=True):
     name: str
     mentions: tuple[DocumentMention, ...]
     values: Mapping[str, Counter[str]]  # For each attribute, how many documents say each value
+    # The same of the documents that print the name as it is asked for: what a question can point at.
     values_under_name: Mapping[str, Counter[str]]
-    """The same of the documents that print the name as it is asked for: what a question can point at."""
     answers: Mapping[str, Counter[str]]  # The same of the documents in the corpus: what can be found
     pages: tuple[str, ...]
 

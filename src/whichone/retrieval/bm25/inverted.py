@@ -124,8 +124,7 @@ class BlockMaker:
     """Makes blocks, each by itself."""
 
     def __init__(self, numbering: Numbering, folder: Path) -> None:
-        self._numbering = numbering
-        self._folder = folder
+        self._numbering, self._folder = numbering, folder
 
     def __call__(self, job: Job) -> None:
         _block(*self._numbering.number(job.texts), job.first).write(self._folder, job.number)
@@ -208,9 +207,7 @@ class Merger:
     """Merges one range of keys from all blocks into encoded lists, written as files of their own."""
 
     def __init__(self, folder: Path, count: int, norms: Path | None) -> None:
-        self._folder = folder
-        self._count = count
-        self._norms_file = norms
+        self._folder, self._count, self._norms_file = folder, count, norms
 
     @functools.cached_property
     def _blocks(self) -> list[PostingBlock]:

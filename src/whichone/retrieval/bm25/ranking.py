@@ -223,9 +223,7 @@ class Bm25:
         *,
         backend: Backend = "auto",
     ) -> None:
-        self.corpus = corpus
-        self.vocabulary = vocabulary
-        self.parameters = parameters
+        self.corpus, self.vocabulary, self.parameters = corpus, vocabulary, parameters
         self.scorer = Scorer(postings, backend=backend)
 
     @classmethod

@@ -23,8 +23,8 @@ class QueuePlan(msgspec.Struct, frozen=True):
     seed: int
     kind: str = "evidence"
     runs: tuple[str, ...] = ()  # The systems whose passages or answers are asked about
+    # Evidence: ROUGE-L below which a task goes to the second queue; 0 for no second queue.
     low_overlap: float = 0.0
-    """Evidence: ROUGE-L below which a task goes to the second queue; 0 for no second queue."""
     counts: dict[str, int] = {}
     consent: str = ""  # What people agree to before their first task; nothing for no such step
     systems: dict[str, str] = {}  # Categories: the id of the folder of answers by the system's name

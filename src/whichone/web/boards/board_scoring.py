@@ -61,8 +61,8 @@ class ScoringJob(msgspec.Struct, frozen=True):
     unpacked_bytes: int = 512 * 2**20
     memory_bytes: int = 4 * 2**30
     seconds: float = 1800.0
+    # Of each kind (rankings, answers) the first measure's values of the systems scored before.
     values: dict[str, dict[str, str]] = {}
-    """Of each kind (rankings, answers) the first measure's values of the systems scored before."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -73,8 +73,8 @@ class Outcome(msgspec.Struct, frozen=True):
     message: str = ""
     parts: list[dict[str, Any]] = []
     marks: dict[str, float] = {}
+    # For each system and kind those of the kind that are significantly better.
     better: dict[str, list[str]] = {}
-    """For each system and kind those of the kind that are significantly better."""
 
 
 Report = Callable[[float, str], None]

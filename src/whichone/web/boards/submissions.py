@@ -81,8 +81,8 @@ def _insert(t: Transaction, values: tuple[Any, ...]) -> None:
 class Limits(msgspec.Struct, frozen=True):
     a_day: int
     in_all: int
+    # The gold that a board hides: of `in_all` submissions, what can be learnt about it must end somewhere.
     golds: tuple[str, ...] = ()
-    """The gold that a board hides: of `in_all` submissions, what can be learnt about it must end somewhere."""
 
 
 def submit_file(

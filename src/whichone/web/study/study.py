@@ -65,8 +65,8 @@ class StudyPlace(msgspec.Struct, frozen=True):
     total: int
     practice: bool
     page: str | None = None
+    # Whether each practice item was right, once practice is over and nothing else is done.
     after_practice: tuple[bool, ...] = ()
-    """Whether each practice item was right, once practice is over and nothing else is done."""
 
 
 def with_checks(

@@ -177,7 +177,8 @@ def test_bad_files_are_named(scorer: Scorer, tmp_path: Path) -> None:
     refused("", "no predictions")
     assert refused("one two\n", "neither").line == 1
     assert refused('{"id": "h", "output": [{"provenance": []}, {"provenance": []}]}', "2 outputs").line == 1
-    assert refused("q Q0 d 1 0.5 t\nq Q0 d one 0.5 t\n", "TREC").line == 2
+    assert refused("q Q0 d 1 0.5 t\nq Q0 d one 0.5 t\n", "rank is no finite number").line == 2
+    assert refused("q Q0 d 1 0.5 t\nq Q0 d\n", "TREC").line == 2
     scorer.write_sets([])
     refused('{"id": "h", "output": {"provenance": []}}', "no AmbER sets")
     scorer.write_sets([{"name": "n", "qids": {}}])
