@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from memory_folder import memory_folder
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models on few cores: threads would only wait
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 # hundreds of processes are started here, and each would compile the whole package once more
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False

@@ -163,7 +163,7 @@ def _corpora(stage: Path) -> None:
 def _few(stage: Path) -> Path:
     """The questions of a few names of BENCH over a few passages, for what takes long with each of them."""
     bench = Benchmark.open(stage / "BENCH")
-    sets = bench.sets[::14]
+    sets = bench.sets[::28]
     names = {name_set.id for name_set in sets}
     queries = [query for query in bench.queries if query.name_set in names]
     pages = {page for query in queries for page in query.gold_pages()}
