@@ -170,7 +170,7 @@ def test_a_record_without_end_is_a_problem_not_a_full_memory(
 
 def test_a_missing_file() -> None:
     with pytest.raises(Missing):
-        parts.compression_of(Path("nowhere"))
+        parts.path_compression(Path("nowhere"))
 
 
 def test_other_ways_to_compress_are_named(tmp_path: Path) -> None:

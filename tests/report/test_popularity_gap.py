@@ -55,7 +55,7 @@ def test_query_accuracy_in_bins_of_log_views(benchmark: Benchmark) -> None:
     values = {"acc@1": np.array([1.0, 0.0, 0.0, 1.0, 1.0, 0.0])}
     scores = Scores("s", benchmark.id, benchmark.queries, measures, values)
     assert popularity_gap(10_000, 1_000, "log10") == pytest.approx(1 / 3)
-    (found,) = gap_bins([scores], benchmark, "human")
+    (found,) = gap_bins([scores], benchmark, "human", "log10")
     assert {b: (e.value, e.n) for b, e in zip(BINS, found, strict=True) if e.n} == {
         "0-20": (1.0, 1),
         "20-40": (0.5, 1),

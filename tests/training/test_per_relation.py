@@ -109,7 +109,9 @@ def test_per_relation_needs_a_fixed_index(checkpoint: Path, bench: Benchmark, tm
 
     plan, start = LearningPlan(sources=(str(bench.folder.root),)), Start(str(checkpoint))
     with pytest.raises(UsageError, match="one index"):
-        train_retriever(plan, tmp_path, start=start, settings=TrainingSettings(), per_relation=True)
+        train_retriever(
+            plan, tmp_path, start=start, settings=TrainingSettings(), kind="dense", per_relation=True
+        )
 
 
 def test_places_that_cannot_be(bench: Benchmark, checkpoint: Path, tmp_path: Path) -> None:

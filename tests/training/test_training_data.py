@@ -394,7 +394,7 @@ def test_parts_of_a_benchmark_are_marked_by_their_name(bench: Benchmark, tmp_pat
 
     unmarked = [replace_mark(q) for q in bench.queries]
     whole = save_benchmark(tmp_path / "whole", name="w", queries=unmarked, passages=bench.passage_records())
-    split_benchmark(whole, tmp_path / "parts", {"train": 0.7, "test": 0.3})
+    split_benchmark(whole, tmp_path / "parts", {"train": 0.7, "test": 0.3}, seed=0)
     train = training_data(
         LearningPlan(sources=(str(tmp_path / "parts" / "train"),)), SETTINGS, tmp_path / "work"
     )

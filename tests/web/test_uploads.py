@@ -16,7 +16,7 @@ from web_server import opened as open_client
 
 from whichone.benchmarks.benchmark import Benchmark, save_benchmark
 from whichone.papers.amber.amber_files import import_amber
-from whichone.papers.ambigdocs.ambigdocs_files import read_predictions
+from whichone.papers.ambigdocs.ambigdocs_files import read_ambigdocs_predictions
 from whichone.papers.ambigdocs.categories import Category
 from whichone.papers.ambigdocs.import_ambigdocs import import_ambigdocs
 from whichone.papers.ambigdocs.score_answer import score_prediction
@@ -123,7 +123,7 @@ def test_ambigdocs_predictions(opened: Open, shared: Path, tmp_path: Path) -> No
     row = submitted(client, board, gzip.compress(file.read_bytes()), "ambigdocs")
     assert row["state"] == "done", row["message"]
     found = values(whole_board(client, board, 1), "answers")
-    scores = [score_prediction(p) for p in read_predictions(file)]
+    scores = [score_prediction(p) for p in read_ambigdocs_predictions(file)]
     assert len({s.category for s in scores}) == 5
     for category in Category:
         share = sum(s.category is category for s in scores) / len(scores)

@@ -408,7 +408,7 @@ def _hash(text: str, seed: int) -> str:
 
 
 def split_benchmark(
-    benchmark: Benchmark, out: str | Path, shares: Mapping[str, float], *, seed: int = 0
+    benchmark: Benchmark, out: str | Path, shares: Mapping[str, float], *, seed: int
 ) -> dict[str, Benchmark]:
     """A benchmark for each part under `out`, all over the same corpus."""
     if len(shares) < 2 or any(share <= 0 for share in shares.values()):

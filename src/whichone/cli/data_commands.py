@@ -15,10 +15,10 @@ from whichone.cli.printing import emit, emit_benchmark, emit_json, emit_table, i
 from whichone.corpus.cut import Cut, write_passages
 from whichone.corpus.passage_files import CorpusFields
 from whichone.errors import UsageError
-from whichone.options import Argument, Asked, Existing, Json, Memory, OnError, Option, OwnPassages, Place
+from whichone.options import Argument, Asked, Existing, Json, Memory, Option, OwnPassages, Place
 from whichone.report.audit import AuditOptions, audit, audit_in_words
 from whichone.runs.run import open_corpus
-from whichone.runs.run_files import RunImport, import_answers, import_run
+from whichone.runs.run_files import AnswersImport, RunImport, import_answers, import_run
 from whichone.world.invent import Invention, write_invented
 
 # `whichone audit`: which names of a corpus are shared, before any benchmark.
@@ -196,13 +196,7 @@ def import_questions_command(
 
 @command(makes="answers")
 def import_answers_command(
-    benchmark: Asked,
-    file: Place,
-    answers: Place,
-    *,
-    name: Annotated[str | None, Option("The system's name in tables; else the file's.")] = None,
-    on_error: OnError = "fail",
-    as_json: Json = False,
+    benchmark: Asked, file: Place, answers: Place, *, plan: AnswersImport, as_json: Json = False
 ) -> None:
     """Take what another system said to the questions of BENCHMARK from FILE into ANSWERS.
 
@@ -212,7 +206,7 @@ def import_answers_command(
     \b
     whichone import answers BENCH predictions.jsonl ANSWERS --name "my system"
     """
-    answer_run = import_answers(benchmark, file, answers, name=name, on_error=on_error)
+    answer_run = import_answers(benchmark, file, answers, plan)
     counts = answer_run.folder.manifest.counts
     document = {"answers": answers, "name": answer_run.name, "counts": counts}
     emit(document, as_json, f"{answers}: {answer_run.name}, {in_words(counts)}")

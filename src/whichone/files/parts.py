@@ -41,7 +41,7 @@ class RecordChunk(msgspec.Struct, frozen=True):
 _NOT_READ = {b"\xfd7zXZ\0": "xz", b"7z\xbc\xaf\x27\x1c": "7-Zip", b"PK\x03\x04": "zip"}
 
 
-def compression_of(path: Path) -> compressed.Compression:
+def path_compression(path: Path) -> compressed.Compression:
     raw, compression = open_raw(path)
     raw.close()
     return compression
@@ -49,7 +49,7 @@ def compression_of(path: Path) -> compressed.Compression:
 
 def plan_parts(path: Path) -> list[ByteRange]:
     size = path.stat().st_size
-    least, most = (2, 32) if compression_of(path) == "bz2" else (1, 128)
+    least, most = (2, 32) if path_compression(path) == "bz2" else (1, 128)
     step = min(max(size // 64, least * MEBIBYTE), most * MEBIBYTE)
     return [ByteRange(n, start, min(start + step, size)) for n, start in enumerate(range(0, size, step))]
 
@@ -59,7 +59,7 @@ def read_part(path: Path, part: ByteRange, delimiter: bytes = b"\n") -> Iterator
 
     A record belongs to the part in which the delimiter before it begins, the first one to part 0.
     """
-    if compression_of(path) == "bz2":
+    if path_compression(path) == "bz2":
         return whole_records(_bzip2_blocks(path, part), part, delimiter, exact=False)
     return whole_records(_plain_blocks(path, part), part, delimiter)
 
@@ -181,7 +181,7 @@ def _placed(chunks: Iterable[RecordChunk], size: int) -> Iterator[tuple[ByteRang
 
 def _stream_blocks(path: Path, raw: IO[bytes]) -> Iterator[RecordChunk]:
     position = 0
-    pieces = compressed.zstd_pieces if compression_of(path) == "zst" else compressed.gzip_pieces
+    pieces = compressed.zstd_pieces if path_compression(path) == "zst" else compressed.gzip_pieces
     try:
         for data in pieces(raw):
             yield RecordChunk(position, data)
@@ -214,7 +214,7 @@ _SUFFIXES = (".bz2", ".gz")
 
 
 def repacked_name(source: Path) -> Path:
-    if compression_of(source) == "zst":
+    if path_compression(source) == "zst":
         raise UsageError("this is zstd already", where=str(source), hint="leave out --repack")
     target = source.with_name(f"{source.stem if source.suffix in _SUFFIXES else source.name}.zst")
     if target.exists():

@@ -139,7 +139,7 @@ def _clearest_name(benchmark: Benchmark) -> str:
 
 
 def gap_bins(
-    systems: Sequence[Scores], benchmark: Benchmark, collection: str, scale: GapScale = "log10"
+    systems: Sequence[Scores], benchmark: Benchmark, collection: str, scale: GapScale
 ) -> list[list[Estimate]]:
     """For each system and bin of the popularity gap, head minus tail accuracy at 1 of the QA queries in it.
 
@@ -219,7 +219,7 @@ def _rows_of_collections(queries: Sequence[Query]) -> dict[str | None, npt.NDArr
     return {key: rows for (key,), rows in groups_of(queries, [collection])}
 
 
-def gap_figure(systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale = "log10") -> Figure | None:
+def gap_figure(systems: Sequence[Scores], benchmark: Benchmark, scale: GapScale) -> Figure | None:
     """Figure 4: a panel for each system and collection."""
     collections = [name for name in _rows_of_collections(systems[0].queries) if name is not None]
     if not collections:

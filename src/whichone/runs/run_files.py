@@ -164,23 +164,22 @@ def _files(given: Path, format: str) -> list[Path]:
 # Answers.
 
 
-def import_answers(
-    benchmark: Where,
-    file: str | Path,
-    answers: str | Path,
-    *,
-    name: str | None = None,
-    on_error: str = "fail",
-) -> Answers:
+class AnswersImport(msgspec.Struct, frozen=True, kw_only=True):
+    name: Annotated[str | None, Option("The system's name in tables; else the file's.")] = None
+    on_error: OnError = "fail"
+
+
+@takes(AnswersImport)
+def import_answers(benchmark: Where, file: str | Path, answers: str | Path, plan: AnswersImport) -> Answers:
     """A folder of answers from a file; what the file does not answer is a failure."""
     opened, path = Benchmark.open(benchmark), Path(file)
     return write_answers(
         answers,
         opened,
         predictions.kilt_answers(path, opened),
-        name=name or path.name.partition(".")[0],
+        name=plan.name or path.name.partition(".")[0],
         file=path,
-        on_error=on_error,
+        on_error=plan.on_error,
         missing_is_wrong=True,
     )
 

@@ -32,7 +32,7 @@ def train_retriever(
     *,
     start: Start,
     settings: TrainingSettings,
-    kind: _Kind = "dense",
+    kind: _Kind,
     per_relation: bool = False,
     device: str | None = None,
 ) -> Trained:

@@ -5,7 +5,11 @@ import msgspec
 import pytest
 
 from whichone.errors import BadInput, UsageError
-from whichone.papers.ambigdocs.ambigdocs_files import export_ambigdocs, read_predictions, read_questions
+from whichone.papers.ambigdocs.ambigdocs_files import (
+    export_ambigdocs,
+    read_ambigdocs_predictions,
+    read_questions,
+)
 from whichone.papers.ambigdocs.import_ambigdocs import import_ambigdocs, read_passage_file
 
 
@@ -168,20 +172,20 @@ def test_predictions_as_a_list_or_as_lines(tmp_path: Path) -> None:
     row = questions("1")[0] | {"gen_answer": None, "docs": [document("Her", "7", None)]}
     as_list = write(tmp_path / "p.json", [row])
     as_lines = write(tmp_path / "p.jsonl", row)
-    assert list(read_predictions(as_list)) == list(read_predictions(as_lines))
-    (prediction,) = read_predictions(as_list)
+    assert list(read_ambigdocs_predictions(as_list)) == list(read_ambigdocs_predictions(as_lines))
+    (prediction,) = read_ambigdocs_predictions(as_list)
     assert (prediction.gen_answer, prediction.docs and prediction.docs[0].pid) == ("", "7")
     with pytest.raises(BadInput, match="gen_answer"):
-        list(read_predictions(write(tmp_path / "q.json", questions("1"))))
+        list(read_ambigdocs_predictions(write(tmp_path / "q.json", questions("1"))))
     many = row | {"span_predictions": ["a", "b", "c", "d"]}
     with pytest.raises(BadInput, match="4 spans for 3 documents"):
-        list(read_predictions(write(tmp_path / "r.json", [many])))
+        list(read_ambigdocs_predictions(write(tmp_path / "r.json", [many])))
 
 
 def test_numbers_and_missing_titles_of_shown_passages(tmp_path: Path) -> None:
     row = questions("1")[0] | {"gen_answer": "x", "docs": [{"text": "a page", "id": 7}]}
     row["documents"] = [{"title": "Her (film)", "text": "x", "pid": 41, "answer": 2013}]
-    (prediction,) = read_predictions(write(tmp_path / "p.json", [row]))
+    (prediction,) = read_ambigdocs_predictions(write(tmp_path / "p.json", [row]))
     assert prediction.docs is not None
     assert (prediction.docs[0].title, prediction.docs[0].pid) == ("", "7")
     (gold,) = prediction.question.documents

@@ -14,7 +14,7 @@ from whichone.errors import BadInput, UsageError
 from whichone.files.folder import Folder
 from whichone.files.lines import write_json_lines
 from whichone.knowledge.knowledge_tables import KIND
-from whichone.papers.people.build_people import PeopleOptions, build_people
+from whichone.papers.people.build_people import PeopleBuild, build_people
 from whichone.retrieval.namesake import NamesakeRetriever
 
 RECIPE = """
@@ -121,7 +121,7 @@ def test_german_tickets(table: tuple[str, str], tmp_path: Path) -> None:
 
 def test_what_is_asked_is_in_the_corpus(table: tuple[str, str], tmp_path: Path) -> None:
     """A contract is known from internal notes alone: it points at somebody and is never asked for."""
-    bench = build_people([table[0]], tmp_path / "bench", table[1], PeopleOptions(most=4))
+    bench = build_people([table[0]], tmp_path / "bench", table[1], PeopleBuild(most=4))
     assert "vertrag" not in {q.relation for q in bench.queries}
 
 
@@ -133,14 +133,14 @@ def test_a_ticket_of_two_people_is_of_both(table: tuple[str, str], tmp_path: Pat
 
 def test_who_asked_to_be_left_out_is_in_nothing(table: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "without.txt").write_text("# by letter\nK4\n6\n")
-    options = PeopleOptions(without=str(tmp_path / "without.txt"))
+    options = PeopleBuild(without=str(tmp_path / "without.txt"))
     bench = build_people([table[0]], tmp_path / "bench", table[1], options)
     assert {s.name for s in bench.sets} == {"Maria Schmidt"}
     assert {p.page for p in bench.passage_records()} == {"meldung:1", "meldung:2", "meldung:5"}
     (tmp_path / "without.txt").write_text("maria schmidt\nJan Vogt\n")
     with pytest.raises(BadInput, match="no name is shared"):
         build_people(
-            [table[0]], tmp_path / "none", table[1], PeopleOptions(without=str(tmp_path / "without.txt"))
+            [table[0]], tmp_path / "none", table[1], PeopleBuild(without=str(tmp_path / "without.txt"))
         )
 
 

@@ -18,7 +18,7 @@ from whichone.errors import BadInput, Missing, UsageError
 from whichone.files.folder import Folder
 from whichone.knowledge.knowledge_tables import KIND
 from whichone.papers.people.build_people import (
-    PeopleOptions,
+    PeopleBuild,
     build_people,
     catalogue_documents,
     catalogue_rows,
@@ -91,7 +91,7 @@ def archive(tmp_path: Path) -> Path:
     return folder
 
 
-def build(archive: Path, out: Path, options: PeopleOptions | None = None) -> Benchmark:
+def build(archive: Path, out: Path, options: PeopleBuild | None = None) -> Benchmark:
     return build_people([str(archive)], out, "inventors", options)
 
 
@@ -188,11 +188,11 @@ def test_a_benchmark(archive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "removed.txt" in card and "CC BY 4.0" in card and "33.3 %" in card
     without = tmp_path / "without.txt"
     without.write_text("# asked to be left out\n7\n")
-    smaller = build(archive, tmp_path / "smaller", PeopleOptions(without=str(without)))
+    smaller = build(archive, tmp_path / "smaller", PeopleBuild(without=str(without)))
     assert "patent:7" not in {p.page for p in smaller.passage_records()}
     without.write_text("Yu Chen\n")
     with pytest.raises(BadInput, match="no name is shared"):
-        build(archive, tmp_path / "none", PeopleOptions(without=str(without)))
+        build(archive, tmp_path / "none", PeopleBuild(without=str(without)))
 
 
 def test_the_catalogue_is_patentsviews_own(archive: Path) -> None:

@@ -15,8 +15,8 @@ from whichone.files.parts import (
     ByteRange,
     RecordChunk,
     beginning,
-    compression_of,
     passed_through,
+    path_compression,
     plan_parts,
     read_part,
     stream_parts,
@@ -111,7 +111,7 @@ class DumpFile:
         return {"sha256": content_hash(self.path, hashes), "bytes": self.path.stat().st_size}
 
     def jobs(self, number: int) -> Iterator[PartJob]:
-        if compression_of(self.path) in ("plain", "bz2"):
+        if path_compression(self.path) in ("plain", "bz2"):
             for part in plan_parts(self.path):
                 yield PartJob(number, part)
             return
@@ -134,7 +134,7 @@ class DumpFile:
 
     def refuse(self, chunk: RecordChunk, refused: Iterable[tuple[int, str]]) -> Iterator[RefusedRecord]:
         """A chunk's refused records, with its place in the file."""
-        exact = compression_of(self.path) != "bz2"
+        exact = path_compression(self.path) != "bz2"
         for within, problem in refused:
             byte, rest = (chunk.offset + within, 0) if exact else (chunk.offset, within)
             yield RefusedRecord(str(self.path), byte, rest, problem)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.json import Decoder
@@ -11,6 +11,7 @@ from whichone.errors import BadInput
 from whichone.files.lines import decode_line, read_json_lines, read_lines
 from whichone.measures.answer_measures import of_text, token_f1
 from whichone.measures.ranking_measures import is_confused, is_right
+from whichone.options import Depths, OnError, takes
 from whichone.records import Role, page_of
 from whichone.runs.predictions import each_line, trec_rows
 from whichone.runs.run import Run
@@ -19,7 +20,6 @@ from whichone.text.normalisers import amber_normalize, amber_tokens
 # As it appears in the file: the released scorer takes 5 and "5" for different pages.
 PageId = str | int | float | None
 Pages = frozenset[PageId]
-OnError = Literal["fail", "skip"]
 Percent = float | None
 
 
@@ -107,7 +107,7 @@ class Predictions(Struct):
     skipped: list[str] = []
 
 
-def read_predictions(path: str | Path, on_error: OnError = "fail") -> Predictions:
+def read_amber_predictions(path: str | Path, on_error: OnError) -> Predictions:
     """The format is recognised by what is there: a folder is a run, a line with `{` is JSON, else TREC."""
     if Path(path).is_dir():
         ranked = Run.open(path).ranked_pages()
@@ -195,11 +195,16 @@ def ranked_pages(pages: Iterable[PageId]) -> list[PageId]:
     return [page for page in dict.fromkeys(pages) if page != "None"]
 
 
-def evaluate_amber(
-    sets: str | Path, predictions: str | Path, depths: Sequence[int] = (1, 5, 20), on_error: OnError = "fail"
-) -> AmberEvaluation:
+class AmberScoring(Struct, frozen=True, kw_only=True):
+    depths: Depths = (1, 5, 20)
+    on_error: OnError = "fail"
+
+
+@takes(AmberScoring)
+def evaluate_amber(sets: str | Path, predictions: str | Path, plan: AmberScoring) -> AmberEvaluation:
     """Score predictions for AmbER sets; with `on_error="skip"` a missing prediction is wrong."""
-    given = read_predictions(predictions, on_error)
+    depths, on_error = plan.depths, plan.on_error
+    given = read_amber_predictions(predictions, on_error)
     asked = read_sets(sets, text_ids=given.text_ids)
     if not (queries := [query for members in asked for query in members]):
         raise BadInput("none of the sets has a query", file=sets)

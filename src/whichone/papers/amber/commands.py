@@ -11,6 +11,7 @@ from whichone.cli.printing import emit, emit_json, emit_table
 from whichone.errors import GateFailed, UsageError
 from whichone.files.lines import write_rows
 from whichone.papers.amber.amber_files import AmberImport, import_amber, table_4
+from whichone.papers.amber.amber_scores import AmberScoring, evaluate_amber
 from whichone.papers.amber.build_amber import AmberOptions, How, build_collections, explain_in
 from whichone.papers.amber.instantiate import TASKS
 
@@ -132,8 +133,7 @@ def score_amber_command(
     sets: options.Place,
     predictions: options.Place,
     *,
-    depths: options.Depths = (1, 5, 20),
-    on_error: options.OnError = "fail",
+    plan: AmberScoring,
     per_query: options.PerQuery = None,
     as_json: options.Json = False,
 ) -> None:
@@ -144,9 +144,7 @@ def score_amber_command(
     \b
     whichone score amber qa/amber_sets.jsonl predictions.jsonl -k 1,5,20 --json
     """
-    from whichone.papers.amber.amber_scores import evaluate_amber
-
-    result = evaluate_amber(sets, predictions, depths, on_error)
+    result = evaluate_amber(sets, predictions, plan)
     for warning in result.warnings:
         click.echo(f"warning: {warning}", err=True)
     for skipped in result.skipped:

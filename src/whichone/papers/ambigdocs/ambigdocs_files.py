@@ -323,7 +323,7 @@ def documents_of(raw: Any, *, shown: bool = False) -> tuple[BearerDocument, ...]
         raise msgspec.ValidationError(f"not valid Unicode: {error}") from None
 
 
-def read_predictions(path: str | Path) -> Iterator[Prediction]:
+def read_ambigdocs_predictions(path: str | Path) -> Iterator[Prediction]:
     """The predictions of a file: questions with `gen_answer` and, where known, `docs`.
 
     A `gen_answer` of null is a failure of the model and is read as an empty answer.

@@ -22,7 +22,7 @@ from whichone.papers.ambigdocs.ambigdocs_files import (
     passages_by_id,
     prediction_object,
     question_of_query,
-    read_predictions,
+    read_ambigdocs_predictions,
     shown_document,
     write_objects,
 )
@@ -199,7 +199,7 @@ def compare_labels(rows: Sequence[tuple[str, Category, Category, str]]) -> dict[
 
 def read_any(place: str | Path, benchmark: str | Path | None = None) -> list[Prediction]:
     if not Path(place).is_dir():
-        return list(read_predictions(place))
+        return list(read_ambigdocs_predictions(place))
     answers = Answers.open(place)
     said = answers.answers
     return predictions_of(

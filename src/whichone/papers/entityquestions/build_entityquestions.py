@@ -23,6 +23,7 @@ from whichone.names import name_key
 from whichone.options import EngineOptions, Option, Seed
 from whichone.papers.entityquestions import facts as entityquestions_facts
 from whichone.papers.entityquestions.draw import (
+    LEAST_ANSWERS,
     LEAST_FACTS,
     NO_SHARED_TOKEN,
     PUBLISHED_SIZES,
@@ -175,7 +176,7 @@ class EntityQuestionsOptions(msgspec.Struct, frozen=True, kw_only=True):
             "knowledge base one in a thousand of its pages."
         ),
     ] = None
-    least_answers: Annotated[int, Option("Different answers at least.")] = 10
+    least_answers: Annotated[int, Option("Different answers at least.")] = LEAST_ANSWERS
     train_scope: Annotated[Scope, Option("Whose tokens training facts must not share with the test set.")] = (
         "triples"
     )

@@ -21,7 +21,7 @@ from whichone.knowledge.formats.catalogue import CatalogueSource
 from whichone.knowledge.ingest import ingest
 from whichone.knowledge.ingest_options import IngestOptions
 from whichone.names import name_key
-from whichone.options import Option, Seed
+from whichone.options import Option, Seed, takes
 from whichone.papers.people import inventors
 from whichone.papers.people.people import (
     Gathered,
@@ -51,6 +51,10 @@ class PeopleOptions(msgspec.Struct, frozen=True, kw_only=True):
     seed: Seed = 0
 
 
+class PeopleBuild(PeopleOptions, frozen=True, kw_only=True):
+    words: Annotated[int, Option("Words a passage; 0 keeps documents whole.")] = 0
+
+
 def opened(documents: Sequence[str], recipe: str, without: str | None) -> tuple[Recipe, Gathered]:
     """A recipe with its documents: `inventors` (of the fetched archive, or of a copy of it), or a TOML file."""
     if recipe == "inventors":
@@ -77,15 +81,9 @@ def left(gathered: Gathered, without: str | None) -> Gathered:
     return msgspec.structs.replace(gathered, mentions=mentions, documents=documents)
 
 
-def build_people(
-    documents: Sequence[str],
-    out: str | Path,
-    recipe: str,
-    options: PeopleOptions | None = None,
-    words: int = 0,
-) -> Benchmark:
+@takes(PeopleBuild, "options")
+def build_people(documents: Sequence[str], out: str | Path, recipe: str, options: PeopleBuild) -> Benchmark:
     """Build a benchmark by a recipe; documents are cut into passages of so many words, or kept whole."""
-    options = options or PeopleOptions()
     read, gathered = opened(documents, recipe, options.without)
     shared = people_by_name(gathered.mentions, read)
     queries = [
@@ -107,7 +105,7 @@ def build_people(
         out,
         name=read.name,
         queries=queries,
-        passages=_passages(inside, words),
+        passages=_passages(inside, options.words),
         names=((d.page, Named(name, "alias")) for d in inside for name in d.names),
         sets=sets,
         card=card_text(

@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import click
+from msgspec.structs import asdict
 
 from whichone.cli.click_options import command, corpus_option
 from whichone.cli.printing import emit_benchmark
 from whichone.errors import UsageError
 from whichone.options import Json, Option, Place, Places
-from whichone.papers.people.build_people import PeopleOptions, build_people, keep_knowledge
+from whichone.papers.people.build_people import PeopleBuild, PeopleOptions, build_people, keep_knowledge
 
 INVENTORS = "inventors"
 
@@ -51,8 +52,7 @@ def build_people_command(
             metavar="inventors|FILE",
         ),
     ] = None,
-    options: PeopleOptions,
-    words: Annotated[int, Option("Words a passage; 0 keeps documents whole.")] = 0,
+    options: PeopleBuild,
     as_json: Json = False,
 ) -> None:
     """Make BENCHMARK from DOCUMENTS that belong to people of one name: tickets, letters, patents.
@@ -70,7 +70,7 @@ def build_people_command(
             "what do the columns of the documents mean?",
             hint="--recipe FILE.toml says it; docs/inventors.md has an example",
         )
-    emit_benchmark(build_people(documents, benchmark, recipe or INVENTORS, options, words), as_json)
+    emit_benchmark(build_people(documents, benchmark, recipe or INVENTORS, options), as_json)
 
 
 @with_knowledge
@@ -102,4 +102,4 @@ def build_inventors_command(
     whichone build inventors INVENTORS --knowledge KB
     whichone retrieve INVENTORS RUN --retriever namesake -o knowledge=KB
     """
-    emit_benchmark(build_people([file or INVENTORS], benchmark, INVENTORS, options), as_json)
+    emit_benchmark(build_people([file or INVENTORS], benchmark, INVENTORS, **asdict(options)), as_json)

@@ -12,7 +12,7 @@ from whichone.papers.popqa.popqa import (
     compare_with_parametric,
     judge,
     read_popqa,
-    read_predictions,
+    read_popqa_predictions,
     rows,
     summary,
 )
@@ -30,10 +30,10 @@ def score_popqa_command(
     whichone score popqa predictions.jsonl --gold test.tsv --parametric closed-book.jsonl --json
     """
     queries = list(read_popqa(plan.gold))
-    judged = judge(queries, read_predictions(predictions, queries, plan.field))
+    judged = judge(queries, read_popqa_predictions(predictions, queries, plan.field))
     scores = summary(judged)
     if plan.parametric:
-        without = judge(queries, read_predictions(plan.parametric, queries, plan.field))
+        without = judge(queries, read_popqa_predictions(plan.parametric, queries, plan.field))
         scores["adaptive_retrieval"] = compare_with_parametric(judged, without, plan)
     if per_query:
         write_rows(per_query, rows(judged))

@@ -270,7 +270,9 @@ FIELDS = ("prediction", "pred", "output", "generation", "response", "answer", "t
 _IDS = ("id", "qid", "query", "question_id")
 
 
-def read_predictions(path: str | Path, queries: Sequence[Query], field: str | None = None) -> dict[str, str]:
+def read_popqa_predictions(
+    path: str | Path, queries: Sequence[Query], field: str | None = None
+) -> dict[str, str]:
     """The prediction for each query, by query id.
 
     Records (.jsonl, .json, .tsv, .csv) with an id or the question; a JSON object of id and text; or
@@ -390,7 +392,7 @@ class PopqaScoring(msgspec.Struct, frozen=True, kw_only=True):
             "Predictions without retrieval: gives the popularity below which retrieval helps.", kind="exists"
         ),
     ] = None
-    splits: Annotated[int, Option("Random splits for the threshold.")] = 100
+    splits: Annotated[int, Option("Random splits for the threshold.")] = SPLITS
     seed: Seed = 0
 
 

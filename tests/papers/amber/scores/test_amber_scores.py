@@ -32,7 +32,7 @@ def test_equal_to_the_released_scorer(shared: Path) -> None:
     for case in golden(shared / "golden/amber/eval"):
         expected = json.loads((case / "expected.json").read_text("utf-8"))
         depths = [int(k) for k in expected["metrics"]]
-        result = evaluate_amber(*files(case), depths)
+        result = evaluate_amber(*files(case), depths=depths)
         for k in depths:
             wanted, ours = expected["metrics"][str(k)], result.scores[k]
             found = (ours.accuracy, ours.head, ours.tail, ours.all_correct)
@@ -164,7 +164,7 @@ def test_every_format_gives_the_same_scores(scorer: Scorer, tmp_path: Path) -> N
         folder.write(FAILURES, pa.Table.from_pylist([], schema=FAILURES.schema))
         folder.commit(name="r")
     for predictions in (kilt, trec, run):
-        assert evaluate_amber(scorer.sets, predictions, (1, 2)).scores == wanted, predictions
+        assert evaluate_amber(scorer.sets, predictions, depths=(1, 2)).scores == wanted, predictions
 
 
 def test_bad_files_are_named(scorer: Scorer, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_lines_that_are_no_predictions_can_be_skipped(scorer: Scorer) -> None:
     wanted = scorer.score(RANKED, depths=(1,)).scores
     with scorer.predictions.open("a") as file:
         file.write('{"id": "h"}\nnonsense\n{"id": "h", "output": []}\n')
-    found = evaluate_amber(scorer.sets, scorer.predictions, (1,), "skip")
+    found = evaluate_amber(scorer.sets, scorer.predictions, depths=(1,), on_error="skip")
     assert found.scores == wanted
     assert [said.split(": ")[0].rpartition(":")[2] for said in found.skipped] == ["4", "5", "6"]
 

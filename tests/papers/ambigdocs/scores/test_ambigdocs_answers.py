@@ -2,7 +2,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from whichone.files.lines import write_json_lines
-from whichone.papers.ambigdocs.ambigdocs_files import prediction_object, read_predictions, write_objects
+from whichone.papers.ambigdocs.ambigdocs_files import (
+    prediction_object,
+    read_ambigdocs_predictions,
+    write_objects,
+)
 from whichone.papers.ambigdocs.ambigdocs_report import system_of
 from whichone.papers.ambigdocs.categories import Category, ScoringRules
 from whichone.papers.ambigdocs.import_ambigdocs import import_ambigdocs, import_ramdocs
@@ -36,7 +40,7 @@ def test_answers_become_predictions_and_files(tmp_path: Path) -> None:
     assert (second.gen_answer, second.docs) == ("", ())
     assert predictions_of(benchmark, said, {}, left_out={"2"})[0].docs == ()
     assert write_objects(tmp_path / "p.json", map(prediction_object, [first, second])) == 2
-    assert list(read_predictions(tmp_path / "p.json")) == [first, second]
+    assert list(read_ambigdocs_predictions(tmp_path / "p.json")) == [first, second]
 
 
 class Echo:
@@ -62,7 +66,7 @@ def test_an_answers_folder_is_scored_like_a_file(tmp_path: Path) -> None:
     assert (line["category"], line["answer_recall"]) == ("partial", 0.5)
     written = export(str(tmp_path / "answers"), tmp_path / "out.json", "ambigdocs")
     assert written == {"out.json": 1}
-    assert list(read_predictions(tmp_path / "out.json")) == [prediction]
+    assert list(read_ambigdocs_predictions(tmp_path / "out.json")) == [prediction]
     system = system_of(tmp_path / "answers", [prediction])
     assert system.name == "echo, gold"
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from whichone.files.lines import read_json_lines
-from whichone.papers.ambigdocs.ambigdocs_files import read_predictions
+from whichone.papers.ambigdocs.ambigdocs_files import read_ambigdocs_predictions
 from whichone.papers.ambigdocs.categories import (
     PUBLISHED,
     Category,
@@ -30,7 +30,7 @@ def scored(examples: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFact
     path = tmp_path_factory.mktemp("golden") / "predictions.json"
     rows = [{**e["example"], "span_predictions": e["span_predictions"]} for e in examples]
     path.write_bytes(msgspec.json.encode(rows))
-    return [score_prediction(prediction, PUBLISHED) for prediction in read_predictions(path)]
+    return [score_prediction(prediction, PUBLISHED) for prediction in read_ambigdocs_predictions(path)]
 
 
 def test_every_example(examples: list[dict[str, Any]], scored: list[PredictionScore]) -> None:

@@ -7,7 +7,7 @@ from test_ambigdocs_score import prediction
 from whichone.papers.ambigdocs.ambigdocs_files import (
     Prediction,
     prediction_object,
-    read_predictions,
+    read_ambigdocs_predictions,
     write_objects,
 )
 from whichone.papers.ambigdocs.categories import PUBLISHED, Category
@@ -78,4 +78,4 @@ def test_the_language_travels_in_files(tmp_path: Path) -> None:
     german, english = spoken("de", "Rom", ("Ott (Will)", "Rom")), prediction("Rom", ("Ott", "Rom"))
     assert "language" not in prediction_object(english)
     write_objects(tmp_path / "p.json", [prediction_object(german), prediction_object(english)])
-    assert [p.question.language for p in read_predictions(tmp_path / "p.json")] == ["de", "en"]
+    assert [p.question.language for p in read_ambigdocs_predictions(tmp_path / "p.json")] == ["de", "en"]

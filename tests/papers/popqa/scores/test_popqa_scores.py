@@ -22,7 +22,7 @@ from whichone.papers.popqa.popqa import (
     fit_threshold,
     judge,
     log_popularity,
-    read_predictions,
+    read_popqa_predictions,
     summary,
 )
 from whichone.records import Output, Query
@@ -132,7 +132,7 @@ QUERIES = [query("1", 1), query("2", 2)]
 def test_layouts_of_predictions(name: str, content: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(content)
-    assert read_predictions(path, QUERIES) == {"1": "a", "2": "b"}
+    assert read_popqa_predictions(path, QUERIES) == {"1": "a", "2": "b"}
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_wrong_predictions_are_named(name: str, content: str, message: str, tmp_
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(BadInput, match=f"(?s){message}"):
-        read_predictions(path, QUERIES)
+        read_popqa_predictions(path, QUERIES)
 
 
 def test_a_real_system(shared: Path, tmp_path: Path) -> None:
