@@ -571,6 +571,17 @@ def test_a_place_that_is_asked_for_is_in_no_choice_nor_said_twice(text: str, que
     assert whichone.Namesake.over(people, encoder="none").resolve(text).question == question
 
 
+def test_what_is_asked_for_is_not_given_away_without_its_accents() -> None:
+    """A city that is called like its state."""
+    players = [
+        {"id": n, "title": "Luis Rey", "text": f"Player {n}.", "birth state": state, "city": city, "debut": debut}
+        for n, state, city, debut in (("1", "Colón", "Colon", "2009"), ("2", "Darién", "Yaviza", "2016"))
+    ]
+    namesake = whichone.Namesake.over(players, encoder="none")
+    asked = namesake.resolve("Tell me the birth state of Luis Rey.")
+    assert asked.outcome == "ask" and "2009" in asked.question and "Colon" not in asked.question
+
+
 def test_of_a_misspelt_name_that_nobody_has_the_close_ones_are_named(staff: whichone.Namesake) -> None:
     asked = "Who is Adda Park?"
     believed = staff.resolve(asked)

@@ -320,8 +320,8 @@ def sought(asked: Asked, bearers: Sequence[PossibleBearer], index: Index) -> set
 
 
 def _within(bearer: PossibleBearer, inner: str, outer: str) -> bool:
-    """Whether a bearer's value of one attribute has that of another among its words."""
-    value, whole = (_words(bearer.attributes.get(name, "")) for name in (inner, outer))
+    """Whether a bearer's value of one attribute has that of another among its words, accents aside."""
+    value, whole = (_words(fold(bearer.attributes.get(name, ""))) for name in (inner, outer))
     return bool(value) and f" {' '.join(value)} " in f" {' '.join(whole)} "
 
 
