@@ -574,7 +574,14 @@ def test_a_place_that_is_asked_for_is_in_no_choice_nor_said_twice(text: str, que
 def test_what_is_asked_for_is_not_given_away_without_its_accents() -> None:
     """A city that is called like its state."""
     players = [
-        {"id": n, "title": "Luis Rey", "text": f"Player {n}.", "birth state": state, "city": city, "debut": debut}
+        {
+            "id": n,
+            "title": "Luis Rey",
+            "text": f"Player {n}.",
+            "birth state": state,
+            "city": city,
+            "debut": debut,
+        }
         for n, state, city, debut in (("1", "Colón", "Colon", "2009"), ("2", "Darién", "Yaviza", "2016"))
     ]
     namesake = whichone.Namesake.over(players, encoder="none")
