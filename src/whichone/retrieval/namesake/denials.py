@@ -323,7 +323,8 @@ class Denials:
                 stated = claim and (
                     label or word.kind == "value"
                 )  # "plays the trombone", "was written by Alec Coppel"
-                if not (label and inside and word.kind == "strange") and n <= over and not stated:
+                past = n > over and word.kind != "value"  # "Where does Ada Park of Payroll live?"
+                if not ((label and inside and word.kind == "strange") or past or stated):
                     return word.text
         return ""
 
