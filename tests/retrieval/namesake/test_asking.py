@@ -571,6 +571,26 @@ def test_a_place_that_is_asked_for_is_in_no_choice_nor_said_twice(text: str, que
     assert whichone.Namesake.over(people, encoder="none").resolve(text).question == question
 
 
+@pytest.mark.parametrize(
+    ("said", "decides"), [("of Legal", True), ("of Payroll", False), ("from Turin", False), ("", True)]
+)
+def test_a_value_that_nobody_has_decides_nothing_after_the_name_of_a_question(
+    said: str, decides: bool
+) -> None:
+    """Whatever else speaks for one: only her page says where she lives."""
+    people = [
+        {
+            "id": "1",
+            "title": "Ada Park",
+            "text": "Ada Park lives in Leeds. She heads Legal.",
+            "team": "Legal",
+        },
+        {"id": "2", "title": "Ada Park", "text": "Ada Park sells lamps in Lyon.", "team": "Sales"},
+    ]
+    believed = whichone.Namesake.over(people, encoder="none").resolve(f"Where does Ada Park {said} live?")
+    assert (believed.outcome == "this one") == decides
+
+
 def test_what_is_asked_for_is_not_given_away_without_its_accents() -> None:
     """A city that is called like its state."""
     players = [
