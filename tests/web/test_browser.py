@@ -129,6 +129,8 @@ def each_width(page: Page) -> Iterator[None]:
 
 def keep_screenshot(page: Page, file: Path) -> int:
     """The whole page, a wide one at half its size, which takes half as long; how many times smaller it is."""
+    # what a change of colours or width paints anew is there after two frames
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     width, height = page.evaluate(
         "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
     )
