@@ -288,7 +288,7 @@ _HEAD = f"""# Leaderboard
 Half of the names of every set here were fitted on by `namesake`: [its figures on new ones](experiments/namesake.md#first-everywhere).
 
 Runs in `{PLACE}`, with manifests. `whichone reproduce {PLACE}/amber/bm25` makes one
-again and compares it; on 2026-11-19 and 20 the order was the same. `title-lookup` knows slot filling alone; `namesake-minilm` would have to encode all patents. This page: `python bench/leaderboard.py`. Models: `./dev models`.
+again and compares it; on 2026-11-19 and 20 the order was the same. `title-lookup` knows slot filling alone; `namesake-minilm` has no run on inventors yet. This page: `python bench/leaderboard.py`. Models: `./dev models`.
 
 Ranks are by a table's first measure: RULE. Systems that see a knowledge base are marked ‡; in the built-in worlds it is the one that the questions were
 made from, so that `bootleg`, which compares its facts with the question, has much of the answer in hand. The built-in worlds are small and clean: compare systems here, never with figures of papers.
