@@ -76,8 +76,8 @@ class Corpus:
         language: str = "",
         folder: Folder | None = None,
     ) -> None:
+        # The hash is of its content: two folders with the same passages and names have the same.
         self._given, self.hash = passages, hash
-        """Of its content: two folders with the same passages and names have the same."""
         self.name = name
         self.language = language or "en"
         """Of its texts; English where nobody said another."""

@@ -27,7 +27,8 @@ def compiled(function: Any) -> Any:
     numba numbers these files: of two processes that compile at once, one would run what the other compiled for other types or values.
     """
     dispatcher = numba.njit(cache=True, nogil=True)(function)
-    dispatcher._cache._cache_file._data_name = lambda number: f"{function.__qualname__}.{uuid4().hex}.nbc"
+    if hasattr(dispatcher, "_cache"):  # not with NUMBA_DISABLE_JIT
+        dispatcher._cache._cache_file._data_name = lambda number: f"{function.__qualname__}.{uuid4().hex}.nbc"
     return dispatcher
 
 

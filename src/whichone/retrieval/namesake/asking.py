@@ -218,13 +218,13 @@ def _tells_beside(asked: Asked, name: str, evidence: Sequence[Evidence], index: 
         and re.search(r"(?i)\b(?:do|does|did)\b", asked.text[:end])
     )
     # without the verb of "did ... invent?", "was ... based?"
-    told = words[:-1] if did or "".join(words[-1:]).endswith("ed") else words
-    said = set(stems(" ".join(w for w in told if w not in asked.openers)))
+    nouns = words[:-1] if did or "".join(words[-1:]).endswith("ed") else words
+    wanted = set(stems(" ".join(w for w in nouns if w not in asked.openers)))
     has = [
-        len(said.intersection(stems(" ".join(index.pages.texts(e.page))[:_READ])))
-        for e in evidence[: _MOST_READ if said else 1]
+        len(wanted.intersection(stems(" ".join(index.pages.texts(e.page))[:_READ])))
+        for e in evidence[: _MOST_READ if wanted else 1]
     ]
-    return min(has) < has[0] >= len(said) / 2
+    return min(has) < has[0] >= len(wanted) / 2
 
 
 def _tells(values: Mapping[str, float]) -> bool:

@@ -268,10 +268,10 @@ class Denials:
         lead = next((n for n, word in enumerate(clause) if word.kind != "preposition"), len(clause))
         opens = any(word.small in self._wh and word.kind != "clue" for word in clause[lead : lead + 1])
         tells = [n for n, word in enumerate(clause) if word.kind in _TELLING]
-        told = {word.kind for word in clause if word.kind in _TELLING and not word.text.islower()}
-        if tells and "name" not in told and not begins and clause[lead].kind in ("relative", "whose"):
+        capitals = {word.kind for word in clause if word.kind in _TELLING and not word.text.islower()}
+        if tells and "name" not in capitals and not begins and clause[lead].kind in ("relative", "whose"):
             opens = False  # "who left Leeds"
-        elif opens and told and "name" not in told and ("clue" in told or not named):
+        elif opens and capitals and "name" not in capitals and ("clue" in capitals or not named):
             return clause[lead].text  # "Who needs the one in Leeds?"
         over = (
             tells[-1] if tells and opens and asks else len(clause)
